@@ -20,7 +20,8 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.connection import PATIENCE, ServiceClient
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.scene import fill_message
-from dls_ik.ros.services.scene_monitor import LIBRARY, QOS, TOPICS, WHOLE
+from dls_ik.ros.services.scene_monitor import LIBRARY, QOS, TOPICS
+from dls_ik.ros.services.whole_scene import WHOLE
 from dls_ik.scene import planning_scene
 from dls_ik.scene.formats import read_scene
 from dls_ik.scene.messages import read_messages

@@ -21,8 +21,9 @@ from dls_ik.ros.client.connection import OwnNode
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.receiver import MessageReceiver
-from dls_ik.ros.services import scene_monitor
-from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor, WholeScene
+from dls_ik.ros.services import scene_monitor, whole_scene
+from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
+from dls_ik.ros.services.whole_scene import WholeScene
 from dls_ik.ros.util import Throttle
 
 pytestmark = pytest.mark.ros
@@ -203,7 +204,7 @@ def asker(asked):
 
 
 def test_a_whole_scene_that_does_not_come_is_asked_for_again(asked, asker, monkeypatch):
-    monkeypatch.setattr(scene_monitor, "ANSWER", 0.5)
+    monkeypatch.setattr(whole_scene, "ANSWER", 0.5)
     found = []
     log = Throttle(asker.node)
     WholeScene(asker.node, "topic", log, lambda *given: found.append(given), has_own=False)

@@ -22,9 +22,9 @@ from dls_ik.ros.services.scene_monitor import (
     QOS,
     SHOWN,
     TOPICS,
-    WholeScene,
     located,
 )
+from dls_ik.ros.services.whole_scene import WholeScene
 from dls_ik.ros.servo.monitor import DIAGNOSTICS_PERIOD, DIAGNOSTICS_TOPIC
 from dls_ik.ros.sim_arm.arm import SimArmParameters, SimulatedJoints
 from dls_ik.ros.sim_arm.physical_arm import PhysicalFigures, PhysicalSimulation
