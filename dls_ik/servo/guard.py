@@ -111,14 +111,18 @@ class SceneState:
             return None
         return self._near_pair(k, float(d), self._points.copy())
 
-    def relax(self) -> None:
+    def relax(self, promised: Array) -> None:
         """Let pairs keep what they have, where a stop led nearer than its arm had been on the way.
 
-        The stop was certified for what they kept when it was planned, which is no more than that.
+        Spheres of leaves stand out of those about them: the distance that is known may be less than
+        that which is certified, and what a pair keeps would sink by that at every stop.
+
+        Args:
+            promised: (p + s,) distance that each pair kept when the stop was certified [m].
         """
         least, known = self.least, self._known[0]
         below = known < least - 2.0 * ROUNDING
-        least[below] = known[below] + 0.9 * ROUNDING
+        least[below] = np.maximum(known[below] + 0.9 * ROUNDING, promised[below])
 
     def distances(self, q: Array, within: float) -> Array:
         """Return lower bounds (p + s,) of the distances at q (n,) [m], exact within a distance."""
@@ -313,7 +317,7 @@ class Guard:
             return False
         if not all(keeps(last, stop, dt) for keeps in self._certificates):
             return False
-        self._stop = stop
+        self._stop, self._promised = stop, self.state.least.copy()
         return True
 
     def _check_stop(self) -> None:
@@ -324,6 +328,7 @@ class Guard:
         self.state.begin(self.q, self._influence)
         k = self.state.failing(self.q, self._stop)
         self._is_forced = k >= 0
+        self._promised = self.state.least.copy()
         self.collision = None
         if k >= 0:
             self.refused = self._pair(k)
@@ -337,7 +342,7 @@ class Guard:
     def _watch(self) -> None:
         self.nearest = self.state.look(self.q, self._influence)
         if self.refused is not None and self._stop.is_over:
-            self.state.relax()
+            self.state.relax(self._promised)
 
     def _pair(self, k: int) -> NearPair:
         """Return the names of a pair, with the distance now."""

@@ -58,6 +58,11 @@ def test_random_streams_keep_their_distance_and_all_limits(name, seed):
     assert found.excess <= 1e-6
 
 
+@pytest.mark.parametrize(("name", "seed"), [("wam7", 276), ("two_wams", 91)])
+def test_stops_beside_spheres_that_stand_out_do_not_creep_nearer(name, seed):
+    assert run((name, seed, 1500)).least >= MIN_DISTANCE - ROUNDING  # 3.7 and 1.5 mm were
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", ARMS)
 def test_many_more_cycles(name):
