@@ -216,12 +216,19 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
 
 
 def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
-    """Return how far variables turn the shapes of each pair relative to each other, (p + s, n)."""
+    """Return how far variables turn the shapes of each pair relative to each other, (p + s, n).
+
+    A joint that turns a prismatic one counts twice: a point that slides on what turns is
+    accelerated by twice the product of both speeds (Coriolis).
+    """
     turns = np.zeros((len(arrays.frame), len(arrays.parent)))
     for shape, frame in enumerate(arrays.frame):
-        at = int(frame)
+        at, turn = int(frame), 1.0
         while at > 0:
-            turns[shape, at] = 0.0 if arrays.prismatic[at] else 1.0
+            if arrays.prismatic[at]:
+                turn = 2.0
+            else:
+                turns[shape, at] = turn
             at = int(arrays.parent[at])
     return _by_variable(arrays, turns, n)
 

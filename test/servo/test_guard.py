@@ -13,6 +13,7 @@ from benchmarks.avoidance import ARMS, MIN_DISTANCE, arm, clearance, run, slide,
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.rotations import transform
+from dls_ik.scene.shapes import Body, Sphere
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.guard import Guard, SceneState
 from dls_ik.servo.limiter import stop_within
@@ -123,6 +124,28 @@ def test_a_certified_step_and_its_stop_keep_every_distance_on_the_way(seed):
     assert kept.all() or k >= 0  # what is certified keeps them
     if (np.array(found).min(axis=0) > MIN_DISTANCE + 1e-4)[pairs.leverage[0].any(axis=1)].all():
         assert k < 0  # what keeps them clearly is certified
+
+
+def test_a_ball_that_slides_on_a_bar_that_turns_is_seen_to_bend_its_path():
+    robot = RobotModel.from_urdf(
+        """<robot name="bar"><link name="base"/><link name="bar"/><link name="ball"/>
+        <joint name="turn" type="revolute"><parent link="base"/><child link="bar"/>
+        <axis xyz="0 0 1"/><limit lower="-1" upper="1" velocity="9" effort="1"/></joint>
+        <joint name="slide" type="prismatic"><parent link="bar"/><child link="ball"/>
+        <axis xyz="1 0 0"/><limit lower="-0.05" upper="0.05" velocity="9" effort="1"/></joint>
+        </robot>"""
+    )
+    scene = PlanningScene(robot, bodies={"ball": Body("ball", ((Sphere(0.01), np.eye(4)),))})
+    scene.add_plane("floor", normal=(0.0, 1.0, 0.0), offset=-0.03)
+    q, end = np.array([-0.15, -0.05]), np.array([0.15, 0.05])  # down to the axis, and up again
+    least = clearance(scene, 0.5 * (q + end))
+    assert min(clearance(scene, q), clearance(scene, end)) > least + 0.007
+    state = SceneState(guarded_pairs(robot, scene.snapshot, (), least + 0.002), robot.n)
+    state.begin(q, 0.1)
+    rest = stop_within(end, 0.0 * q, 0.0 * q, (robot.lower, robot.upper, q + 9.0, q + 9.0))[0]
+    assert state.failing(q, rest) >= 0
+    state.least -= 0.003
+    assert state.failing(q, rest) < 0
 
 
 def test_a_start_that_is_too_near_is_left_and_not_brought_nearer():
