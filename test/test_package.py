@@ -182,7 +182,7 @@ def test_colcon_runs_what_is_marked_as_installed_or_what_its_user_chose(
     environment: dict[str, str], options: str, passed: int, tmp_path: Path
 ) -> None:
     (tmp_path / "test").mkdir()
-    for file in ("pyproject.toml", "test/conftest.py"):
+    for file in ("pyproject.toml", "test/conftest.py", "test/isolation.py"):
         shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / "test" / "test_it.py").write_text(SELECTED)
     result = tmp_path / "result.xml"

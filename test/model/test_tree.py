@@ -5,7 +5,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import difference_jacobian, urdf_pose
-from robots import LIMIT, joint, random_robots, urdf
+from random_robots import random_robots
+from robots import LIMIT, joint, urdf
 
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import RobotModel, load_urdf
