@@ -15,14 +15,14 @@ UNDECLARED = (
     "zarr",
 )  # fmt: skip
 BLOCK = f"""
-import sys
+from importlib.machinery import PathFinder
 
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {UNDECLARED!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+find_spec = PathFinder.find_spec
 
-sys.meta_path.insert(0, Blocker())
+def find_declared(cls, name, path=None, target=None):
+    return None if name.partition(".")[0] in {UNDECLARED!r} else find_spec(name, path, target)
+
+PathFinder.find_spec = classmethod(find_declared)
 """
 
 
