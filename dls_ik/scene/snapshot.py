@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
@@ -276,6 +276,42 @@ class SceneSnapshot:
             "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
         )
         return pack_shapes(self._frames, *self._shapes, *self._numbers, trees)
+
+    @cached_property
+    def pair_keys(self) -> tuple[Hashable, ...]:
+        """Keys of the (p + s,) pairs, equal in snapshots in which both shapes move alike."""
+        (moving, standing), (own, outside) = self._shapes, self._numbers
+        one = self._keep("keys", (), (moving,), lambda: self._moving_keys(moving))
+        kinds, sizes, places = self.arrays.kind.tolist(), self.arrays.size, self.arrays.place
+        two = [
+            (
+                each.name,
+                each.shape if isinstance(each.shape, Mesh) else kind,
+                size.tobytes() + place.tobytes(),
+            )
+            for each, kind, size, place in zip(standing, kinds, sizes, places, strict=True)
+        ]
+        return (
+            *((one[a], one[b]) for a, b in own),
+            *((one[a], two[b]) for a, b in outside),
+        )
+
+    @property
+    def frames_key(self) -> bytes:
+        """Digest of how joints move the frames of the robot."""
+        frames = self._frames
+        lists = frames.parent, frames.variable, frames.prismatic, frames.scale, frames.offset
+        content = repr((self.joint_names, lists)).encode() + np.array(frames.fixed).tobytes()
+        return hashlib.sha256(content).digest()
+
+    def _moving_keys(self, moving: list[MovingShape]) -> list[bytes]:
+        frames_key, keys = self.frames_key, []
+        for each in moving:
+            key = hashlib.sha256(frames_key + repr((each.name, each.frame, each.padding)).encode())
+            key.update(each.spheres.child.tobytes())
+            key.update(each.spheres.node.tobytes())
+            keys.append(key.digest())
+        return keys
 
     @cached_property
     def packed(self) -> tuple[Array, NDArray[np.int64]]:

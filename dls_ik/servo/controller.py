@@ -20,10 +20,10 @@ from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.servo.guard import NearPair
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.limiter import StopPath, at_start_of
 from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.options import split_options
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import (
     ConditionMonitor,
     Event,
@@ -179,7 +179,7 @@ class Controller:
 
     def go_back(self, stop: StopPath) -> None:
         """Continue from the beginning of the stop of an earlier cycle, the last that went out."""
-        self._tracker.limiter.go_back(stop)
+        self._tracker.limiter.take_over(at_start_of(stop))
 
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""

@@ -4,6 +4,7 @@ Behind each command there is a stop within all limits: the stop path.
 """
 
 import math
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ FAST = 1e6  # [rad/s, rad/s^2, ...] in place of an infinite limit, which Ruckig 
 ROUNDING = 1e-11  # [rad or m]
 HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
 BISECTIONS = 40
+UNKNOWN_PERIOD = 0.01  # [s] assumed for the cycles of a stop that is planned outside a cycle
 
 
 class StopPath(NamedTuple):
@@ -90,6 +92,24 @@ class Motion(NamedTuple):
     stop: StopPath | None  # that is followed, or is planned already
 
 
+class Handover(NamedTuple):
+    """Whole state of motion of a command, handed from one limiter or guard to another.
+
+    The command follows the stop until its new owner accepts another one under its own limits and
+    distances. A change of owner therefore never makes the path to rest longer.
+    """
+
+    motion: Motion
+    stop: StopPath  # begins at the command
+    promises: Mapping[Hashable, float] = {}  # distances [m] kept along the stop, by key of the pair
+
+
+def at_start_of(stop: StopPath) -> Handover:
+    """Return the state of motion of a command at the start of a stop, which it follows."""
+    q, v, a = (each[0] for each in stop.at(np.zeros(1)))
+    return Handover(Motion(q, v, v, a, stop), stop)
+
+
 class AccelerationLimiter:
     """Limits of position, velocity and acceleration; the last may be infinite.
 
@@ -118,9 +138,33 @@ class AccelerationLimiter:
         self._rest_of_stop: StopPath | None = None  # while the command continues along one
         self._pursuit.reset(self.v)
 
-    def take_over(self, other: "Limiter") -> None:
-        """Continue the motion of another limiter of the same joints."""
-        self.reset(other.q, other.v)
+    def hand_over(self) -> Handover:
+        """Return the whole state of motion, for another limiter of the same joints."""
+        motion, stop = self.motion(), self.stop_path(UNKNOWN_PERIOD)
+        if motion.stop is not None:
+            motion = motion._replace(a=stop.at(np.zeros(1))[2][0])
+        return Handover(motion, stop)
+
+    def take_over(self, state: Handover) -> bool:
+        """Continue the motion of another limiter of the same joints, or an earlier motion.
+
+        A motion that exceeds these limits follows the stop that came with it.
+
+        Returns:
+            Whether that stop stays within the position limits. If it does not, a stop of this
+            limiter replaces it.
+        """
+        motion = state.motion
+        self.q, self.v = motion.q.copy(), motion.v.copy()
+        self._pursuit.reset(motion.rate)
+        fits = _ends_inside(state.stop, self._chain.lower, self._chain.upper)
+        if not fits:
+            self.v, self._rest_of_stop = motion.rate.copy(), None
+        elif motion.stop is None and not self._exceeds_limits(motion.rate):
+            self._rest_of_stop = None
+        else:
+            self._rest_of_stop = state.stop
+        return fits
 
     def motion(self) -> Motion:
         """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
@@ -165,12 +209,18 @@ class AccelerationLimiter:
         if self._scale == 1.0:
             return False
         stop = self._rest_of_stop
-        v = self.v if stop is None else stop.v
+        return self._scale == 0.0 or self._exceeds_limits(self.v if stop is None else stop.v)
+
+    def _exceeds_limits(self, v: Array) -> bool:
+        """Return whether v (n,) is too fast for the scaled limits, or to stop at a position limit.
+
+        A stop is planned with the scaled limit of acceleration.
+        """
         left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(invalid="ignore"):
             too_late = v * v > 2.0 * self._used * np.maximum(left, 0.0) + ROUNDING
         too_fast = np.abs(v) > self._slow.velocity * (1.0 + 1e-9)
-        return self._scale == 0.0 or bool((too_fast | too_late).any())
+        return bool((too_fast | too_late).any())
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
@@ -208,11 +258,6 @@ class AccelerationLimiter:
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self.continue_stop(self.stop_path(period), elapsed)
-
-    def go_back(self, stop: StopPath) -> None:
-        """Be at the beginning of a stop under way, of an earlier command."""
-        self.reset(stop.q, stop.v)
-        self._rest_of_stop = stop
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move for `dt` [s] along a stop that begins at the command."""
@@ -280,14 +325,24 @@ class JerkLimiter:
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Stand at `q` (n,), or pass it with `v`, without acceleration."""
         v = np.zeros_like(q) if v is None else v
-        self._begin(q, v, v, np.zeros_like(q))
+        self.q, self.v, self._rate, self._a = q.copy(), v.copy(), v.copy(), np.zeros_like(q)
+        self._stop = self._plan_stop(self.q, self._rate, self._a)
 
-    def take_over(self, other: "Limiter") -> None:
-        """Continue the motion of another limiter of the same joints, its acceleration too."""
-        if isinstance(other, JerkLimiter):
-            self._begin(other.q, other.v, other._rate, other._a)
-        else:
-            self.reset(other.q, other.v)
+    def hand_over(self) -> Handover:
+        """Return the whole state of motion, for another limiter of the same joints."""
+        return Handover(self.motion(), self._stop)
+
+    def take_over(self, state: Handover) -> bool:
+        """Continue the motion of another limiter of the same joints, or an earlier motion.
+
+        Returns:
+            As :meth:`AccelerationLimiter.take_over`.
+        """
+        q, v, rate, a = (each.copy() for each in state.motion[:4])
+        self.q, self.v, self._rate, self._a = q, v, rate, a
+        fits = _ends_inside(state.stop, self._lower, self._upper)
+        self._stop = state.stop if fits else self._plan_stop(q, rate, a)
+        return fits
 
     def motion(self) -> Motion:
         """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
@@ -311,11 +366,6 @@ class JerkLimiter:
         self._stop = stop
         self._set(q, v, accel, dt)
         return True
-
-    def go_back(self, stop: StopPath) -> None:
-        """Be at the beginning of a stop under way, of an earlier command."""
-        q, v, a = (each[0].copy() for each in stop.at(np.zeros(1)))
-        self.q, self.v, self._rate, self._a, self._stop = q, v, v, a, stop
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move for `dt` [s] along a stop that begins at the command."""
@@ -346,8 +396,8 @@ class JerkLimiter:
             self.v, self._rate, self._a = (np.zeros_like(self.q) for _ in range(3))
             return
         self._stop = self._stop.after(dt)
-        q, v, a = self._stop.at(np.zeros(1))
-        self._set(q[0], v[0], a[0], dt)
+        q, v, a = (each[0] for each in self._stop.at(np.zeros(1)))
+        self.q, self.v, self._rate, self._a = q, (q - self.q) / dt, v, a
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
@@ -360,11 +410,6 @@ class JerkLimiter:
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self.brake(elapsed)
-
-    def _begin(self, q: Array, v: Array, rate: Array, a: Array) -> None:
-        """Pass `q` at a rate and an acceleration (n,); `v` (n,) is that of the last cycle."""
-        self.q, self.v, self._rate, self._a = q.copy(), v.copy(), rate.copy(), a.copy()
-        self._stop = self._plan_stop(q, rate, a)
 
     def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
         q = self._clipped(q)
@@ -443,6 +488,13 @@ class JerkLimiter:
 
 
 Limiter = AccelerationLimiter | JerkLimiter
+
+
+def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:
+    """Return whether a stop ends within position limits (n,), or no farther outside."""
+    end = stop.end
+    low, high = np.minimum(lower, stop.q) - ROUNDING, np.maximum(upper, stop.q) + ROUNDING
+    return bool(((end >= low) & (end <= high)).all())
 
 
 def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:

@@ -5,8 +5,8 @@ import math
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
-from dls_ik.servo.guard import NearPair
 from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
 
 HELD = 0.99  # activation from which a joint counts as held

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.servo.guard import Guard, NearPair
+from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import (
     ARRIVED,
     Answer,
@@ -26,6 +26,7 @@ from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
 from dls_ik.servo.planner import Planner
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.stall import TICK, RefusalMonitor, StallMonitor
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, TwistTarget, is_same
@@ -133,9 +134,7 @@ class Tracker:
 
     def take_over(self, other: "Tracker") -> None:
         """Continue the motion of another tracker of the same joints."""
-        guard = other.guard
-        moved = other.limiter if guard is None else guard.limiter
-        self.limiter.take_over(cast(Limiter, moved))
+        self.limiter.take_over(other.limiter.hand_over())
         self._restart()
         other._cancel_questions()
         before = other._motion

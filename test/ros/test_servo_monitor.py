@@ -22,7 +22,7 @@ from dls_ik.ros.servo.monitor import (
     diagnostic_level,
     motion_values,
 )
-from dls_ik.servo.guard import NearPair
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import ServoOutput, ServoState
 from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound
 

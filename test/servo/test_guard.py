@@ -15,8 +15,9 @@ from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Body, Sphere
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.guard import Guard, SceneState
+from dls_ik.servo.guard import Guard
 from dls_ik.servo.limiter import stop_within
+from dls_ik.servo.scene_state import SceneState
 from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound, guarded_pairs
 
 DT = 0.005

@@ -29,7 +29,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every, steady_timer
 from dls_ik.servo import Controller, ServoOutput, ServoState
-from dls_ik.servo.guard import NearPair
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
