@@ -125,6 +125,7 @@ class Guard:
         self.nearest: NearPair | None = None
         self.refused: NearPair | None = None
         self.collision: NearPair | None = None
+        self._kept: KeptStop
         self._recent: deque[KeptStop] = deque(maxlen=NUM_RECENT_STOPS)
         self._stand()
 

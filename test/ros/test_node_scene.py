@@ -427,7 +427,7 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
         assert apply(client, world(box("pole", ELBOW)))
         assert not validity(client, Q).valid
         robots.publish(String(data=planar))
-        node.wait_for_line("another robot, another scene: 1 objects")
+        node.wait_for_line("another root link, another scene: 1 objects")
         client.spin_until(lambda: objects_of(client) == set(), what="the scene of the planar arm")
         assert validity(client, (0.1, 0.2), names=("joint1", "joint2")).valid
         assert "Traceback" not in node.output

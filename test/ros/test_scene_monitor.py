@@ -123,18 +123,36 @@ def test_a_whole_scene_that_came_before_makes_not_up_for_what_is_lost_later(scen
     assert "2 are lost" in hindrance(scenes)
 
 
-def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
-    for name in "abcd":
-        publish(scenes, name)
-    other = RobotModel.from_urdf(URDF / "wam7.urdf", "wam_base", "wam_tip")
+def replaced(scenes, root):
+    """Replace the WAM by another one, of a root link of this name."""
+    text = (URDF / "wam7.urdf").read_text().replace('"wam_base"', f'"{root}"')
+    other = RobotModel.from_urdf(text, root, "wam_tip")
     assert other.tree is not WAM.tree
     scenes.monitor.use(Arm(other, Parameters()))
     with pytest.raises(SceneError, match="prepared"):
         scenes.monitor.scene(other.tree)
+    return other
+
+
+def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
+    for name in "abcd":
+        publish(scenes, name)
+    other = replaced(scenes, "floor")
     gate.set()
     wait_until(lambda: id(other) in scenes.shown)
     assert not scenes.monitor.scene(other.tree, exact=False).objects
     assert not hindrance(scenes), "a scene that begins anew lacks nothing"
+
+
+def test_objects_stay_where_another_description_has_the_same_root_link(scenes, gate):
+    for name in "abcd":
+        publish(scenes, name)
+    other = replaced(scenes, "wam_base")
+    gate.set()
+    wait_until(lambda: id(other) in scenes.shown)
+    assert set(scenes.monitor.scene(other.tree, exact=False).objects) == {"a", "b"}
+    assert set(scenes.shown[id(other)].snapshot.objects) == {"a", "b"}
+    assert "2 are lost" in hindrance(scenes), "what was lost is lost still"
 
 
 def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate, monkeypatch):

@@ -336,3 +336,45 @@ def test_repr(scene):
     scene.add("c", Capsule(0.1, 0.1))
     scene.attach("c", "wam_link7")
     assert repr(scene).endswith("1 objects, 1 attached)")
+
+
+def other_wam(**names):
+    """A WAM of its own description, with links renamed."""
+    text = WAM.tree.description.urdf.decode()
+    for old, new in names.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    return PlanningScene(RobotModel.from_urdf(text))
+
+
+def filled(scene):
+    scene.add_box("table", [0.4, 0.4, 0.02], at(0.6, 0.0, 0.1))
+    scene.add_sphere("cup", 0.03, at(0.0, 0.0, 0.3))
+    scene.attach("cup", "wam_link7", T=at(0.0, 0.0, 0.1))
+    scene.allow("table", "wam_link1")
+    scene.allow("wam_link5", "wam_link7", False)
+    scene.set_padding({"wam_link6": 0.01})
+    return scene
+
+
+def test_a_scene_of_the_same_links_takes_all_of_the_scene_before(scene):
+    filled(scene)
+    other = other_wam()
+    assert other.take_over(scene) == ()
+    before, now = scene.snapshot, other.snapshot
+    assert now.tree is not before.tree
+    assert now.names == before.names
+    assert now.packed[0].tolist() == before.packed[0].tolist()
+    assert other.distance(Q).distance == pytest.approx(scene.distance(Q).distance, abs=1e-9)
+
+
+def test_a_scene_of_other_links_takes_what_still_has_a_frame(scene):
+    filled(scene)
+    without_hand = other_wam(wam_link7="hand")
+    assert without_hand.take_over(scene) == ("cup",)
+    assert set(without_hand.objects) == {"table"}
+    assert not without_hand.snapshot.may_touch("hand", "table")
+    assert without_hand.snapshot.may_touch("wam_link1", "table")
+    elsewhere = other_wam(wam_base="floor")
+    assert elsewhere.take_over(scene) == ("table",)
+    assert set(elsewhere.attached) == {"cup"}
+    assert elsewhere.distance(Q) is not None

@@ -265,7 +265,8 @@ class PlanningSceneMonitor:
         try:
             if arm is None:
                 raise SceneError(NO_ROBOT)
-            scene, current, tree = self.scene(arm.tree, False), self._current(arm), arm.tree
+            scene = self._scene_of_root(arm.tree) or self.scene(arm.tree, False)
+            current, tree = self._current(arm), scene.robot.tree
             values = {name: value for name, value in current.items() if name in tree.mimic_of}
             change = for_scene(read_messages(message), scene.snapshot)
             operations = located(change.operations, scene.snapshot, values, self._frames)
@@ -283,6 +284,11 @@ class PlanningSceneMonitor:
         for note in change.notes:
             self._say_once(note, source)
         return True
+
+    def _scene_of_root(self, tree: Tree) -> planning_scene.PlanningScene | None:
+        """Return the kept scene if its poses are in the frame of the root link of a robot."""
+        scene = self._kept.scene
+        return scene if scene is not None and scene.robot.tree.root == tree.root else None
 
     def _take_whole(self, message: Any, source: str) -> None:
         """Apply the scene of move_group later; where it is refused, ask for it again."""
@@ -353,14 +359,16 @@ class PlanningSceneMonitor:
     # The thread of the scene
 
     def _build(self, robot: RobotModel) -> None:
-        """Build the scene of a robot, with the objects of the one before of that robot."""
+        """Build the scene of a robot, with the objects of the scene before."""
         tree, arm = robot.tree, self._arm
         if arm is None or arm.tree is not tree:
             return  # replaced meanwhile
+        source = self._scene_of_root(tree)
         if self._kept.tree is not tree:
-            self._tell_of_lost_objects()
+            if source is None:
+                self._tell_of_lost_objects()
+                self._make_good()
             self._kept = KeptScene(tree, None, PREPARING)
-            self._make_good()
         before = self._kept
         self._await_srdf()
         text = self._semantic
@@ -371,8 +379,8 @@ class PlanningSceneMonitor:
             return
         try:
             scene = self._new_scene(robot, srdf)
-            if before.scene is not None:
-                scene.take_over(before.scene)
+            if source is not None:
+                self._tell_of_left_out(scene.take_over(source))
             elif self._first.operations:
                 self._begin_with_file(scene, tree)
             _ = scene.snapshot.packed
@@ -399,8 +407,15 @@ class PlanningSceneMonitor:
         count = 0 if scene is None else len(scene.snapshot.objects) + len(scene.snapshot.attached)
         if count:
             self._node.get_logger().warning(
-                f"another robot, another scene: {count} objects of the one before are gone, "
+                f"another root link, another scene: {count} objects of the robot before are gone, "
                 "publish them anew"
+            )
+
+    def _tell_of_left_out(self, names: tuple[str, ...]) -> None:
+        """Log which objects of the robot before have no place in the scene of another robot."""
+        if names:
+            self._node.get_logger().warning(
+                escape(f"another robot: it lacks the frames of {listing(names)}; publish them anew")
             )
 
     def _begin_with_file(self, scene: planning_scene.PlanningScene, tree: Tree) -> None:
