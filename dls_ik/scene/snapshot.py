@@ -282,15 +282,11 @@ class SceneSnapshot:
         """Keys of the (p + s,) pairs, equal in snapshots in which both shapes move alike."""
         (moving, standing), (own, outside) = self._shapes, self._numbers
         one = self._keep("keys", (), (moving,), lambda: self._moving_keys(moving))
-        kinds, sizes, places = self.arrays.kind.tolist(), self.arrays.size, self.arrays.place
-        two = [
-            (
-                each.name,
-                each.shape if isinstance(each.shape, Mesh) else kind,
-                size.tobytes() + place.tobytes(),
-            )
-            for each, kind, size, place in zip(standing, kinds, sizes, places, strict=True)
-        ]
+        rows = zip(self.arrays.kind, self.arrays.size, self.arrays.place, strict=True)
+        two: list[Hashable] = []
+        for each, parts in zip(standing, rows, strict=True):
+            key = b"".join([each.name.encode(), *(part.tobytes() for part in parts)])
+            two.append((key, each.shape) if isinstance(each.shape, Mesh) else key)
         return (
             *((one[a], one[b]) for a, b in own),
             *((one[a], two[b]) for a, b in outside),
