@@ -173,11 +173,14 @@ def touch(scene: PlanningScene, rng: np.random.Generator, q: Array, distance: fl
             at -= 0.9 * (closest.distance - GAP)
 
 
-def leave_sphere(seed: int, moves: bool, cycles: int = CYCLES) -> str:
+def leave_sphere(
+    seed: int, moves: bool, cycles: int = CYCLES, *, is_taken_back: bool = False
+) -> str:
     """Move away from a sphere that is touched; return the message of a fault, or an empty one.
 
     Args:
         moves: Move another sphere, 6 m away, in every cycle.
+        is_taken_back: Take every second command back, as a node does if a command is too late.
     """
     rng = np.random.default_rng(seed)
     robot, scene = arm("wam7")
@@ -190,9 +193,12 @@ def leave_sphere(seed: int, moves: bool, cycles: int = CYCLES) -> str:
     for i in range(cycles):
         if moves:
             scene.move("far", transform(translation=FAR + np.array([0.0, 0.01 * (i % 7), 0.0])))
+        stop = controller.stop_path(0.01)
         out = controller.cycle(0.01 * (i + 1), 0.01)
         if out.state is ServoState.FAULT:
             return out.message
+        if is_taken_back and i % 2:
+            controller.go_back(stop)
     return ""
 
 

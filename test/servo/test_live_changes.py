@@ -160,6 +160,11 @@ def test_an_object_far_away_is_no_contact_of_an_arm_that_leaves_one(seed):
     assert not leave_sphere(seed, moves=True, cycles=150)
 
 
+@pytest.mark.parametrize("seed", FALSE_FAULTS)
+def test_a_command_that_is_taken_back_is_no_contact_of_an_arm_that_leaves_one(seed):
+    assert not leave_sphere(seed, moves=False, cycles=150, is_taken_back=True)
+
+
 @pytest.mark.campaign
 def test_objects_far_away_are_no_contacts_in_fifty_runs():
     assert not any(leave_sphere(seed, moves=True) for seed in range(50))
