@@ -349,10 +349,11 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
     trajectory_points: int = parameter(
-        1,
-        "points of a joint_trajectory: 1 is a cycle ahead; more continue to a stop, in case the "
-        "stream ends",
-        span=(1, 100),
+        0,
+        "points of a joint_trajectory; 0: the command and the stop behind it, with as many points "
+        "as needed to stay within the limits between them; above 1: at least so many while the arm "
+        "moves; 1: the command alone, without a stop",
+        span=(0, 100),
         read_only=True,
     )
     trail: float = parameter(

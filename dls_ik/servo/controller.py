@@ -21,8 +21,9 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.servo.guard import NearPair
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.knots import Knots, trajectory_knots
 from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.motion import StopPath
 from dls_ik.servo.options import split_options
 from dls_ik.servo.state import (
     ConditionMonitor,
@@ -177,6 +178,21 @@ class Controller:
         """
         return self._tracker.limiter.stop_path(period)
 
+    def trajectory(self, period: float, count: int = 0) -> Knots:
+        """Return the knots of the path to the last command and of the stop behind it.
+
+        Cubics between the knots stay within the limits of velocity and acceleration. Times count
+        from the last cycle on; the command is due a period later.
+
+        Args:
+            period: of the cycles [s].
+            count: Number of knots wanted; there are more only if the path needs them. 1: the
+                command alone.
+        """
+        limiter = self._tracker.limiter
+        motion, acceleration = limiter.motion(), self._tracker.acceleration
+        return trajectory_knots(motion, limiter.stop_path(period), acceleration, period, count)
+
     def go_back(self, stop: StopPath) -> None:
         """Continue from the beginning of the stop of an earlier cycle, the last that went out."""
         self._tracker.limiter.go_back(stop)
@@ -184,6 +200,10 @@ class Controller:
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self._tracker.limiter.resume_at(elapsed, period)
+
+    def stand_still(self) -> None:
+        """Continue at rest at the command, at which the arm stopped by itself."""
+        self._tracker.limiter.reset(self._tracker.limiter.q)
 
     def resume_after_gap(self, q: Array) -> None:
         """Continue after a time without commands, at rest at joint values (n,), or where measured.

@@ -20,7 +20,8 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.servo.limiter import Limiter, Motion, StopPath
+from dls_ik.servo.limiter import Limiter
+from dls_ik.servo.motion import Motion, StopPath
 from dls_ik.servo.own_step import NearRows
 from dls_ik.servo.workspace import Bound, GuardedPairs, checked_bounds, guarded_pairs
 
@@ -44,13 +45,13 @@ class NearPair(NamedTuple):
 
 
 class Certificate(Protocol):
-    """A property that a step and the stop behind it keep, beside distances."""
+    """A property of a cycle and of the stop behind it, besides distances."""
 
-    def __call__(self, last: Motion, stop: StopPath, dt: float) -> bool:
-        """Test the step of `dt` [s] from the last motion to the beginning of a stop, and that."""
+    def __call__(self, motion: Motion, stop: StopPath) -> bool:
+        """Return whether the last cycle of a motion and the stop behind it have the property."""
 
-    def share(self, q_a: Array, q_b: Array, dt: float) -> float:
-        """Return the share of a step of `dt` [s] (n,) that is likely to keep it."""
+    def share(self, motion: Motion, stop: StopPath) -> float:
+        """Return the share of the velocity that is likely to have the property."""
 
 
 def prepare(snapshot: SceneSnapshot) -> None:
@@ -212,6 +213,15 @@ class Guard:
         """Mean velocity of the last cycle (n,) [rad/s or m/s]."""
         return self.limiter.v
 
+    @property
+    def rate(self) -> Array:
+        """Velocity at the end of the last cycle (n,) [rad/s or m/s]."""
+        return self.limiter.rate
+
+    def motion(self) -> Motion:
+        """Return the state of the limiter."""
+        return self.limiter.motion()
+
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Stand at `q` (n,), or pass it with `v`."""
         self.limiter.reset(q, v)
@@ -237,11 +247,11 @@ class Guard:
             return
         limiter, last, stop = self.limiter, self.limiter.motion(), self._stop
         limiter.advance(q_r, v_r, dt)
-        share = min([1.0, *(each.share(last.q, limiter.q, dt) for each in self._certificates)])
-        if share < 1.0:
-            way = share * (limiter.q - last.q)
-            limiter.restore(last)
-            limiter.advance(last.q + way, way / dt, dt)
+        if self._certificates:
+            behind = limiter.motion(), limiter.stop_path(dt)
+            share = min(each.share(*behind) for each in self._certificates)
+            if share < 1.0:
+                limiter.advance_slower(last, share, dt)
         self.refused = None
         if not self._take(last, dt):
             step = limiter.motion()
@@ -315,7 +325,8 @@ class Guard:
         if k >= 0:
             self.refused = self._pair(k)
             return False
-        if not all(keeps(last, stop, dt) for keeps in self._certificates):
+        motion = self.limiter.motion()
+        if not all(keeps(motion, stop) for keeps in self._certificates):
             return False
         self._stop, self._promised = stop, self.state.least.copy()
         return True

@@ -92,6 +92,7 @@ class Tracker:
 
     Args:
         planner: None: the command does not move through joint space.
+        acceleration: (n,) limits of the limiter [rad/s^2 or m/s^2].
         tip: limits of the speed of the tip.
         scale: share of the limits that is used; 0: the command stops and holds.
     """
@@ -101,10 +102,11 @@ class Tracker:
         local_ik: LocalIk,
         limiter: Limiter | Guard,
         planner: Planner | None,
+        acceleration: Array,
         tip: TipSpeed | None = None,
         scale: float = 1.0,
     ) -> None:
-        self.local_ik, self.limiter = local_ik, limiter
+        self.local_ik, self.limiter, self.acceleration = local_ik, limiter, acceleration
         self.guard = limiter if isinstance(limiter, Guard) else None
         self._planner, self._tip, self._scale = planner, tip, scale
         self._unit = local_ik.options.length_unit
@@ -217,7 +219,7 @@ class Tracker:
 
     def _slowed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
         """Return the step from joint values (n,), shortened to the speeds of the tip."""
-        share = 1.0 if self._tip is None else self._tip.share(before, step.q, dt)
+        share = 1.0 if self._tip is None else self._tip.step_share(before, step.q, dt)
         if share == 1.0:
             return step
         q = before + share * (step.q - before)
@@ -414,7 +416,7 @@ def build_tracker(
         else JerkLimiter(robot, acceleration, jerk, options.scale)
     )
     speeds = options.max_linear_speed, options.max_angular_speed
-    tip = tip_speed(robot, *speeds, options.scale, local_ik.options.length_unit)
+    tip = tip_speed(robot, speeds, options.scale, local_ik.options.length_unit, acceleration)
     limiter: Limiter | Guard = bare
     if scene is not None or workspace or tip is not None:
         distances = options.min_distance, options.influence_distance
@@ -427,6 +429,6 @@ def build_tracker(
         metric = {name: getattr(local_ik.options, name) for name in names}
         limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)
         planner = Planner(robot, executor, limits, scene=scene, **metric)
-    tracker = Tracker(local_ik, limiter, planner, tip, options.scale)
+    tracker = Tracker(local_ik, limiter, planner, acceleration, tip, options.scale)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

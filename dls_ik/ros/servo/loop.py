@@ -24,7 +24,7 @@ from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.motion import StopPath
 
 CLOCK_SPREAD, TRIES = 5e-4, 4  # [s] between two readings of clocks, and number of attempts
 LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
@@ -379,7 +379,9 @@ class ServoLoop:
         if arm is not self._published:
             self._outputs.use(arm.robot.joint_names)
             self._published = arm
-        has_stop = self._outputs.has_stop_trajectory
-        stop = arm.controller.stop_path(1.0 / self._rate) if has_stop else None
-        self._outputs.publish(output.q, output.velocity, stamp, stop)
-        return stop
+        outputs, period = self._outputs, 1.0 / self._rate
+        knots = None
+        if outputs.has_trajectory:
+            knots = arm.controller.trajectory(period, outputs.points)
+        outputs.publish(output.q, output.velocity, stamp, knots)
+        return arm.controller.stop_path(period) if outputs.has_stop_trajectory else None
