@@ -21,6 +21,7 @@ from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
+from dls_ik.servo.limiter import stop_within
 from dls_ik.solver import IkSolver, announce_compilation_to
 
 BACKWARDS, NODE = "--backwards", "--node"
@@ -59,6 +60,12 @@ def _follow() -> None:
     controller.cycle(0.01, 0.01)
     controller.pause()
     controller.cycle(0.02, 0.01)  # brakes
+    controller.stop_path(0.01)
+    limit = np.ones(robot.n)
+    stop_within(0.0 * limit, limit, 0.0 * limit, (-limit, limit, limit, limit))
+    slow = Controller(robot, executor=ThreadPoolExecutor(1), max_linear_speed=0.1, acceleration=1.0)
+    slow.follow_pose(T, 0.0)
+    slow.cycle(0.0, 0.01)
 
 
 def _guard() -> None:

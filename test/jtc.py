@@ -35,6 +35,14 @@ class TrajectoryController:
             2 * c[2] + 6 * t * c[3],
         ])  # fmt: skip
 
+    def path(self, times):
+        """Positions (k, n) desired at times (k,) [s]."""
+        begins, ends, c = (np.array(x) for x in zip(*self.segments, strict=True))
+        i = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
+        t = np.minimum(times, ends[i]) - np.where(np.isfinite(begins[i]), begins[i], times)
+        c, t = c[i], t[:, None]
+        return c[:, 0] + t * (c[:, 1] + t * (c[:, 2] + t * c[:, 3]))
+
     def receive(self, now, times, q, v=None):
         """Follow points at times (k,) after now [s], (k, n), with velocities or without."""
         before = self.at(now)

@@ -5,7 +5,6 @@ import pytest
 from jtc import TrajectoryController
 from ros_world import controlled
 
-from dls_ik.ros.servo.cycle import LONGEST
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.targets import Arrival
 
@@ -55,7 +54,8 @@ def gaps(rng, period, count):
 @pytest.mark.parametrize("count", [0, 30])
 @pytest.mark.parametrize("is_late", [False, True], ids=["even", "late"])
 @pytest.mark.parametrize(
-    ("jerk", "rate"), [([], 100.0), ([], 500.0), ([80.0], 100.0), ([1000.0], 100.0), ([20.0], 250.0)]
+    ("jerk", "rate"),
+    [([], 100.0), ([], 500.0), ([80.0], 100.0), ([1000.0], 100.0), ([20.0], 250.0)],
 )
 def test_no_cubic_needs_more_than_the_limits(monkeypatch, jerk, rate, is_late, count):
     if jerk:
@@ -64,7 +64,7 @@ def test_no_cubic_needs_more_than_the_limits(monkeypatch, jerk, rate, is_late, c
     world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
     rng = np.random.default_rng(int(rate) + count)
     path, goal = Path(world, rate, count), world.robot.random(rng)
-    for k, gap in enumerate(gaps(rng, path.period, 1000)):
+    for gap in gaps(rng, path.period, 1000):
         if rng.random() < 0.03:  # far away, and now and then at a limit
             goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
         path.cycle(gap if is_late else path.period, world.target(goal))

@@ -155,7 +155,7 @@ class MeasuredJoints:
     """The joint states of an arm, filled again each cycle; efforts of one with masses."""
 
     def __init__(self, names: tuple[str, ...], has_effort: bool) -> None:
-        self._output = JointStateOutput(OutputSpec(names, 0.0, 1))
+        self._output = JointStateOutput(OutputSpec(names, 0.0))
         message = self._output.fill(np.zeros(len(names)), np.zeros(len(names)), 0)
         self._effort = writable(message, "effort", len(names)) if has_effort else None
 
