@@ -311,7 +311,7 @@ class JerkLimiter:
     def _begin(self, q: Array, v: Array, rate: Array, a: Array) -> None:
         """Pass `q` at a rate and an acceleration (n,); `v` (n,) is that of the last cycle."""
         self.q, self.v, self.rate, self._a = q.copy(), v.copy(), rate.copy(), a.copy()
-        self.path: CyclePath | None = None
+        self.path = None
         self._stop = self._plan_stop(q, rate, a)
 
     def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
