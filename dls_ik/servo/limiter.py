@@ -205,6 +205,7 @@ class JerkLimiter:
         )
         self._scale = scale
         self._planner = ruckig.Ruckig(robot.n)
+        self.path: CyclePath | None = None
         self._pursuit = Pursuit(acceleration, float(np.max(self._acceleration / self._jerk)))
         self.reset(np.zeros(robot.n))
 
