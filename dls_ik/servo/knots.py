@@ -60,7 +60,7 @@ class Knots(NamedTuple):
 
 
 def stop_knots(stop: StopPath, extra: Array | None = None) -> Knots:
-    """Return the knots of a stop, from its start to rest; the start alone if it is over.
+    """Return the knots of a stop, from its start to rest; the start alone if it is almost over.
 
     Args:
         extra: (k,) times of further knots [s].
@@ -160,8 +160,8 @@ def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
 
 
 def _apart(times: Array, end: float) -> Array:
-    """Return the distinct times within (0, end), with 0 and end [s]; (1,) if end is 0."""
-    if end <= 0.0:
+    """Return the distinct times within (0, end), with 0 and end [s]; 0 alone if end is close."""
+    if end <= CLOSEST:
         return np.zeros(1)
     inside = np.unique(times[(times > CLOSEST) & (times < end - CLOSEST)])
     kept = inside[np.diff(inside, prepend=-1.0) > CLOSEST]
