@@ -116,6 +116,7 @@ class Controller:
         self._stream = StreamState()
         self._condition = ConditionMonitor()
         self._rest = Rest()
+        self._knots: Knots | None = None  # of the last trajectory
 
     def __repr__(self) -> str:
         """Return the robot, the method and what the controller does."""
@@ -163,6 +164,7 @@ class Controller:
         self._stream = other._stream
         self._adapt_target()
         self._rest = other._rest
+        self._knots = other._knots
 
     def hold_like(self, other: Controller) -> None:
         """Be paused, or in a fault, if another controller is, of other joints as well."""
@@ -182,7 +184,7 @@ class Controller:
         """Return the knots of the path to the last command and of the stop behind it.
 
         Cubics between the knots stay within the limits of velocity and acceleration. Times count
-        from the last cycle on; the command is due a period later.
+        from the last cycle on; the command is due a period later. Call this once a cycle.
 
         Args:
             period: of the cycles [s].
@@ -190,8 +192,9 @@ class Controller:
                 command alone.
         """
         limiter = self._tracker.limiter
-        motion, acceleration = limiter.motion(), self._tracker.acceleration
-        return trajectory_knots(motion, limiter.stop_path(period), acceleration, period, count)
+        given = limiter.motion(), limiter.stop_path(period), self._tracker.acceleration
+        self._knots = trajectory_knots(*given, period, count, self._knots)
+        return self._knots
 
     def go_back(self, stop: StopPath) -> None:
         """Continue from the beginning of the stop of an earlier cycle, the last that went out."""

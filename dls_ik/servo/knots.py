@@ -16,6 +16,7 @@ from dls_ik.servo.motion import AnyPath, CyclePath, Motion, StopPath
 
 MAX_EXCESS = 0.004  # share by which the acceleration of a cubic may exceed the limit
 MAX_HALVINGS = 6  # of an interval between two knots
+SAME = 1e-8  # [rad or m] between positions that differ by rounding
 CLOSEST = 1e-6  # [s] between two knots
 EARLIEST = 1e-3  # periods after which a knot can be due
 
@@ -30,7 +31,8 @@ class Knots(NamedTuple):
 
     def joined(self, other: "Knots") -> "Knots":
         """Return these knots and those of another motion, which starts at the last one."""
-        times = np.concatenate([self.times, self.times[-1] + other.times[1:]])
+        since = other.times[1:] - other.times[0]
+        times = np.concatenate([self.times, self.times[-1] + since])
         return Knots(times, np.vstack([self.q, other.q[1:]]), np.vstack([self.v, other.v[1:]]))
 
     def delayed(self, duration: float) -> "Knots":
@@ -98,14 +100,18 @@ def cycle_knots(path: CyclePath, q: Array, rate: Array, acceleration: Array) -> 
 
 
 def trajectory_knots(
-    motion: Motion, stop: StopPath, acceleration: Array, period: float, count: int = 0
+    motion: Motion,
+    stop: StopPath,
+    acceleration: Array,
+    period: float,
+    count: int = 0,
+    before: Knots | None = None,
 ) -> Knots:
     """Return the knots of the path to a command and of the stop behind it.
 
     The time is counted from the moment at which the command is sent; the command is due a period
-    later. If the command before is not due yet at that moment, it is the first knot; otherwise the
-    first knot is the first one after that moment. Without any limit of acceleration the knots are
-    joined by straight lines.
+    later. If the command before is not due yet at that moment, the knots start with the rest of the
+    path to it. Without any limit of acceleration the knots are joined by straight lines.
 
     Args:
         stop: that starts at the command.
@@ -113,6 +119,7 @@ def trajectory_knots(
         period: [s] of the cycles.
         count: Number of knots wanted; those that are missing stand at whole periods of the stop.
             0: no more than needed. 1: the command alone, reached on a straight line.
+        before: Knots of the cycle before, if there was one.
     """
     path = motion.path
     due = period if path is None or count != 1 else max(period, path.duration)
@@ -123,6 +130,8 @@ def trajectory_knots(
         cycle = cycle_knots(path, motion.q, motion.rate, acceleration)
         cycle = cycle.delayed(period - float(cycle.times[-1]))
         first = int(cycle.times[0] < EARLIEST * period)
+        if first == 0 and before is not None:
+            cycle = _rest(before, cycle, period).joined(cycle)
         cycle = Knots(cycle.times[first:], cycle.q[first:], cycle.v[first:])
     behind = stop_knots(stop)
     missing = count - len(cycle.times) - len(behind.times) + 1
@@ -131,6 +140,22 @@ def trajectory_knots(
     if len(behind.times) == 1:
         cycle.v[-1] = 0.0
     return _rounded(cycle.joined(behind), not np.isfinite(acceleration).any())
+
+
+def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
+    """Return the knots of the cycle before that are still ahead, up to the start of a cycle."""
+    due = float(cycle.times[0])
+    first = Knots(cycle.times[:1], cycle.q[:1], cycle.v[:1])
+    k = int(np.argmin(np.abs(before.times - period)))
+    if np.abs(before.q[k] - cycle.q[0]).max() > SAME:  # the command has not gone out
+        return first
+    times = before.times[:k] - period + due
+    ahead = (times > EARLIEST * period) & (times < due - CLOSEST)
+    return Knots(
+        np.concatenate([times[ahead], first.times]),
+        np.vstack([before.q[:k][ahead], first.q]),
+        np.vstack([before.v[:k][ahead], first.v]),
+    )
 
 
 def _rounded(knots: Knots, is_linear: bool) -> Knots:
