@@ -76,14 +76,14 @@ def _check_collisions() -> None:
     from dls_ik.core.selection import count_pair
     from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
     from dls_ik.scene.snapshot import PlacedBody, SceneSnapshot, use_scene_kernels
-    from dls_ik.scene.spheres import fit_spheres
+    from dls_ik.scene.sphere_fit import fit_spheres
 
     robot = _robot()
     ball, corners = Sphere(0.1), np.vstack([np.zeros(3), np.eye(3)])
     pyramid = Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]))
     bodies = {link: Body(link, ((ball, np.eye(4)),)) for link in robot.link_names}
-    fit_spheres(pyramid, most=2)
-    fit_spheres(Box(np.ones(3)), most=2)
+    fit_spheres(pyramid, max_leaves=2)
+    fit_spheres(Box(np.ones(3)), max_leaves=2)
     world = {"pyramid": PlacedBody(Body("pyramid", ((pyramid, np.eye(4)),)), np.eye(4))}
     snapshot = SceneSnapshot(robot.tree, robot.joint_names, bodies, {}, objects=world)
     use_scene_kernels(snapshot)

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import Point, Pose, TransformStamped
 from moveit_msgs.msg import (
     CollisionObject,
     Constraints,
@@ -45,12 +45,20 @@ from dls_ik.ros.frames import Frames
 from dls_ik.ros.robot_source import QOS as LATCHED
 from dls_ik.ros.services.scene_monitor import located
 from dls_ik.scene.messages import read_messages
+from fuzz.hard_meshes import slivers
 
 pytestmark = [pytest.mark.ros]
 ARM_ONLY = dls_ik.PlanningScene(WAM)
 ELBOW = WAM.link_pose("wam_link4", Q)[:3, 3]
 TABLE = transform(translation=np.array([0.3, -0.2, -0.6]))  # T_base_table
 DIFFS = "mg/monitored_planning_scene"
+
+
+def peak_memory(pid):
+    """The largest resident memory of a process so far [MiB]."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        (line,) = (each for each in status if each.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024.0
 
 
 class MoveGroup:
@@ -353,6 +361,21 @@ def test_a_message_of_megabytes_is_not_read(client):
     publisher.publish(large)
     client.process.wait_for_line("collision_object has 5000", "more than 1048576")
     assert objects_of(client) == set()
+
+
+def test_a_mesh_of_slivers_does_not_fill_the_memory(client):
+    """One message of 144 kB once took the node from 245 MB to 3 GB."""
+    mesh = slivers(np.random.default_rng(0), 2000)
+    thin = CollisionObject(id="slivers", operation=CollisionObject.ADD)
+    thin.header.frame_id = WAM.tree.root
+    corners = [Point(x=x, y=y, z=z + 10.0) for x, y, z in mesh.vertices.tolist()]
+    rows = [MeshTriangle(vertex_indices=row) for row in mesh.triangles.tolist()]
+    thin.meshes, thin.mesh_poses = [Mesh(vertices=corners, triangles=rows)], [Pose()]
+    thin.pose.orientation.w = thin.mesh_poses[0].orientation.w = 1.0
+    before = client.process.figures.rss
+    client.publisher(CollisionObject, "collision_object", 10).publish(thin)
+    client.spin_until(lambda: objects_of(client) == {"slivers"}, what="the object")
+    assert peak_memory(client.process.process.pid) < before + 300.0  # [MiB]
 
 
 def test_hundreds_of_changes_at_once_are_all_applied(client):
