@@ -21,6 +21,15 @@ def slivers(rng: Rng, count: int, width: float = 1e-3) -> Mesh:
     return Mesh(corners.reshape(-1, 3), np.arange(3 * count).reshape(-1, 3))
 
 
+def bundle(rng: Rng, count: int, width: float = 1e-3) -> Mesh:
+    """Long thin triangles side by side, so that a box about a part of one has a part of each."""
+    start = width * rng.normal(size=(count, 3))
+    along = np.array([1.0, 0.9, 0.8]) + width * rng.normal(size=(count, 3))
+    across = width * rng.normal(size=(count, 3))
+    corners = np.stack([start, start + along, start + across], axis=1)
+    return Mesh(corners.reshape(-1, 3), np.arange(3 * count).reshape(-1, 3))
+
+
 def fan(rng: Rng, count: int, height: float = 0.0) -> Mesh:
     """Triangles that share one corner: a polygon of many corners, as OBJ files have them."""
     angles = np.linspace(0.0, 1.9 * np.pi, count + 2)
@@ -59,7 +68,7 @@ def soup(rng: Rng, count: int) -> Mesh:
 
 
 KINDS: dict[str, Callable[[Rng, int], Mesh]] = {
-    each.__name__: each for each in (slivers, fan, shells, spikes, nested, soup)
+    each.__name__: each for each in (slivers, bundle, fan, shells, spikes, nested, soup)
 }
 
 

@@ -273,6 +273,12 @@ class Application:
         names = [bound.name for bound in around.workspace]
         inside = f"stays inside of {listing(names)}" if names else ""
         self._node.get_logger().info(f"the stream {' and '.join(filter(None, (kept, inside)))}")
+        if tight := arm.controller.tight_pairs:
+            self._node.get_logger().warning(
+                f"min_distance = {options.min_distance:g} m stops the arm in many configurations "
+                f"because of {listing(map(str, tight))}; set min_distance lower, or let these "
+                "links touch in the SRDF"
+            )
 
     def _announce(self, arm: Arm) -> None:
         robot, node = arm.robot, self._node

@@ -20,7 +20,7 @@ from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.servo.guard import NearPair
+from dls_ik.servo.guard import NearPair, TightPair
 from dls_ik.servo.limiter import StopPath
 from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.options import split_options
@@ -439,6 +439,11 @@ class Controller:
     @property
     def _nearest(self) -> NearPair | None:
         return None if self._tracker.guard is None else self._tracker.guard.nearest
+
+    @property
+    def tight_pairs(self) -> tuple[TightPair, ...]:
+        """Pairs of links that `min_distance` stops in many random configurations."""
+        return () if self._tracker.guard is None else self._tracker.guard.tight_pairs
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
         """Return errors of the command (n,), which may be behind the reference of the step."""

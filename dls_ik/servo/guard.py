@@ -27,6 +27,8 @@ from dls_ik.servo.workspace import Bound, GuardedPairs, checked_bounds, guarded_
 BISECTIONS = 3  # between the stop and the step that was not certified
 SAMPLES = 40  # of a stop that cannot be certified
 CONFIGURATIONS = 64  # in which links are looked at that always are near
+TIGHT_SHARE = 0.25  # of these configurations in which min_distance stops a pair that is reported
+USUAL_QUANTILE = 0.1  # of these configurations that are below the distance that is proposed
 REST = 0.01  # [s] of a cycle that is not known
 
 
@@ -41,6 +43,19 @@ class NearPair(NamedTuple):
     def __str__(self) -> str:
         """Return names and distance."""
         return f"{self.names[0]!r} and {self.names[1]!r}, {1e3 * self.distance:.3g} mm apart"
+
+
+class TightPair(NamedTuple):
+    """Two links whose distance is often below `min_distance`, by the bounds of their spheres."""
+
+    names: Pair
+    share: float  # of random configurations in which the pair stops the arm
+    usual: float  # [m] distance that nine of ten random configurations keep
+
+    def __str__(self) -> str:
+        """Return names, share and distance."""
+        shown = f"{self.names[0]!r} and {self.names[1]!r}"
+        return f"{shown} ({100.0 * self.share:.0f} %, min_distance up to {self.usual:.2g} m)"
 
 
 class Certificate(Protocol):
@@ -158,6 +173,7 @@ class Guard:
         near: what the reference keeps apart.
         refused: the pair for which the command did not follow its reference in the last cycle.
         collision: a fault: the pair that comes too near although the arm stops.
+        tight_pairs: pairs of links that `min_distance` stops in many configurations.
 
     Raises:
         SceneError: a scene of another robot, or bounds that are none.
@@ -195,7 +211,7 @@ class Guard:
             )
         self._snapshot = None if scene is None else scene.snapshot
         self.state, self.near = self._new_state()
-        self._refuse_constant_pairs()
+        self.tight_pairs = self._find_tight_pairs()
         self.nearest: NearPair | None = None
         self.refused: NearPair | None = None
         self.collision: NearPair | None = None
@@ -352,17 +368,27 @@ class Guard:
             return near
         return self.state.near_pair(k)
 
-    def _refuse_constant_pairs(self) -> None:
-        """Refuse a distance that links of the arm never have."""
+    def _find_tight_pairs(self) -> tuple[TightPair, ...]:
+        """Return the pairs of links that `min_distance` stops in many random configurations.
+
+        Raises:
+            OptionError: If two links are closer than `min_distance` in every configuration.
+        """
         if self._snapshot is None:
-            return
+            return ()
         rng, near = np.random.default_rng(0), self._min_distance + 1e-3
         found = [self.state.distances(self._robot.random(rng), near) for _ in range(CONFIGURATIONS)]
-        farthest = np.max(found, axis=0)
-        own = len(self._snapshot.arrays.pairs)
-        for k in np.flatnonzero(farthest[:own] < self._min_distance).tolist():
-            a, b = self.state.pairs.names[k]
-            raise OptionError(
-                f"min_distance = {self._min_distance:g} m: {a!r} and {b!r} are never farther than "
-                f"{farthest[k]:.3g} m apart; let them touch in the scene, or set it lower"
-            )
+        own = np.array(found)[:, : len(self._snapshot.arrays.pairs)]  # (CONFIGURATIONS, p)
+        farthest, tight = own.max(axis=0, initial=-np.inf), []
+        for k in np.flatnonzero(np.mean(own < self._min_distance, axis=0) >= TIGHT_SHARE).tolist():
+            names = self.state.pairs.names[k]
+            if farthest[k] < self._min_distance:
+                raise OptionError(
+                    f"min_distance = {self._min_distance:g} m: {names[0]!r} and {names[1]!r} are "
+                    f"never farther than {farthest[k]:.3g} m apart; let them touch in the scene, "
+                    "or set it lower"
+                )
+            share = float(np.mean(own[:, k] < self._min_distance))
+            usual = max(float(np.quantile(own[:, k], USUAL_QUANTILE)), 0.0)
+            tight.append(TightPair(names, share, usual))
+        return tuple(sorted(tight, key=lambda pair: -pair.share))

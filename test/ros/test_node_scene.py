@@ -45,7 +45,7 @@ from dls_ik.ros.frames import Frames
 from dls_ik.ros.robot_source import QOS as LATCHED
 from dls_ik.ros.services.scene_monitor import located
 from dls_ik.scene.messages import read_messages
-from fuzz.hard_meshes import slivers
+from fuzz.hard_meshes import bundle
 
 pytestmark = [pytest.mark.ros]
 ARM_ONLY = dls_ik.PlanningScene(WAM)
@@ -363,10 +363,10 @@ def test_a_message_of_megabytes_is_not_read(client):
     assert objects_of(client) == set()
 
 
-def test_a_mesh_of_slivers_does_not_fill_the_memory(client):
+def test_a_mesh_of_thin_triangles_does_not_fill_the_memory(client):
     """One message of 144 kB once took the node from 245 MB to 3 GB."""
-    mesh = slivers(np.random.default_rng(0), 2000)
-    thin = CollisionObject(id="slivers", operation=CollisionObject.ADD)
+    mesh = bundle(np.random.default_rng(0), 2000)
+    thin = CollisionObject(id="thin", operation=CollisionObject.ADD)
     thin.header.frame_id = WAM.tree.root
     corners = [Point(x=x, y=y, z=z + 10.0) for x, y, z in mesh.vertices.tolist()]
     rows = [MeshTriangle(vertex_indices=row) for row in mesh.triangles.tolist()]
@@ -374,7 +374,7 @@ def test_a_mesh_of_slivers_does_not_fill_the_memory(client):
     thin.pose.orientation.w = thin.mesh_poses[0].orientation.w = 1.0
     before = client.process.figures.rss
     client.publisher(CollisionObject, "collision_object", 10).publish(thin)
-    client.spin_until(lambda: objects_of(client) == {"slivers"}, what="the object")
+    client.spin_until(lambda: objects_of(client) == {"thin"}, what="the object")
     assert peak_memory(client.process.process.pid) < before + 300.0  # [MiB]
 
 

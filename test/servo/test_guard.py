@@ -326,3 +326,24 @@ def test_without_a_scene_nothing_is_guarded():
     assert out.nearest is None
     assert made._tracker.guard is None
     assert isinstance(controller(robot, PlanningScene(robot))._tracker.guard, Guard)
+
+
+def test_pairs_that_min_distance_often_stops_are_named():
+    """Two balls 8 to 40 mm apart, by the angle of the joint between them."""
+    robot = RobotModel.from_dh([{"a": 0.1, "lower": -3.0, "upper": 3.0}] * 2)
+    base, _, tip = robot.tree.links[:3]
+    apart = robot.link_pose(tip, np.zeros(2))[:3, 3]
+    place = transform(None, apart + np.array([0.0, 0.0, 0.12]))
+    balls = {
+        base: Body(base, ((Sphere(0.05), place),)),
+        tip: Body(tip, ((Sphere(0.05), np.eye(4)),)),
+    }
+    scene = PlanningScene(robot, bodies=balls)
+    scene.allow(base, tip, allowed=False)
+    wide = controller(robot, scene, np.zeros(2), min_distance=0.05, influence_distance=0.1)
+    (pair,) = wide.tight_pairs
+    assert set(pair.names) == {base, tip}
+    assert pair.share >= 0.25
+    assert 0.019 <= pair.usual < 0.05
+    narrow = controller(robot, scene, np.zeros(2), min_distance=0.005, influence_distance=0.1)
+    assert narrow.tight_pairs == ()
