@@ -39,7 +39,7 @@ def test_every_colliding_configuration_of_the_wam_has_a_plausible_depth(wam):
 
 
 def test_a_translation_by_the_depth_separates_convex_shapes(wam):
-    """The shapes are moved apart along the normal, and tested by the oracle's library."""
+    """The shapes are moved apart along the normal, and tested by collide, which finds no depths."""
     scene, q = wam
     for each in q[:100]:
         placed = _placement(scene, each)
