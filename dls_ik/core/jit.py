@@ -90,6 +90,39 @@ def _fail(action: str, message: str) -> None:
         _report(message)
 
 
+class MissingKernelError(RuntimeError):
+    """A kernel that neither cache nor package has, in a process that must not compile it.
+
+    Attributes:
+        function: the kernel, as it is written.
+        signature: the types of its arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
+        super().__init__(
+            f"the kernel {function.__name__} is not compiled yet; another process compiles it, "
+            "which takes up to a minute: try again then"
+        )
+        self.function, self.signature = function, signature
+
+
+_compile_elsewhere: Callable[[MissingKernelError], object] | None = None
+
+
+def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) -> None:
+    """Compile no kernel in this process from now on: a call of a missing one raises an error.
+
+    Compiling takes numba's lock and much of Python's, which stops control loops. Kernels that have
+    no folder on disk cannot come from another process, and are compiled all the same.
+
+    Args:
+        request: called with each error before it is raised, while numba's lock is held; None
+            compiles in this process again.
+    """
+    global _compile_elsewhere
+    _compile_elsewhere = request
+
+
 # Ahead of time ------------------------------------------------------------------------------------
 
 AHEAD = str(Path(__file__).parent / "ahead")  # kernels that came with the package
@@ -273,20 +306,25 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
     """The cache of a kernel. A kernel whose cache cannot be read is compiled.
 
     Raises:
-        RuntimeError: no folder can be used.
+        RuntimeError: If no folder can be used.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self._function = function
         beside = os.path.join(os.path.dirname(function.__code__.co_filename), "__pycache__")
         installed = "" if numba.config.CACHE_DIR or beside == self.cache_path else beside
         self.keep_in(KernelFiles(self.cache_path, self.name, installed))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for a signature, or None."""
+        """Return the compiled kernel for a signature, or None to compile it.
+
+        Raises:
+            MissingKernelError: If this process must not compile it.
+        """
         try:
             found = super().load_overload(sig, target_context)
-            if found is None:
+            if found is None and _compile_elsewhere is None:
                 _turns.take(self.cache_path, f"{self.name} {sig}")
                 found = super().load_overload(sig, target_context)  # another process was faster
         except Exception as error:  # noqa: BLE001  whatever a damaged file leads to
@@ -295,6 +333,10 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
             found = None
         if found is not None:
             _turns.release()
+        elif _compile_elsewhere is not None:
+            error = MissingKernelError(self._function, sig)
+            _compile_elsewhere(error)
+            raise error
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

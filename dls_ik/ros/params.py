@@ -17,7 +17,7 @@ from dls_ik.solver.plugins import load_plugin
 from dls_ik.solver.solver import CLEARANCE
 from dls_ik.text import listing
 
-REQUEST, ALWAYS, IGNORE, REFUSE = "request", "always", "ignore", "refuse"
+REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 NO_LIMIT = 1e9  # [rad/s^2 or m/s^2, m/s or rad/s]
@@ -201,10 +201,9 @@ class Parameters(GroupsParameters):
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
         REQUEST,
-        "answers free of collisions, with the arm itself too: request: if the request asks for it; "
-        "always; ignore: never; refuse: as request, and such requests are refused where the node "
-        "has no scene",
-        choices=(REQUEST, ALWAYS, IGNORE, REFUSE),
+        "collision-free answers, with the arm itself too: request: if the request asks for it; "
+        "always; ignore: never. Without a scene to check, such requests are refused",
+        choices=(REQUEST, ALWAYS, IGNORE),
     )
 
     # The scene

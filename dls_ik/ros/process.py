@@ -28,10 +28,11 @@ from rclpy.utilities import try_shutdown
 from dls_ik import compat
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, checked, declared
+from dls_ik.ros.endpoints import entity_words
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
 from dls_ik.solver import announce_compilation_to
 from dls_ik.text import suggest_names
-from dls_ik.warm_up import use_kernels
+from dls_ik.warm_up import NODE_USES, use_kernels
 
 STOP_TIMEOUT = 4.8  # [s]; ros2 launch sends SIGTERM after 5
 WARM_UP_POLL = 0.1  # [s]
@@ -109,28 +110,52 @@ def _remedy(reason: str) -> str:
 def spin(node: Node, stop: Future) -> None:
     """Run callbacks in this thread; log one that fails, and continue."""
     log = Throttle(node)
-    executor = SingleThreadedExecutor()
+    executor = NamingExecutor()
     executor.add_node(node)
     while node.context.ok() and not stop.done():
         _spin_until(stop, executor, log)
     executor.shutdown()
 
 
-def _spin_until(stop: Future, executor: SingleThreadedExecutor, log: Throttle) -> None:
+class NamingExecutor(SingleThreadedExecutor):
+    """An executor that knows which callback ran last."""
+
+    last: tuple[Any, Any] = (None, None)  # entity and node
+
+    def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """Return the next task with its entity and node, as rclpy's executor."""
+        self.last = (None, None)
+        task, entity, node = super().wait_for_ready_callbacks(*args, **kwargs)
+        self.last = (entity, node)
+        return task, entity, node
+
+    def last_words(self) -> str:
+        """Return what the callback that ran last serves."""
+        entity, node = self.last
+        return "of rclpy" if entity is None else entity_words(node, entity)
+
+
+def _spin_until(stop: Future, executor: NamingExecutor, log: Throttle) -> None:
     try:
         executor.spin_until_future_complete(stop)
     except ExternalShutdownException:
         pass
     except Exception as error:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
-        log.failed("callback", "a callback failed", error)
+        whose = executor.last_words()
+        log.failed(f"callback {whose}", f"a callback failed: {whose}", error)
 
 
-def warm_up(announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool:
-    """Compile all kernels in a thread, so that the process still receives signals.
+def warm_up(
+    announce: Callable[[str], None],
+    wanted: Callable[[], bool],
+    uses: Sequence[Callable[[], None]] = NODE_USES,
+) -> bool:
+    """Compile kernels in a thread, so that the process still receives signals.
 
     Args:
-        announce: called with a line if they must be compiled.
+        announce: called with a line if a kernel must be compiled.
         wanted: returns whether to go on waiting.
+        uses: functions that use the kernels.
 
     Returns:
         True if they are ready; else the thread still compiles, and nothing can stop it.
@@ -143,7 +168,7 @@ def warm_up(announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool
 
     def compile_all() -> None:
         try:
-            use_kernels()
+            use_kernels(uses)
         except BaseException as error:  # noqa: BLE001  raised again below
             errors.append(error)
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dls_ik.errors import AmbiguousTipError, ChainError, DlsIkError, RobotModelError
@@ -21,7 +20,8 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import GroupsParameters, RobotParameters
-from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.subscriptions import call_every, read_bytes
+from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing, quoted
 
 TOPIC = "robot_description"
@@ -114,7 +114,7 @@ class DescriptionTopic:
         self.reason = reason
         self._parameters, self._ends = parameters, parameters.ends()
         self._take, self._has_robot, self._run = take, has_robot, run
-        self._logger = node.get_logger()
+        self._node, self._log, self._logger = node, Throttle(node), node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = b""  # serialized
         node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
@@ -142,7 +142,9 @@ class DescriptionTopic:
             self._run(lambda: self._refuse(RobotModelError(message)))
         elif data != self._text:
             self._text = data
-            self._run(lambda: self._read(deserialize_message(data, String).data))
+            message = read_bytes(self._node, data, String, self._topic, self._log)
+            if message is not None:
+                self._run(lambda: self._read(message.data))
 
     def _read(self, text: str) -> None:
         try:

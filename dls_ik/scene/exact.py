@@ -14,12 +14,12 @@ from dls_ik.core.shape_distance import mesh_distances
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.weak_memo import kept_with_owner
 
 TOLERANCE, ITERATIONS = 1e-9, 1000  # of the library's iterations [m]
 CONVEX = 1e-9  # of its size, by which a mesh may be beyond planes of its triangles
 MOST_CONVEX = 2000  # triangles of a mesh that is looked at
 MOST_CONTACTS = 200  # of a pair of meshes, among which the deepest is looked for
-KEPT = 4096  # geometries that are kept for the next question
 
 
 class Separation(NamedTuple):
@@ -112,7 +112,7 @@ def _pose(placed: PlacedShape) -> Any:
     return library().Transform3s(placed.T[:3, :3], placed.T[:3, 3])
 
 
-@lru_cache(maxsize=KEPT)
+@kept_with_owner
 def _geometry(shape: Shape) -> Any:
     """Return the library's geometry of a shape, which is compared by identity."""
     coal = library()
@@ -151,7 +151,7 @@ def _convex(mesh: Mesh) -> Any:
     return coal.Convex(vertices, triangles)
 
 
-@lru_cache(maxsize=KEPT)
+@kept_with_owner
 def is_convex(mesh: Mesh) -> bool:
     """Test if a mesh is closed, and no vertex is beyond the plane of a triangle."""
     if not mesh.is_watertight or len(mesh.triangles) > MOST_CONVEX:
@@ -180,7 +180,7 @@ def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
     return bool((distances < 0.0).any())
 
 
-@lru_cache(maxsize=KEPT)
+@kept_with_owner
 def _one_point_a_part(shape: Shape) -> Array:
     """Return a point (k, 3) of each connected part of a shape."""
     if not isinstance(shape, Mesh):

@@ -66,6 +66,7 @@ class PlanningScene:
         *,
         bodies: Mapping[str, Body] | None = None,
         allow: Iterable[str | os.PathLike[str]] = (),
+        exact: bool = True,
     ) -> None:
         """Read the robot's shapes, and find which links may touch.
 
@@ -76,9 +77,13 @@ class PlanningScene:
                 pairs by samples.
             bodies: Collision geometry by link, in place of the URDF's.
             allow: Folders in which meshes may be read, beside the URDF's and its packages'.
+            exact: Decide by the library coal what the spheres around shapes leave open. False:
+                count such shapes as touching, which needs no library; no shapes that touch are
+                called free, but some that are up to a few millimetres apart are called touching.
 
         Raises:
-            SceneError: no collision geometry, or some that cannot be used; not an SRDF.
+            SceneError: If there is no collision geometry, or it cannot be used; if `srdf` is not
+                an SRDF.
         """
         self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
@@ -93,10 +98,10 @@ class PlanningScene:
             self.srdf = srdf
         else:
             self.srdf = load_srdf(srdf, tree)
-        empty = SceneSnapshot(tree, robot.joint_names, dict(bodies), {})
+        empty = SceneSnapshot(tree, robot.joint_names, dict(bodies), {}, exact=exact)
         known_links(empty, bodies)
         if self.srdf is None:
-            self.pairs = default_pairs(tree, bodies)
+            self.pairs = default_pairs(tree, bodies, exact)
             frames = {}
         else:
             self.pairs = self.srdf.allowed_pairs(bodies)

@@ -115,6 +115,7 @@ class SceneSnapshot:
     padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
     scale: Mapping[str, float] = field(default_factory=dict)  # by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
+    exact: bool = True  # False: pairs that spheres leave open count as colliding
     kept: dict[str, _KeptResult] = field(default_factory=dict, repr=False)  # shared with others
 
     def with_state(
@@ -355,12 +356,13 @@ class SceneSnapshot:
         return {self.names[k] for k in self._touching(q)}
 
     def _touching(self, q: Array) -> Iterator[int]:
-        """Yield the pairs that collide at q (n,)."""
+        """Yield the pairs that collide at q (n,); if not `exact`, those that may collide too."""
         states = np.empty(len(self.names), np.int64)
         check_pairs(*self.packed, q, states)
         placed = _Placement(self, q)
         for k in np.flatnonzero(states != FREE).tolist():
-            if states[k] == COLLIDING or collide(*placed.pair(k), self._margins[k]):
+            is_certain = states[k] == COLLIDING or not self.exact
+            if is_certain or collide(*placed.pair(k), self._margins[k]):
                 yield k
 
     @cached_property
@@ -432,7 +434,7 @@ class SceneSnapshot:
 
         Conservative advancement: a pair is skipped for as long as its distance lasts at the
         greatest speed with which the joints can bring it together. Shapes nearer than 1e-5 m count
-        as touching.
+        as touching; if not `exact`, pairs count so from where their bound leaves a contact open.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
@@ -443,6 +445,8 @@ class SceneSnapshot:
             if k < 0:
                 return None
             now = float(time[k])
+            if not self.exact:
+                return PathContact(now, self.names[k])
             d = _Placement(self, q0 + now * (q1 - q0)).separation(k).distance
             if d <= TOUCHING:
                 return PathContact(now, self.names[k])

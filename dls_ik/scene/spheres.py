@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from dls_ik.core.scene_arrays import BOX, CYLINDER
 from dls_ik.core.shape_distance import mesh_distances, primitive_distances, tightest_sphere
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from dls_ik.scene.weak_memo import kept_with_owner
 
 PACKAGE = Path(__file__).parents[1]
 SOURCES = "core/shape_distance.py", "scene/shapes.py", "scene/spheres.py"  # that a fit depends on
@@ -64,7 +65,7 @@ class SphereTree(NamedTuple):
         return SphereTree(node, self.child)
 
 
-@lru_cache(maxsize=4096)
+@kept_with_owner
 def sphere_tree(shape: Shape, keep: bool = True) -> SphereTree:
     """Return the tree of a shape from disk, else fit and keep it.
 

@@ -401,7 +401,7 @@ def build_search(
     return search.wanting()
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)  # more than a node has groups
 def reach_of(robot: RobotModel) -> ReachBounds:
     """Return bounds on the poses of a robot's only tip; they take some tenths of a second, once."""
     return build_reach(robot.chain)

@@ -218,6 +218,7 @@ def start(*arguments):
     with ros_node(["--ros-args", *arguments], "dls_ik") as node:
         application = Application(node, LiveParameters(node, with_preset(given_values(node))))
         try:
+            application.prepare()
             application.start()
         finally:
             application.stop()

@@ -79,4 +79,4 @@ def test_two_arms_keep_the_pairs_between_them():
     scene = PlanningScene(robot)
     between = {pair for pair in scene.snapshot.names if pair[0][0] != pair[1][0]}
     assert ("left_wam_link7", "right_wam_link7") in between
-    assert spheres.sphere_tree.cache_info().currsize
+    assert len(spheres.sphere_tree.known)

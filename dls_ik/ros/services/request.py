@@ -9,11 +9,11 @@ from rclpy.serialization import serialize_message
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.errors import Code, RequestError, SceneError
+from dls_ik.errors import Code, RequestError, SceneError, ScenePendingError
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
 from dls_ik.ros.frames import Frames, base_from_root, strip_slash
-from dls_ik.ros.params import ALWAYS, IGNORE, REQUEST
+from dls_ik.ros.params import ALWAYS, IGNORE
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
@@ -24,6 +24,13 @@ MAX_ATTACHED_BYTES = 1024 * 1024  # of attached objects
 POSE_BYTES = 72  # of a PoseStamped, without the name of its frame
 MAX_LINK_CONSTRAINTS = 16  # each is one more tip
 MAX_JOINT_CONSTRAINTS = 256
+NO_GEOMETRY = (
+    "nothing was checked for collisions: the robot description has no <collision> geometry"
+)
+BY_BOUNDS = (
+    "shapes within a few mm count as colliding without the library coal: "
+    "pip install 'dls_ik[collision]'"
+)
 
 
 class GivenState(NamedTuple):
@@ -57,7 +64,7 @@ class IkRequest(NamedTuple):
     constraints: Any  # moveit_msgs/Constraints
     is_constrained: bool
     scene: PlanningScene | None  # in which the answer is to be free of collisions
-    unchecked: str  # why there is none, although the request asks for it; else empty
+    unchecked: str  # says that there is nothing to check, if the request asks for it; else empty
     timeout: float  # [s]
     timeout_note: str  # says that the timeout was cut; else empty
     arrival: float  # [s] on the clock of perf_counter
@@ -90,12 +97,12 @@ def read_ik_request(
 
     Args:
         find_scene: Returns the scene of a robot, or raises a SceneError that says why there is
-            none; called only if the answer is to be free of collisions.
+            none; called only if the answer must be collision-free.
 
     Raises:
-        RequestError: an unknown group, a timeout below zero, not as many links as poses, a state
-            that is not finite, constraints that are not solved for, or too many bytes; no scene,
-            where the parameter avoid_collisions refuses that.
+        RequestError: If the group is unknown, the timeout is below zero, the numbers of links and
+            poses differ, the state is not finite, constraints are not supported, the request has
+            too many bytes, or the answer must be collision-free and there is no scene.
     """
     arrival = time.perf_counter()
     group = arm.group(message.group_name)
@@ -126,19 +133,30 @@ def read_ik_request(
 def _scene(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
 ) -> tuple[PlanningScene | None, str]:
-    """Return the scene of a request, and why there is none if it should have one."""
+    """Return the scene of a request; and a note where nothing can collide.
+
+    Raises:
+        RequestError: If the answer must be collision-free, and there is no scene, yet or at all.
+    """
     mode = arm.parameters.avoid_collisions
     if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
         return None, ""
     try:
-        return find_scene(arm.tree), ""
+        scene = find_scene(arm.tree)
+    except ScenePendingError as error:
+        words = f"collisions cannot be checked yet: {error}; ask again"
+        raise RequestError(Code.TIMED_OUT, words) from error
     except SceneError as error:
-        if mode == REQUEST:
-            return None, f"collisions are not checked: {error}"
         raise RequestError(
-            Code.NO_IK_SOLUTION,
-            f"collisions cannot be checked: {error}; the parameter avoid_collisions is {mode!r}",
+            Code.COLLISION_CHECKING_UNAVAILABLE,
+            f"collisions cannot be checked: {error}; to solve without checks, send the request "
+            f"without avoid_collisions, or set the parameter avoid_collisions to {IGNORE}",
         ) from error
+    now = scene.snapshot
+    if now.links:
+        return scene, ""
+    carries = now.attached or message.robot_state.attached_collision_objects
+    return scene if carries else None, NO_GEOMETRY
 
 
 def timeout_seconds(duration: Any, default: float) -> float:

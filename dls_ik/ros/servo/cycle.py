@@ -24,6 +24,7 @@ SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and continues with the next target when they come"
 STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
 PASSED_OVER = "target passed over"
+MAY_BE_OLD = f"{PASSED_OVER}: it may have waited while the loop stood still, send it again"
 LEAVING = "the arm comes to rest first, for a robot with other joints"
 NOTE_DURATION = 0.5  # [s] for which the status tells of a target
 LATE = 1.25  # periods from a cycle to the next in step with targets
@@ -168,12 +169,15 @@ class ServoCycle:
         is_measured = measurement is not None
         if arrival is not None and self._counts(arm, arrival, now):
             self._pending = arrival
+        elif arrival is not None:
+            self._note = (now, MAY_BE_OLD)
         self._run_pending(arm)
         if is_leaving and self._pending is not None:
             self._pending, self._note = None, (now, f"{PASSED_OVER}: {LEAVING}")
             self._log.warn("leaving", f"{PASSED_OVER}: {LEAVING}")
         if not arm.controller.moves and self._states.is_uncertain(now, is_measured):
-            return CycleReport(ServoState.STALE, f"the loop stood still; {STOOD_STILL}", arm)
+            words = self._with_note(f"the loop stood still; {STOOD_STILL}", now)
+            return CycleReport(ServoState.STALE, words, arm)
         if self._states.loses(arm, now, is_measured):
             arm.controller.reset()
             self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
@@ -306,11 +310,14 @@ class ServoCycle:
                 message = f"waiting for joint states on {self._states.topic}"
         if self._hindrance and output.state is ServoState.WAITING:
             message = f"{output.state.explanation}; targets wait: {self._hindrance}"
-        since, note = self._note
-        if now - since < NOTE_DURATION:
-            message = f"{message}; {note}"
         self._commanded = Commanded(arm, output, awaits_states)
+        message = self._with_note(message, now)
         return CycleReport(output.state, message, arm, output, is_command)
+
+    def _with_note(self, message: str, now: float) -> str:
+        """Add the remark on the last target to a message, for NOTE_DURATION."""
+        since, note = self._note
+        return f"{message}; {note}" if now - since < NOTE_DURATION else message
 
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
         """Return whether a command goes out.

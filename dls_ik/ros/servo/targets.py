@@ -14,7 +14,6 @@ import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import Header
 
 from dls_ik.core.types import Array
@@ -34,6 +33,7 @@ from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.subscriptions import (
     CHECK_PERIOD,
     call_every,
+    read_bytes,
     subscribe_bounded,
     type_name,
     with_time,
@@ -204,7 +204,10 @@ class TargetBuffer:
         if len(data) > MOST_POSES * POSE_BYTES + HEADER_BYTES:
             self.store(OversizedTrajectory(Header(), len(data) // POSE_BYTES), sent)
         else:
-            self.store(deserialize_message(data, PoseArray), sent)
+            name = self._node.resolve_topic_name("target_trajectory")
+            message = read_bytes(self._node, data, PoseArray, name, self._log)
+            if message is not None:
+                self.store(message, sent)
 
 
 def _delay(sent: int, relative: float) -> float | None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dls_ik.errors import DlsIkError, SceneError
@@ -30,7 +29,7 @@ from dls_ik.ros.sim_arm.arm import SimArmParameters, SimulatedJoints
 from dls_ik.ros.sim_arm.physical_arm import PhysicalFigures, PhysicalSimulation
 from dls_ik.ros.sim_arm.physics_model import RobotPhysics
 from dls_ik.ros.sim_arm.physics_shapes import mujoco
-from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.subscriptions import call_every, read_bytes
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.scene.changes import apply_changes
 from dls_ik.scene.formats import read_scene
@@ -134,9 +133,12 @@ class PhysicalWorld:
         name = self._node.resolve_topic_name(topic)
 
         def change_later(data: bytes) -> None:
-            if not self._submit(
-                lambda: self._change(deserialize_message(data, kind), name), len(data)
-            ):
+            def change() -> None:
+                message = read_bytes(self._node, data, kind, name, self._log)
+                if message is not None:
+                    self._change(message, name)
+
+            if not self._submit(change, len(data)):
                 self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
                 if self._whole is not None:
                     self._whole.ask_anew()
