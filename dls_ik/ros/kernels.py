@@ -96,7 +96,7 @@ class KernelBuilder:
             self._is_closed, child = True, self._child
             self._changed.notify_all()
         if child is not None:
-            _signal(child, signal.SIGTERM)
+            _signal(child, signal.SIGKILL)  # it has blocked all others, as the node
 
     def _load_scene(self) -> bool:
         """Use each kernel of a scene once; return False if one is not on disk."""
@@ -162,6 +162,7 @@ class KernelBuilder:
             with suppress(OSError):
                 os.setpriority(os.PRIO_PGRP, child.pid, NICENESS)
             _, said = child.communicate(build.given)
+            _signal(child, signal.SIGKILL)  # its own children, if it was killed
         except OSError as error:
             return str(error)
         finally:

@@ -110,7 +110,7 @@ def _remedy(reason: str) -> str:
 def spin(node: Node, stop: Future) -> None:
     """Run callbacks in this thread; log one that fails, and continue."""
     log = Throttle(node)
-    executor = NamingExecutor()
+    executor = NamingExecutor(context=node.context)
     executor.add_node(node)
     while node.context.ok() and not stop.done():
         _spin_until(stop, executor, log)

@@ -4,6 +4,7 @@ Answers are checked by coal on the shapes themselves, in a scene that the test k
 """
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def test_the_pair_is_named_where_only_collisions_reach_the_pose(client):
 def test_the_parameter_decides(client):
     tip = WAM.fk(Q)[:3, 3]
     assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
-    expected = {"always": (-31, -31), "ignore": (1, 1), "refuse": (-31, 1), "request": (-31, 1)}
+    expected = {"always": (-31, -31), "ignore": (1, 1), "request": (-31, 1)}
     for value, codes in expected.items():
         assert client.set_parameters(avoid_collisions=value, timeout=0.2).successful
         found = [ask(client, Q, avoid=each, seconds=0).error_code.val for each in (True, False)]
@@ -420,7 +421,9 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
         robots.publish(String(data=unreadable))
         node.wait_for_line("SRDF refused", "'arm.srdf'")
         node.wait_for_line("collisions are not checked", "wam_link2", "nowhere")
-        assert "nowhere" in ask(client, Q).error_code.message
+        response = ask(client, Q)
+        assert response.error_code.val == -22, "nothing is answered that is not checked"
+        assert "nowhere" in response.error_code.message
         assert not apply(client, world(box("x", (0.0, 0.0, 3.0))))
         robots.publish(String(data=wam))
         node.wait_for_line("scene known: collisions of 8 links", "found by samples")
@@ -436,25 +439,53 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
 WITHOUT = "import sys\nsys.modules['coal'] = None\n"
 
 
-def test_without_the_library_it_works_as_before_and_says_so(tmp_path, private_domain):
+def test_without_the_library_answers_are_free_by_the_spheres_and_that_is_said(
+    tmp_path, private_domain
+):
+    """The library judges here, where it is installed."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with (
         Client("/uncollided") as client,
         NodeProcess("-r", "__ns:=/uncollided", "-p", "robot:=wam", PYTHONPATH=path) as node,
     ):
-        node.wait_for_line("WARN", "dls_ik[collision]")
+        node.wait_for_line("WARN", "within a few mm count as colliding", "dls_ik[collision]")
+        node.wait_for_line("the stream keeps 0.01 m from collisions")
+        assert node.count("not checked") == node.count("check no collisions") == 0
+        assert validity(client, Q).valid
+        found = 0
+        for q in WAM.random(np.random.default_rng(4), 12):
+            thing = box("thing", WAM.link_pose("wam_link4", q)[:3, 3] + [0.0, 0.0, 0.25])
+            assert apply(client, world(thing))
+            assert not (validity(client, q).valid and collides(q, thing))
+            response = ask(client, q)
+            assert response.error_code.val in (1, -31)
+            if response.error_code.val == 1:
+                assert not collides(answer_of(response), thing)
+                found += 1
+        assert found > 6
+        tip = WAM.fk(Q)[:3, 3]
+        assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
+        response = ask(client, Q)
+        assert response.error_code.val == -31
+        assert "without the library coal" in response.error_code.message
+        assert not validity(client, Q).valid
+
+
+def test_an_answer_says_that_a_robot_has_nothing_to_check(private_domain, tmp_path):
+    file = tmp_path / "bare.urdf"
+    file.write_text(re.sub(r"(?s)<collision>.*?</collision>", "", shipped_urdf("wam").read_text()))
+    with (
+        Client("/bare") as client,
+        NodeProcess("-r", "__ns:=/bare", "-p", f"robot:={file}") as node,
+    ):
+        node.wait_for_line("WARN", "no <collision> geometry: nothing is checked for collisions")
         for _ in range(2):
             response = ask(client, Q)
             assert response.error_code.val == 1
-            assert "collisions are not checked: the library coal" in response.error_code.message
-        node.wait_for_line("WARN", "asks to avoid collisions")
-        assert node.count("WARN", "asks to avoid collisions") == 1
-        assert not validity(client, Q).valid, "nothing is said to be valid that is not known"
-        assert not apply(client, world(box("x", (0.0, 0.0, 0.0))))
-        assert client.set_parameters(avoid_collisions="refuse").successful
-        assert ask(client, Q).error_code.val == -31
-        assert ask(client, Q, avoid=False).error_code.val == 1
+            assert "nothing was checked for collisions" in response.error_code.message
+            assert "nothing was checked" not in ask(client, Q, avoid=False).error_code.message
+        assert node.count("WARN", "a request has avoid_collisions") == 1
 
 
 def test_a_file_gives_the_scene_at_the_start(private_domain, tmp_path):

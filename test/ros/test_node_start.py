@@ -1,5 +1,6 @@
 """How the node starts and ends, and where its robot comes from."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -21,13 +22,14 @@ from std_srvs.srv import SetBool, Trigger
 
 from benchmarks.processes import real_time_priorities
 from dls_ik import RobotModel, compat
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import DlsIkError, RequestError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.application import Application
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import with_preset
 from dls_ik.ros.process import LiveParameters, given_values, ros_node
 from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
+from dls_ik.solver.search import reach_of
 
 pytestmark = pytest.mark.ros
 START_ERRORS = (DlsIkError, NameValidationException, ParameterException, compat.rcl_error())
@@ -222,6 +224,43 @@ def start(*arguments):
             application.start()
         finally:
             application.stop()
+
+
+def test_bounds_of_reach_are_known_before_the_node_is_ready(private_domain):
+    reach_of.cache_clear()
+    with ros_node(["--ros-args", "-p", "robot:=wam"], "dls_ik") as node:
+        application = Application(node, LiveParameters(node, with_preset(given_values(node))))
+        application.prepare()
+        with pytest.raises(RequestError, match="there is no robot"):
+            application.arm()
+        known = reach_of.cache_info().currsize
+        assert known
+        try:
+            application.start()
+            application.arm().prepare()
+            assert reach_of.cache_info().currsize == known
+        finally:
+            application.stop()
+
+
+COLLECTED = """
+import gc, os
+def tell(phase, about):
+    if about["generation"] == 2:
+        os.write(1, b"collected all\\n")
+gc.callbacks.append(tell)
+"""
+
+
+def test_a_ready_node_does_not_collect_all_its_objects(tmp_path):
+    """That stops all threads for tenths of a second, and so the stream."""
+    (tmp_path / "sitecustomize.py").write_text(COLLECTED)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with NodeProcess("-r", "__ns:=/calm", "-p", "robot:=wam", PYTHONPATH=path) as node:
+        node.wait_for_line("scene known")
+        assert node.count("collected all"), "it does so before"
+        ready = next(k for k, line in enumerate(node.lines) if "ready after" in line)
+        assert not any("collected all" in line for line in node.lines[ready:])
 
 
 @pytest.mark.installed

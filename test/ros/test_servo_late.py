@@ -13,7 +13,7 @@ from ros_world import DT, controlled, near
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.servo import targets
-from dls_ik.ros.servo.cycle import LATE
+from dls_ik.ros.servo.cycle import LATE, MAY_BE_OLD
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
 from dls_ik.ros.servo.targets import Arrival
@@ -78,6 +78,7 @@ def test_a_target_that_waited_meanwhile_is_passed_over(world, sent, lag, is_foll
     world.now += STOOD
     arrives(world, world.target([0.2, 0.9]), sent, lag)
     goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
+    assert (MAY_BE_OLD in world.run().message) is not is_followed, "its sender sees that"
     assert world.run(500).output.q == near(goal, 1e-4)
 
 

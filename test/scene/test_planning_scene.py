@@ -1,6 +1,8 @@
 """Questions to a planning scene, and its changes."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.errors import JointValueError, RobotModelError, SceneError
 from dls_ik.model import share_file
 from dls_ik.model.rotations import transform
-from dls_ik.scene.shapes import Body, Box, Capsule, Sphere
+from dls_ik.scene.shapes import Body, Box, Capsule, Mesh, Sphere
 
 WAM = RobotModel.wam()
 Q = np.array([0.0, 0.5, 0.0, 1.5, 0.0, 0.3, 0.0])
@@ -336,3 +338,39 @@ def test_repr(scene):
     scene.add("c", Capsule(0.1, 0.1))
     scene.attach("c", "wam_link7")
     assert repr(scene).endswith("1 objects, 1 attached)")
+
+
+def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
+    """And nothing that is a centimetre apart is called touching; by the library, here."""
+    exact = PlanningScene(WAM)
+    rng = np.random.default_rng(2)
+    exact.add_box("box", [0.3, 0.3, 0.3], at(0.4, 0.2, 0.5))
+    exact.add_mesh("mesh", SMALL * 6.0, FACES, at(-0.4, 0.2, 0.5))
+    q = WAM.random(rng, 300)
+    truly = np.array([exact.snapshot.in_collision_by_library(each) for each in q])
+    apart = np.array([exact.distance(each).distance for each in q])
+    assert 20 < truly.sum() < 280
+    monkeypatch.setattr("dls_ik.scene.exact.library", lambda: pytest.fail("the library is used"))
+    scene = PlanningScene(WAM, exact=False)
+    scene.take_over(exact)
+    said = scene.snapshot.in_collision(q)
+    assert not (truly & ~said).any()
+    assert not (said & (apart > 0.01)).any()
+    path = scene.snapshot.path_in_collision(q[truly][0], q[truly][0] + 0.1)
+    assert path is not None
+    result = IkSolver(WAM, scene=scene).solve(WAM.fk(q[~said][0]), q[~said][0])
+    assert result.success
+    assert not exact.snapshot.in_collision_by_library(result.q)
+
+
+def test_what_is_kept_of_shapes_goes_with_them():
+    scene, kept = PlanningScene(WAM), []
+    for k in range(50):
+        mesh = Mesh(SMALL * (1.0 + 0.01 * k), FACES)
+        scene.add("thing", mesh, at(*tip_of(Q)))
+        assert scene.in_collision(Q)
+        assert scene.distance(Q).distance < 0.01
+        kept.append(weakref.ref(mesh))
+        del mesh
+    gc.collect()
+    assert sum(each() is not None for each in kept) < 5
