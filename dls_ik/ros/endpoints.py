@@ -38,5 +38,6 @@ def entity_words(node: Node, entity: Any) -> str:
             words = f"{words}, {publisher_words(node, topic)}"
         return words
     if isinstance(entity, Service):
-        return f"service {entity.srv_name} ({type_name(entity.srv_type, 'srv')})"
+        name = node.resolve_service_name(entity.srv_name)
+        return f"service {name} ({type_name(entity.srv_type, 'srv')})"
     return "a timer" if isinstance(entity, Timer) else f"a {type(entity).__name__.lower()}"
