@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 TURN = 0.02  # [s] that a job runs, about, while others wait
 CHECK_PERIOD = 0.01  # [s] between looks for jobs that are late
-CUT_AFTER = 0.025  # [s] after its deadline that a job which has begun may still end by itself
+# A job that has begun ends by itself soon after its deadline, unless a step takes long. It is cut
+# after CUT_AFTER [s] of processor time, or of waiting for a turn; and after MAX_STARVED [s] without
+# a processor or a lock: on a busy machine its own answer says more.
+CUT_AFTER, MAX_STARVED = 0.02, 0.2
 
 
 @dataclass(eq=False)
@@ -21,6 +25,20 @@ class _Job:
     cut: Callable[[], None]
     has_begun: bool = False
     is_cut: bool = False
+    clock: Callable[[], float] = time.perf_counter  # processor time of its thread [s]
+    clock_at_deadline: float | None = None  # [s] in the turn that runs; None: not looked at yet
+
+    def is_too_late(self, now: float, is_running: bool) -> bool:
+        """Return whether a job that has begun must be cut; looked at again and again."""
+        if now <= self.deadline:
+            return False
+        if not is_running:
+            return now > self.deadline + CUT_AFTER
+        used = self.clock()
+        if self.clock_at_deadline is None:
+            self.clock_at_deadline = used
+        is_computing = used - self.clock_at_deadline > CUT_AFTER
+        return is_computing or now > self.deadline + MAX_STARVED
 
 
 class BoundedExecutor:
@@ -28,7 +46,7 @@ class BoundedExecutor:
 
     A long job goes back to the end of the queue after each turn. A job that has not begun by its
     deadline is given up then, whatever the threads do; a late job that has begun runs next, and is
-    cut if it does not end within CUT_AFTER. A step that blocks keeps its thread until it ends.
+    cut if it does not end soon. A step that blocks keeps its thread until it ends.
 
     Args:
         threads: jobs that run at once.
@@ -69,7 +87,7 @@ class BoundedExecutor:
             work: does the job in short steps.
             deadline: by which it must begin [s], on the clock of perf_counter.
             give_up: called instead of the work if it cannot begin in time.
-            cut: called if the work has begun, and is not done CUT_AFTER its deadline.
+            cut: called if the work has begun, and does not end soon after its deadline.
         """
         with self._changed:
             if self._closed or self._count >= self.threads + self.bound:
@@ -98,6 +116,7 @@ class BoundedExecutor:
                 return
             job = self._queue.popleft()
             job.has_begun = True
+            job.clock, job.clock_at_deadline = _thread_clock(), None
             self._running.add(job)
             self._changed.notify()
         is_over = True
@@ -144,8 +163,9 @@ class BoundedExecutor:
 
     def _cut_late(self, now: float) -> list[_Job]:
         """Mark jobs that have begun and are too late to end by themselves; return them."""
-        begun = [*self._running, *(job for job in self._queue if job.has_begun)]
-        cut = [job for job in begun if job.deadline + CUT_AFTER < now and not job.is_cut]
+        begun = [(job, True) for job in self._running if not job.is_cut]
+        begun += [(job, False) for job in self._queue if job.has_begun]
+        cut = [job for job, is_running in begun if job.is_too_late(now, is_running)]
         for job in cut:
             job.is_cut = True
         queued = [job for job in self._queue if job.is_cut]
@@ -153,6 +173,14 @@ class BoundedExecutor:
             self._queue = deque(job for job in self._queue if not job.is_cut)
             self._count -= len(queued)
         return cut
+
+
+def _thread_clock() -> Callable[[], float]:
+    """Return a clock of the processor time of this thread [s]; of time, where there is none."""
+    find = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
+    if find is None:
+        return time.perf_counter
+    return partial(time.clock_gettime, find(threading.get_ident()))
 
 
 class LatestOnlyExecutor:

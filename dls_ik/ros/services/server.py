@@ -35,6 +35,7 @@ from dls_ik.ros.services.constrained import solve_constrained
 from dls_ik.ros.services.executor import BoundedExecutor
 from dls_ik.ros.services.request import (
     BY_BOUNDS,
+    MIN_TIMEOUT,
     IkProblem,
     IkRequest,
     RobotContext,
@@ -192,8 +193,8 @@ class ServiceServer:
         """Answer a request whose solving did not end in time; its thread goes on until it can."""
         message = (
             f"no solution was found within the timeout of {request.timeout:.3g} s: something that "
-            "takes longer is computed first, such as bounds of reach or a solver for other links; "
-            "the same request may succeed later"
+            "takes longer is computed first, such as bounds of reach or shapes of carried "
+            "objects; the same request may succeed later"
         )
         self._send(reply, self._with_code(GetPositionIK.Response(), Code.NO_IK_SOLUTION, message))
 
@@ -356,7 +357,7 @@ def _kind(request: IkRequest) -> tuple[object, ...]:
 def ik_slices(
     request: IkRequest, current: Mapping[str, float], frames: Frames, timeout: float
 ) -> Generator[None, None, Solution]:
-    """Solve a request within a time [s], and yield about every 10 ms.
+    """Solve a request within a time [s], preparations included, and yield about every 10 ms.
 
     Args:
         current: joint positions by name [rad or m], which the state of the request overlays.
@@ -365,17 +366,18 @@ def ik_slices(
         RequestError: a request that is not valid, or has no solution.
         FrameError, PoseError: a frame or a pose that is not valid.
     """
-    arm, state = request.arm, request.state
+    arm, state, begin = request.arm, request.state, time.perf_counter()
     context = RobotContext(arm, frames, state.overlay(arm.tree, current))
     problem = build_problem(request, context)
     if request.scene is not None:
         robot, attached = problem.solver.robot, (state.attached, state.keeps_attached)
         scene = scene_in_state(request.scene, robot, context, attached)
         context = context._replace(scene=scene)
+    left = max(timeout - (time.perf_counter() - begin), MIN_TIMEOUT)
     if request.is_constrained:
-        solving = solve_constrained(problem, request.constraints, context, timeout)
+        solving = solve_constrained(problem, request.constraints, context, left)
     else:
-        solving = _solve(problem, context, timeout)
+        solving = _solve(problem, context, left)
     result, note = yield from solving
     note = _join(note, request.unchecked)
     note = _join(note, *request.state.notes, _normalization_note(request))
