@@ -334,9 +334,9 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         if found is not None:
             _turns.release()
         elif _compile_elsewhere is not None:
-            error = MissingKernelError(self._function, sig)
-            _compile_elsewhere(error)
-            raise error
+            missing = MissingKernelError(self._function, sig)
+            _compile_elsewhere(missing)
+            raise missing
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -229,10 +229,10 @@ class Application:
             try:
                 arm = before.within(self._surroundings(before, scene, reason))
             except Exception as error:  # noqa: BLE001  the stream must not move without
-                is_missing = isinstance(error, MissingKernelError) and self._kernels is not None
-                if is_missing and builds < MAX_BUILDS:
+                kernels = self._kernels if isinstance(error, MissingKernelError) else None
+                if kernels is not None and builds < MAX_BUILDS:
                     builds += 1
-                    self._kernels.wait()
+                    kernels.wait()
                     continue
                 if not isinstance(error, DlsIkError):
                     self._node.get_logger().error(trace(error))

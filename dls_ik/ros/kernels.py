@@ -50,7 +50,7 @@ class KernelBuilder:
         self._attempts: Counter[tuple[object, ...]] = Counter()  # by kernel and signature
         self._failures: dict[str, str] = {}  # by what was to be compiled
         self._child: subprocess.Popen[bytes] | None = None
-        self._is_closed = self._is_loading = False
+        self._closed, self._is_loading = threading.Event(), False
 
     def take_over_compilation(self) -> None:
         """Load the kernels of scenes, or start compiling them; this process compiles no more.
@@ -87,13 +87,14 @@ class KernelBuilder:
     def wait(self) -> None:
         """Wait until nothing is being compiled."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._queue or self._is_closed)
+            self._changed.wait_for(lambda: not self._queue or self._closed.is_set())
 
     def close(self) -> None:
         """Stop compiling."""
         compile_elsewhere(None)
         with self._changed:
-            self._is_closed, child = True, self._child
+            self._closed.set()
+            child = self._child
             self._changed.notify_all()
         if child is not None:
             _signal(child, signal.SIGKILL)  # it has blocked all others, as the node
@@ -130,10 +131,10 @@ class KernelBuilder:
 
     def _run(self) -> None:
         """Compile until the queue is empty."""
-        while not self._is_closed:
+        while not self._closed.is_set():
             begin, build = time.monotonic(), self._queue[0]
             failure = self._compile(build)
-            if self._is_closed:
+            if self._closed.is_set():
                 return
             if failure:
                 self._failures[build.what] = failure
@@ -153,7 +154,7 @@ class KernelBuilder:
         pipe = subprocess.PIPE
         try:
             with self._changed:
-                if self._is_closed:
+                if self._closed.is_set():
                     return ""
                 self._child = child = subprocess.Popen(  # noqa: S603  our own module
                     command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe,

@@ -142,9 +142,9 @@ class DescriptionTopic:
             self._run(lambda: self._refuse(RobotModelError(message)))
         elif data != self._text:
             self._text = data
-            message = read_bytes(self._node, data, String, self._topic, self._log)
-            if message is not None:
-                self._run(lambda: self._read(message.data))
+            content = read_bytes(self._node, data, String, self._topic, self._log)
+            if content is not None:
+                self._run(lambda: self._read(content.data))
 
     def _read(self, text: str) -> None:
         try:

@@ -61,9 +61,9 @@ def subscribe_bounded(
             message = f"a message on {name} has {len(data)} bytes, more than {max_bytes}: not used"
             log.warn(f"bytes on {name}", message)
             return
-        message = read_bytes(node, data, kind, name, log)
-        if message is not None:
-            store(message, sent)
+        content = read_bytes(node, data, kind, name, log)
+        if content is not None:
+            store(content, sent)
 
     subscribe = node.create_subscription if receiver is None else receiver.create_subscription
     return subscribe(kind, topic, with_time(read), qos, raw=True)

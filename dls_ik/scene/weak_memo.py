@@ -35,5 +35,5 @@ def kept_with_owner(
         found: Result = results[key]
         return found
 
-    find.known = known  # type: ignore[attr-defined]  for tests
+    find.__dict__["known"] = known  # for tests
     return find

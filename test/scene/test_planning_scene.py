@@ -360,6 +360,7 @@ def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
     assert path is not None
     result = IkSolver(WAM, scene=scene).solve(WAM.fk(q[~said][0]), q[~said][0])
     assert result.success
+    monkeypatch.undo()
     assert not exact.snapshot.in_collision_by_library(result.q)
 
 

@@ -20,6 +20,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.cdr import PoseStampedView
+from dls_ik.ros.endpoints import type_name
 from dls_ik.ros.frames import (
     Frames,
     JointValues,
@@ -35,7 +36,6 @@ from dls_ik.ros.subscriptions import (
     call_every,
     read_bytes,
     subscribe_bounded,
-    type_name,
     with_time,
 )
 from dls_ik.ros.util import Throttle
