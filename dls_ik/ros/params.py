@@ -300,6 +300,9 @@ class Parameters(GroupsParameters):
     when_stuck: str = option(ControllerOptions, "when_stuck")
     feed_forward: bool = option(ControllerOptions, "feed_forward")
     target_timeout: float = option(ControllerOptions, "target_timeout")
+    when_stream_ends: str = option(ControllerOptions, "when_stream_ends")
+    settle_distance: float = option(ControllerOptions, "settle_distance")
+    settle_angle: float = option(ControllerOptions, "settle_angle")
     stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
     twist_lookahead: float = option(ControllerOptions, "twist_lookahead")
     twist_frame: str = parameter(

@@ -32,6 +32,7 @@ from dls_ik.servo.state import (
     StreamState,
     transition,
 )
+from dls_ik.servo.stream_end import FINISHING, stop_reason
 from dls_ik.servo.supervision import Rest, Supervision
 from dls_ik.servo.targets import (
     PoseTarget,
@@ -47,6 +48,7 @@ from dls_ik.servo.targets import (
 from dls_ik.servo.tracker import Tracked, build_tracker
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver.poses import checked_pose
+from dls_ik.text import elapsed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -207,7 +209,7 @@ class Controller:
         T, sampled = checked_pose(T_d).copy(), self._sampled(now, age)
         self._refuse_if_latched()
         target, options = self._stream.target, self.options
-        if not isinstance(target, PoseTarget):
+        if not isinstance(target, PoseTarget) or self._stream.reason:
             target = PoseTarget(options.target_timeout, options.feed_forward, self._metric[1])
         target.take(T, sampled, now)
         self._follow(target, now)
@@ -254,9 +256,13 @@ class Controller:
         """Stop and hold, because a target is not valid."""
         self._change(Event.REFUSAL, reason)
 
-    def pause(self) -> None:
-        """Stop, and take no targets until :meth:`resume`. A fault stays one."""
-        self._change(Event.PAUSE)
+    def pause(self, reason: str = "") -> None:
+        """Stop, and take no targets until :meth:`resume`. A fault stays one.
+
+        Args:
+            reason: Why the arm is paused; a part of the messages.
+        """
+        self._change(Event.PAUSE, reason)
 
     def resume(self) -> None:
         """Take targets again, the next one from where the arm is measured to be."""
@@ -312,8 +318,8 @@ class Controller:
             if fault:
                 self._change(Event.FAILURE, fault)
         target = self._stream.target
-        if target is not None and target.is_stale(now):
-            self._change(Event.SILENCE)
+        if target is not None and target.has_timed_out(now):
+            self._end_stream(target)
         if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
         output = self._advance(now, elapsed)
@@ -332,6 +338,19 @@ class Controller:
         if target is not self._stream.target:  # else it is followed already
             self._change(Event.TARGET, target=target)
 
+    def _end_stream(self, target: Target) -> None:
+        """Finish the motion to the last pose of a stream that has ended, or stop."""
+        if not isinstance(target, PoseTarget):
+            self._change(Event.TIMEOUT)
+            return
+        T = self.robot.fk(self._tracker.limiter.q)
+        reason = stop_reason(self.options, T, target.last, self._metric[1])
+        if reason:
+            self._change(Event.TIMEOUT, reason)
+        else:
+            target.finish()
+            self._change(Event.FINISH, FINISHING, target)
+
     def _seed(self, q: Array) -> None:
         """Let the command be joint values (n,), not as a motion from those before."""
         self._tracker.seed(q)
@@ -342,13 +361,13 @@ class Controller:
         now, age = checked_time("now", now), checked_time("age", age)
         if age > self.options.target_timeout:
             raise StaleTargetError(
-                f"the target is {age:.3g} s old by its stamp, more than target_timeout = "
+                f"the target is {elapsed(age)} old by its stamp, more than target_timeout = "
                 f"{self.options.target_timeout:g} s"
             )
         if -age > self.options.stamp_tolerance:
             raise StaleTargetError(
-                f"the target's stamp is {-age:.3g} s in the future, more than stamp_tolerance = "
-                f"{self.options.stamp_tolerance:g} s: do the clocks agree?"
+                f"the target's stamp is {elapsed(-age)} in the future, more than stamp_tolerance = "
+                f"{self.options.stamp_tolerance:g} s"
             )
         return now - max(age, 0.0)
 
@@ -425,7 +444,7 @@ class Controller:
             q,
             self.velocity,
             state,
-            state.message(reason),
+            "; ".join(filter(None, (state.message(reason), self._stream.reason))),
             T_d.copy(),
             position,
             rotation,

@@ -23,6 +23,11 @@ JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between 
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 
 
+def has_ended(message):
+    """Whether a status says that a stream has ended."""
+    return "no target received" in message or "the stream has ended" in message
+
+
 def arguments(namespace, **parameters):
     """The command line of a node whose limits of acceleration are those of this file."""
     given = {"robot": "wam", "acceleration": [ACCELERATION], **parameters}
@@ -101,7 +106,7 @@ class Watched:
             self.client.spin_for(period)
 
     def ceases(self, stream):
-        """Send a stream and cease; again where a gap before its last pose made that one a goal."""
+        """Send a stream to its end; again where a gap made its last poses single ones."""
         for _ in range(10):
             stream()
             del self.statuses[:]
@@ -110,12 +115,20 @@ class Watched:
             def ended(since=begin):
                 last = self.statuses[-1].message if self.statuses else ""
                 is_goal = "at the target" in last and time.monotonic() - since > 3.0
-                return "ceased" in last or is_goal
+                return has_ended(last) or is_goal
 
             self.client.spin_until(ended, what="the end of the stream")
-            if "ceased" in self.statuses[-1].message:
+            if has_ended(self.statuses[-1].message):
                 return
-        raise AssertionError("the stream never ceased")
+        raise AssertionError("the stream never ended")
+
+    def says_that_the_stream_ended(self):
+        """Wait for a newer status that says so, whether the arm settles or stops."""
+        del self.statuses[:]
+        self.client.spin_until(
+            lambda: any(has_ended(status.message) for status in self.statuses),
+            what="the end of the stream",
+        )
 
     def says(self, *words, within=SOON):
         """Wait for a status with all of these words that is newer than now."""

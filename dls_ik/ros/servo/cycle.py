@@ -310,7 +310,16 @@ class ServoCycle:
         if now - since < NOTE_DURATION:
             message = f"{message}; {note}"
         self._commanded = Commanded(arm, output, awaits_states)
-        return CycleReport(output.state, message, arm, output, is_command)
+        waits = output.state is ServoState.WAITING
+        return CycleReport(
+            output.state,
+            message,
+            arm,
+            output,
+            is_command,
+            awaits_states=waits and not may_start,
+            are_targets_held=waits and bool(self._hindrance),
+        )
 
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
         """Return whether a command goes out.
