@@ -90,7 +90,7 @@ def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
 
 
 class DescriptionTopic:
-    """Takes robots from the topic; logs refused ones, and every few seconds that it waits for one.
+    """Takes robots from the topic; logs each refusal once, and repeatedly that it waits for one.
 
     Args:
         take: called with each usable robot; may raise DlsIkError to refuse it.
@@ -111,7 +111,7 @@ class DescriptionTopic:
         reason: str = "",
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
-        self.reason = reason
+        self.reason, self._told = reason, ""  # why a robot was refused; the same as logged last
         self._parameters, self._ends = parameters, parameters.ends()
         self._take, self._has_robot, self._run = take, has_robot, run
         self._logger = node.get_logger()
@@ -121,14 +121,16 @@ class DescriptionTopic:
         call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
-        """Log what the node waits for, or why the robot was refused, while there is no robot."""
+        """Log what the node waits for, or once why the robot was refused, while there is none."""
         if self._has_robot():
             return
         if self.reason:
-            self._logger.error(
-                f"there is no robot: {escape(self.reason)}; start again with that mended, or "
-                f"publish another robot on {self._topic}"
-            )
+            if self.reason != self._told:
+                self._told = self.reason
+                self._logger.error(
+                    f"there is no robot: {escape(self.reason)}; start again with that mended, or "
+                    f"publish another robot on {self._topic}"
+                )
         else:
             self._logger.info(
                 f"waiting for a robot on {self._topic} (std_msgs/String, transient local); or "
@@ -156,7 +158,7 @@ class DescriptionTopic:
             self._refuse(error)
 
     def _refuse(self, error: DlsIkError) -> None:
-        self.reason = str(error)
+        self.reason = self._told = str(error)
         self._logger.error(f"robot refused: {escape(self.reason)}")
 
 
