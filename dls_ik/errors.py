@@ -85,6 +85,7 @@ class Code(enum.IntEnum):
     """Values of ``moveit_msgs/msg/MoveItErrorCodes``; older versions of it lack some names."""
 
     SUCCESS = 1
+    PLANNING_FAILED = -1
     TIMED_OUT = -6
     INVALID_GROUP_NAME = -15
     INVALID_GOAL_CONSTRAINTS = -16

@@ -19,6 +19,7 @@ from dls_ik.solver import IkSolver
 
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
 MIN_TIMEOUT = 1e-9  # [s]
+SECOND = 10**9  # [ns]
 MAX_BYTES = 256 * 1024  # that a request keeps while it waits; hundreds may wait
 MAX_ATTACHED_BYTES = 1024 * 1024  # of attached objects
 POSE_BYTES = 72  # of a PoseStamped, without the name of its frame
@@ -93,9 +94,9 @@ def read_ik_request(
             none; called only if the answer is to be free of collisions.
 
     Raises:
-        RequestError: an unknown group, a timeout below zero, not as many links as poses, a state
-            that is not finite, constraints that are not solved for, or too many bytes; no scene,
-            where the parameter avoid_collisions refuses that.
+        RequestError: an unknown group, a timeout that is not valid, not as many links as poses, a
+            state that is not valid, constraints that are not solved for, or too many bytes; no
+            scene, where the parameter avoid_collisions refuses that.
     """
     arrival = time.perf_counter()
     group = arm.group(message.group_name)
@@ -142,15 +143,19 @@ def _scene(
 
 
 def timeout_seconds(duration: Any, default: float) -> float:
-    """Return the timeout of a ``builtin_interfaces/Duration`` [s]; zero: the default.
+    """Return the timeout of a ``builtin_interfaces/Duration`` [s]; zero means the default.
 
     Raises:
-        RequestError: below zero.
+        RequestError: If the timeout is below zero, or has nanoseconds of a second or more.
     """
-    time = duration.sec + 1e-9 * duration.nanosec
-    if time < 0.0:
-        raise RequestError(Code.FAILURE, f"timeout is a time from 0 on [s], not {time:g}")
-    return time or default
+    sec, nanosec = duration.sec, duration.nanosec
+    if sec < 0 or nanosec >= SECOND:
+        raise RequestError(
+            Code.PLANNING_FAILED,
+            f"timeout has sec = {sec} and nanosec = {nanosec}; valid are sec from 0 and nanosec "
+            f"from 0 to {SECOND - 1}, and 0 for the default of {default:g} s",
+        )
+    return sec + 1e-9 * nanosec or default
 
 
 def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
@@ -210,17 +215,18 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
             `is_diff`.
 
     Raises:
-        RequestError: a value that is not finite, or beyond all numbers that are of use; attached
-            objects of too many bytes.
+        RequestError: If there are not as many positions as names, if a position is not finite or
+            beyond `FARTHEST`, or if the attached objects have too many bytes.
     """
-    notes, positions = [], {}
-    given = robot_state.joint_state
-    if len(given.name) == len(given.position):
-        pairs = zip(given.name, given.position, strict=True)
-        positions = {name: value for name, value in pairs if name in tree.mimic_of}
-    else:
-        counts = f"{len(given.name)} names and {len(given.position)} positions"
-        notes.append(f"the joint state given has {counts}, so it is not used")
+    notes, given = [], robot_state.joint_state
+    if len(given.name) != len(given.position):
+        raise RequestError(
+            Code.INVALID_ROBOT_STATE,
+            f"the joint state given has {len(given.name)} names and {len(given.position)} "
+            "positions; give one position for each name, or neither for the current state",
+        )
+    pairs = zip(given.name, given.position, strict=True)
+    positions = {name: value for name, value in pairs if name in tree.mimic_of}
     for name, value in positions.items():
         if not abs(value) <= FARTHEST:
             raise RequestError(

@@ -38,7 +38,7 @@ from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import Operation, ReplaceAllowed, ResetAllowed, SetPadding, SetScale
 from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.text import escape, listing
+from dls_ik.text import escape, listing, span
 
 SCENE = "planning_scene"  # topic of the ik node, with a service beside it
 SATURATED = 0.999  # share of an effort limit
@@ -105,10 +105,10 @@ class PhysicalWorld:
             logger.info(f"objects of {escape(file)}: {escape(listing(scene.objects) or 'none')}")
         if note := physics.solids.note:
             logger.warning(note)
-        slowest, fastest = simulation.bandwidths.min(), simulation.bandwidths.max()
         logger.info(
-            f"physics by MuJoCo {mujoco().__version__}: position control of {slowest:.2g} to "
-            f"{fastest:.2g} Hz; objects on {listing(map(self._node.resolve_topic_name, TOPICS))}"
+            f"physics by MuJoCo {mujoco().__version__}: position control with a bandwidth of "
+            f"{span(simulation.bandwidths.tolist(), 'Hz')}; objects on "
+            f"{listing(map(self._node.resolve_topic_name, TOPICS))}"
         )
         self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
         if self._whole is None:
