@@ -97,7 +97,7 @@ def elapsed(seconds: float) -> str:
     for unit, name in UNITS_OF_TIME:
         if seconds >= 2.0 * unit:
             return f"{short(seconds / unit)} {name}"
-    return f"{seconds:.3g} s"
+    return f"{short(seconds, 3)} s"
 
 
 def span(values: Iterable[float], unit: str, digits: int = 2) -> str:

@@ -14,12 +14,14 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.frames import pose_from_matrix
+from dls_ik.servo.targets import MIN_STREAM_POSES
 
 if not hasattr(moveit, "ServoStatus"):
     pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
 
 ACCELERATION = 8.0  # [rad/s^2] of every joint
 JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between its two clocks
+LEAST = 3 * MIN_STREAM_POSES  # messages of a stream, of which a busy node may miss some
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 
 
@@ -97,12 +99,13 @@ class Watched:
             self.client.spin_for(period)
 
     def stream_until(self, message_at, condition, period=0.02):
-        """As `stream`, for as long as it takes until something holds."""
-        begin = time.monotonic()
-        while not condition():
+        """As `stream`, until something holds, and for so long that it is a stream."""
+        begin, sent = time.monotonic(), 0
+        while sent < LEAST or not condition():
             t = time.monotonic() - begin
             assert t < SOON, f"streamed for {SOON} s"
             self.send(message_at(t))
+            sent += 1
             self.client.spin_for(period)
 
     def ceases(self, stream):

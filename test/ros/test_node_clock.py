@@ -90,9 +90,7 @@ def one_twist_ends(arm):
     """A twist is in force for `target_timeout` at most, by a clock that cannot be turned."""
     arm.stands()
     del arm.statuses[:]
-    while not timed_out(
-        arm
-    ):  # a busy node may pass it over as too old
+    while not timed_out(arm):  # a busy node may pass it over as too old
         before = WAM.fk(arm.q)[:3, 3]
         arm.send_alone(twist((0.0, SPEED, 0.0)))
         arm.client.spin_for(1.0)

@@ -27,7 +27,12 @@ from dls_ik.ros.application import Application
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import with_preset
 from dls_ik.ros.process import LiveParameters, given_values, ros_node
-from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
+from dls_ik.ros.robot_source import (
+    QOS,
+    REMINDER_PERIOD,
+    RefusedError,
+    robot_from_parameters,
+)
 
 pytestmark = pytest.mark.ros
 START_ERRORS = (DlsIkError, NameValidationException, ParameterException, compat.rcl_error())
@@ -148,6 +153,8 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it
             "ERROR", "there is no robot", *said, "or publish another robot on /tips/"
         )
         assert "add -p tip:=b" in fk(client).error_code.message
+        client.spin_for(2.2 * REMINDER_PERIOD)
+        assert node.count("several links could be the tip") == 1, "it is said once"
         assert node.count("waiting for a robot") == 0
         topic = client.node.create_publisher(String, "robot_description", QOS)
         topic.publish(String(data=PLANAR))
