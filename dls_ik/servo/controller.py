@@ -319,7 +319,7 @@ class Controller:
                 self._change(Event.FAILURE, fault)
         target = self._stream.target
         if target is not None and target.has_timed_out(now):
-            self._end_stream(target)
+            self._end_stream(target, now)
         if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
         output = self._advance(now, elapsed)
@@ -338,13 +338,14 @@ class Controller:
         if target is not self._stream.target:  # else it is followed already
             self._change(Event.TARGET, target=target)
 
-    def _end_stream(self, target: Target) -> None:
+    def _end_stream(self, target: Target, now: float) -> None:
         """Finish the motion to the last pose of a stream that has ended, or stop."""
         if not isinstance(target, PoseTarget):
             self._change(Event.TIMEOUT)
             return
         T = self.robot.fk(self._tracker.limiter.q)
-        reason = stop_reason(self.options, T, target.last, self._metric[1])
+        silence = now - target.arrived
+        reason = stop_reason(self.options, T, target.last, silence, self._metric[1])
         if reason:
             self._change(Event.TIMEOUT, reason)
         else:

@@ -151,6 +151,9 @@ class PoseTarget:
         timeout: Longest time between two poses of a stream [s].
         feed_forward: Extrapolate between messages by the velocity of the last two poses.
         length_unit: Units of the poses' lengths in a metre.
+
+    Attributes:
+        arrived: Time of arrival of the newest pose [s].
     """
 
     is_velocity = False
@@ -163,7 +166,7 @@ class PoseTarget:
         self._reference: Array = self._T  # the pose that it has not left since it changed
         self._velocity = np.zeros(6)  # [m/s, rad/s]
         self._interval = math.inf  # [s] between the last two
-        self._arrived = self.sampled = self._changed = -math.inf
+        self.arrived = self.sampled = self._changed = -math.inf
         self._count = 0  # poses of the run
 
     @property
@@ -180,14 +183,14 @@ class PoseTarget:
             now: Time of arrival [s].
         """
         V = difference(self._T, T)
-        interval = now - self._arrived
+        interval = now - self.arrived
         continues = interval <= self.timeout
         self._count = self._count + 1 if continues else 1
         if not continues or not is_same(T, self._reference, self._unit):
             self._changed, self._reference = now, T
         between = sampled - self.sampled
         self._velocity = V / between if 1e-4 < between <= self.timeout else np.zeros(6)
-        self._T, self._arrived, self.sampled, self._interval = T, now, sampled, interval
+        self._T, self.arrived, self.sampled, self._interval = T, now, sampled, interval
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
         """Return the pose now (4, 4)."""
@@ -203,7 +206,7 @@ class PoseTarget:
 
     def has_timed_out(self, now: float) -> bool:
         """Return whether the poses were a stream, and the stream has ended."""
-        return self._count >= MIN_STREAM_POSES and now - self._arrived > self.timeout
+        return self._count >= MIN_STREAM_POSES and now - self.arrived > self.timeout
 
     def stands(self, now: float) -> bool:
         """Return whether it has not changed for a while."""

@@ -173,14 +173,21 @@ def test_another_controller_takes_the_end_over(choice):
     assert (error(drive, T) < 1e-5) == ends
 
 
-def test_a_loop_that_stood_still_is_judged_by_where_the_arm_is_then():
-    drive = Drive(BENT, acceleration=SLOW)
-    stream(drive)
-    drive.now += 100.0
-    drive.controller.resume_after_gap(BENT)
-    drive.run(1.0)
-    assert drive.last.state is ServoState.TIMED_OUT, "the last pose is far from there"
-    np.testing.assert_array_equal(drive.last.q, BENT)
+@pytest.mark.parametrize(("choice", "ends"), [("settle", False), ("finish", True)])
+def test_after_a_loop_that_stood_still_the_last_pose_is_old(choice, ends):
+    """The arm is close to the last pose, where it would settle if the loop had gone on."""
+    drive = Drive(BENT, acceleration=SLOW, when_stream_ends=choice)
+    T = stream(drive)
+    drive.now += 2.0 * TIMEOUT + DT
+    held = drive.last.q + 0.01
+    drive.controller.resume_after_gap(held)
+    drive.run(4.0)
+    assert drive.last.state is (ServoState.REACHED if ends else ServoState.TIMED_OUT)
+    if ends:
+        assert error(drive, T) < 1e-5
+    else:
+        assert "the loop stood still" in drive.last.message
+        np.testing.assert_array_equal(drive.last.q, held)
 
 
 T_0 = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])
@@ -200,9 +207,9 @@ def test_distance_and_angle_both_count(distance, angle, settles, unit):
     T, T_last = T_0.copy(), moved(distance, angle)
     T[:3, 3] *= unit
     T_last[:3, 3] *= unit
-    assert (stop_reason(ControllerOptions(), T, T_last, unit) == "") == settles
-    assert stop_reason(ControllerOptions(when_stream_ends="finish"), T, T_last, unit) == ""
-    assert stop_reason(ControllerOptions(when_stream_ends="stop"), T, T_last, unit) != ""
+    assert (stop_reason(ControllerOptions(), T, T_last, TIMEOUT, unit) == "") == settles
+    assert stop_reason(ControllerOptions(when_stream_ends="finish"), T, T_last, TIMEOUT, unit) == ""
+    assert stop_reason(ControllerOptions(when_stream_ends="stop"), T, T_last, TIMEOUT, unit) != ""
 
 
 def test_a_distance_of_zero_never_settles_and_other_choices_are_refused():
