@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import Field
 from typing import Any, Generic
 
@@ -26,7 +26,8 @@ from rclpy.task import Future
 from rclpy.utilities import try_shutdown
 
 from dls_ik import compat
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import DlsIkError, RobotModelError
+from dls_ik.model.files import share_file
 from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, checked, declared
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
 from dls_ik.solver import announce_compilation_to
@@ -35,6 +36,10 @@ from dls_ik.warm_up import use_kernels
 
 STOP_TIMEOUT = 4.8  # [s]; ros2 launch sends SIGTERM after 5
 WARM_UP_POLL = 0.1  # [s]
+
+# Ways to give Fast DDS a profile: variables, and files in the working directory.
+PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+PROFILE_FILES = ("DEFAULT_FASTDDS_PROFILES.xml", "DEFAULT_FASTRTPS_PROFILES.xml")
 
 # Declared by rclpy in every node.
 SIM_TIME = "use_sim_time"
@@ -84,6 +89,7 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
     callbacks use it.
     """
     try:
+        use_fastdds_profile()
         try:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
             node = Node(name)
@@ -98,6 +104,19 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
             node.destroy_node()
     finally:
         try_shutdown()
+
+
+def use_fastdds_profile() -> None:
+    """Let Fast DDS read config/fastdds_profile.xml, unless it was given a profile.
+
+    Other DDS implementations connect to all topics only with that profile. A variable that is set
+    to the empty string leaves Fast DDS at its defaults. Other middlewares ignore the variable.
+    """
+    is_given = any(name in os.environ for name in PROFILE_VARIABLES)
+    if is_given or any(map(os.path.exists, PROFILE_FILES)):
+        return
+    with suppress(RobotModelError):  # an incomplete installation
+        os.environ[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_profile.xml"))
 
 
 def _remedy(reason: str) -> str:
