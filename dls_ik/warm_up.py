@@ -16,6 +16,7 @@ from functools import cache
 
 import numpy as np
 
+from dls_ik.compile_progress import KernelEvents, open_terminal, wait_and_report
 from dls_ik.core.jit import cache_failures, keep_ahead_in, portable_environment
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.model.dh import DhRow
@@ -143,10 +144,12 @@ def compile_kernels(ahead: str = "", of_node: bool = False) -> None:
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
         given = [ahead, *([NODE] if of_node else [])]
         both = [
-            subprocess.Popen([*command, *given, *order], env=environment)  # noqa: S603  our own
+            subprocess.Popen(  # noqa: S603  our own
+                [*command, *given, *order], env=environment, stdout=subprocess.PIPE, text=True
+            )
             for order in ([], [BACKWARDS])
         ]
-        codes = [process.wait() for process in both]  # none is left behind by the other's failure
+        codes = wait_and_report(both, open_terminal() if ahead else sys.stdout)
         if any(codes):
             raise subprocess.CalledProcessError(max(codes, key=abs), command)
 
@@ -158,7 +161,9 @@ def _run() -> None:
     if ahead:
         keep_ahead_in(ahead)
     uses = (*NODE_USES, _guard) if NODE in options else USES
+    events = KernelEvents((use.__name__ for use in uses), sys.stdout)
     use_kernels(reversed(uses) if BACKWARDS in options else uses)
+    events.tell_done()
     if ahead and "save" in cache_failures:
         sys.exit(f"warm_up: no kernels in {ahead}: {cache_failures['save']}")
 
