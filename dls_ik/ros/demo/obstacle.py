@@ -153,18 +153,18 @@ class Encounter(NamedTuple):
     @property
     def closest(self) -> int:
         """Return the instant of the minimum distance while the box was there, 0 to m - 1."""
-        there = np.flatnonzero(self._is_there)
+        there = np.flatnonzero(self.is_there)
         return int(there[np.argmin(self.distance[there])])
 
     @property
     def least(self) -> float:
         """Return the least distance while the box was there [m]."""
-        return float(self.distance[self._is_there].min())
+        return float(self.distance[self.is_there].min())
 
     @property
     def error_meanwhile(self) -> float:
         """Return how far the tip was from the figure at most while the box was there [m]."""
-        return float(self.error[self._is_there].max())
+        return float(self.error[self.is_there].max())
 
     @property
     def error_again(self) -> float:
@@ -172,7 +172,8 @@ class Encounter(NamedTuple):
         return float(max(self.error[self.times > self.present[1] + AGAIN], default=np.nan))
 
     @property
-    def _is_there(self) -> NDArray[np.bool_]:
+    def is_there(self) -> NDArray[np.bool_]:
+        """Return whether the box was there, at each instant (m,)."""
         return (self.times >= self.present[0]) & (self.times <= self.present[1])
 
 
@@ -305,9 +306,7 @@ def passage(encounter: Encounter) -> NDArray[np.int64]:
 
     An arm that stayed farther away has passed at its minimum distance only.
     """
-    times = encounter.times
-    is_there = (times >= encounter.present[0]) & (times <= encounter.present[1])
-    found = np.flatnonzero(is_there & (encounter.distance < NEARBY))
+    found = np.flatnonzero(encounter.is_there & (encounter.distance < NEARBY))
     return found if len(found) else np.array([encounter.closest])
 
 
@@ -324,7 +323,6 @@ def _draw_arm(axes: Axes, encounter: Encounter) -> None:
     closest = [part for part in parts if part[0] == encounter.link]
     _fill(axes, closest, encounter.q[encounter.closest], robot, BLUE)
     _draw_box(axes, robot)
-
     axes.plot(0.0, 0.0, "s", color=GREY, markersize=8, zorder=7)
     axes.text(0.0, -4.0, "base", ha="center", va="top", zorder=8)
     axes.set_aspect("equal", adjustable="datalim")
@@ -343,9 +341,10 @@ def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
         _fill(axes, parts, encounter.q[i], robot, PALE)
     _fill(axes, parts, encounter.q[k], robot, BLUE)
     _draw_box(axes, robot)
-    ends = [closest_points(part, encounter.q[k : k + 1], robot, T_box) for part in parts]
-    ends = min((np.concatenate(pair) for pair in ends), key=lambda pair: np.ptp(pair, axis=0).sum())
-    ends = 1e2 * (ends @ T_box[:3, :3].T + T_box[:3, 3])
+    found = [closest_points(part, encounter.q[k : k + 1], robot, T_box) for part in parts]
+    pairs = [np.concatenate(pair) for pair in found]  # (2, 3) each, in the frame of the box
+    nearest = min(pairs, key=lambda pair: float(np.linalg.norm(pair[1] - pair[0])))
+    ends = 1e2 * (nearest @ T_box[:3, :3].T + T_box[:3, 3])
     axes.plot(ends[:, 1], ends[:, 0], color=RED, linewidth=2.5, marker=".", zorder=9)
     axes.annotate(
         f"{1e3 * encounter.least:.1f} mm", ends.mean(axis=0)[[1, 0]], (12.0, 24.0),
