@@ -144,6 +144,9 @@ class CompileProgress:
         self._start, self._processes = start, processes
         self._expected, self._done = set[str](), set[str]()
         self._started = dict[str, float]()  # times [s]
+        self._speed = (
+            1.0  # of each process, as a share of the typical one; set when kernels are done
+        )
 
     def take(self, event: str, now: float) -> None:
         """Take a line of :class:`KernelEvents` at a time [s]; other lines are ignored."""
@@ -154,16 +157,22 @@ class CompileProgress:
             self._started[kernel] = now
         elif kind == DONE:
             self._done.add(kernel)
+            work = self._finished(now) / self._processes
+            self._speed = (PRIOR + work) / (PRIOR + now - self._start)
 
     def time_left(self, now: float) -> float:
-        """Return the estimated time to the end [s]."""
-        work = {kernel: typical_time(kernel) for kernel in self._expected}
-        finished = sum(work[kernel] for kernel in self._done)
+        """Return the estimated time to the end [s]; it does not rise while kernels compile."""
+        work = sum(map(typical_time, self._expected)) - self._finished(now)
+        return work / (self._processes * self._speed)
+
+    def _finished(self, now: float) -> float:
+        """Return the work that is done, that of unfinished kernels included [s]."""
+        finished = sum(map(typical_time, self._done))
         for kernel, since in self._started.items():
             if kernel not in self._done:
-                finished += min(UNFINISHED * work[kernel], now - since)
-        speed = (PRIOR * self._processes + finished) / (PRIOR + now - self._start)
-        return (sum(work.values()) - finished) / speed
+                bound = UNFINISHED * typical_time(kernel)
+                finished += min(bound, self._speed * (now - since))
+        return finished
 
     def line(self, now: float) -> str:
         """Return the progress at a time [s] as one line for people; empty if none is compiled."""

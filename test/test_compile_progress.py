@@ -91,6 +91,16 @@ def test_a_line_counts_kernels_of_all_processes_and_those_that_no_table_names():
     assert found.line(0.0) == "compiling kernels: 0 of 4 done, about 10 s left"
 
 
+def test_time_left_does_not_rise_while_a_long_kernel_compiles():
+    found = progress()
+    found.take("started kinematics.forward", 0.0)
+    found.take("done kinematics.forward", 9.0)  # ten times its typical time
+    found.take("started follow.follow", 9.0)
+    left = [found.time_left(now) for now in (9.0, 20.0, 60.0, 600.0)]
+    assert left == sorted(left, reverse=True)
+    assert left[0] > 0.5 * TOTAL > 0.0
+
+
 class AnsweringStream(io.StringIO):
     """Lets the processes go on once a line was printed."""
 
