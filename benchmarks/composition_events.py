@@ -33,8 +33,8 @@ MAX_OBJECTS = 8
 ALWAYS = ("pose", "resume", "appear")  # kinds of every run
 TRIES = 40  # random configurations or places
 PLUGIN, FAILING = "campaign_step", "campaign_failing_step"
-METHODS = ("ctp+sd+svf", "svf", "jd", "odls", PLUGIN)
-FAIL_AFTER = 40  # steps of the plug-in that fails
+METHODS = ("ctp+sd+svf", "svf", "jd", "odls", PLUGIN, FAILING)
+SHARES = (0.4, 0.15, 0.15, 0.1, 0.15, 0.05)  # of them
 
 
 class Event(NamedTuple):
@@ -90,7 +90,7 @@ def draw_settings(rng: np.random.Generator, name: str) -> Settings:
         output_types=output_types,
         trajectory_points=points,
         feedback_mode=feedback,
-        when_stuck=str(rng.choice(["hold", "joint_motion"], p=[0.9, 0.1])),
+        when_stuck=str(rng.choice(["hold", "joint_motion"], p=[0.97, 0.03])),
         lag=float(rng.choice([0.0, 0.02, 0.06])),
         noise=float(rng.choice([0.0, 1e-5, 1e-3])),
         plans_late=bool(rng.integers(2)),
@@ -102,15 +102,16 @@ def draw_intervals(rng: np.random.Generator) -> dict[str, float]:
 
     Runs in which few kinds are frequent reach states that a mixture of all hardly reaches.
     """
-    intervals = {
+    return {
         kind: max(2.0, event.interval * float(rng.choice([0.3, 1.0, 3.0])))
         for kind, event in EVENTS.items()
         if rng.random() < 0.6 or kind in ALWAYS
     }
-    return intervals
 
 
-def draw_start(name: str, rng: np.random.Generator, distance: float) -> tuple[Array, dict[str, float]]:
+def draw_start(
+    name: str, rng: np.random.Generator, distance: float
+) -> tuple[Array, dict[str, float]]:
     """Draw joint values (n,) with no two links closer than a distance [m], and other joints'."""
     from benchmarks.composition_stream import Surrounding
 
@@ -130,15 +131,19 @@ def draw_start(name: str, rng: np.random.Generator, distance: float) -> tuple[Ar
 
 
 def draw_shape(rng: np.random.Generator) -> Shape:
-    """Draw a box, a ball or a cylinder."""
+    """Draw a wall, a box, a ball or a cylinder."""
     size = rng.uniform(0.05, 0.3, 3)
+    if rng.random() < 0.3:
+        return Box(np.append(rng.uniform(0.5, 1.2, 2), 0.05))
     shapes: tuple[Shape, ...] = (Box(size), Sphere(size[0] / 2), Cylinder(0.4 * size[0], size[1]))
     return shapes[rng.integers(3)]
 
 
-def draw_place(stream: Stream, rng: np.random.Generator, shape: Shape, clear: float) -> Array | None:
+def draw_place(
+    stream: Stream, rng: np.random.Generator, shape: Shape, clear: float
+) -> Array | None:
     """Draw a pose (4, 4) at which a shape is farther than a distance [m] from the arm, or None."""
-    tip = stream.model.robot.fk(stream.q)[:3, 3]
+    tip = stream.robot.fk(stream.q)[:3, 3]
     for _ in range(TRIES):
         place = rng.uniform((-1.0, -1.0, -0.7), (1.0, 1.0, 1.3))
         if rng.random() < 0.5:
@@ -158,27 +163,34 @@ def draw_place(stream: Stream, rng: np.random.Generator, shape: Shape, clear: fl
 
 def pose(stream: Stream, rng: np.random.Generator) -> str:
     """Send a single pose: anywhere, nearby, in an object, or beyond reach."""
-    robot, kind = stream.model.robot, rng.random()
+    robot, kind = stream.robot, rng.random()
     T = robot.fk(robot.random(rng))
-    if kind < 0.4 and stream.around.things:
-        names = sorted(stream.around.things)
-        thing = stream.around.things[names[rng.integers(len(names))]]
+    if kind < 0.6:
         T = robot.fk(stream.q)
-        T[:3, 3] = thing.T[:3, 3] if not thing.link else T[:3, 3]
-    elif kind < 0.6:
+        T[:3, 3] += toward(stream, rng)
+    elif kind < 0.7:
         T = robot.fk(robot.clip(stream.q + rng.normal(0.0, 0.3, robot.n)))
-    elif kind < 0.65:
+    elif kind < 0.75:
         T[:3, 3] *= 3.0
     stream.message = PoseStamped(pose=pose_from_matrix(T))
     stream.streamed = T
     return f"target_pose {np.round(T[:3, 3], 3).tolist()}"
 
 
+def toward(stream: Stream, rng: np.random.Generator) -> Array:
+    """Return the way (3,) from the tip to the middle of an object [m], or a random one."""
+    loose = [each for _, each in sorted(stream.around.things.items()) if not each.link]
+    if not loose:
+        return rng.normal(0.0, 0.3, 3)
+    way: Array = loose[rng.integers(len(loose))].T[:3, 3] - stream.robot.fk(stream.q)[:3, 3]
+    return way
+
+
 def next_pose(stream: Stream, rng: np.random.Generator) -> str:
     """Send the next pose of a stream, a little beside the one before."""
     T = getattr(stream, "streamed", None)
     if T is None or rng.random() < 0.01:
-        T = stream.model.robot.fk(stream.q)
+        T = stream.robot.fk(stream.q)
     T = T.copy()
     T[:3, 3] += rng.normal(0.0, 4e-3, 3)
     stream.streamed = T
@@ -190,8 +202,11 @@ def twist(stream: Stream, rng: np.random.Generator) -> str:
     """Send a twist, along the axes of the root or of the tip."""
     V = rng.normal(0.0, rng.choice([0.1, 0.5, 2.0]), 6)
     message = TwistStamped()
-    if rng.random() < 0.3:
-        message.header.frame_id = stream.model.robot.tip
+    if rng.random() < 0.5:
+        way = toward(stream, rng)
+        V[:3], V[3:] = way * rng.uniform(0.2, 1.0) / (1e-3 + np.linalg.norm(way)), 0.0
+    elif rng.random() < 0.3:
+        message.header.frame_id = stream.robot.tip
     linear, angular = message.twist.linear, message.twist.angular
     linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = map(float, V)
     stream.message = message
@@ -200,7 +215,7 @@ def twist(stream: Stream, rng: np.random.Generator) -> str:
 
 def trajectory(stream: Stream, rng: np.random.Generator) -> str:
     """Send a trajectory of some poses near the arm."""
-    robot, q = stream.model.robot, stream.q
+    robot, q = stream.robot, stream.q
     steps = np.cumsum(rng.normal(0.0, 0.1, (rng.integers(1, 6), robot.n)), axis=0)
     poses = [pose_from_matrix(robot.fk(robot.clip(q + step))) for step in steps]
     stream.message = PoseArray(poses=poses)
@@ -236,8 +251,8 @@ LIVE: dict[str, Callable[[np.random.Generator], Any]] = {
     "scale": lambda rng: float(rng.choice([0.0, 0.1, 0.5, 1.0], p=[0.05, 0.25, 0.3, 0.4])),
     "max_linear_speed": lambda rng: float(rng.choice([NO_LIMIT, 0.1, 0.3, 0.8])),
     "max_angular_speed": lambda rng: float(rng.choice([NO_LIMIT, 0.5, 1.5])),
-    "stream_method": lambda rng: METHODS[rng.integers(len(METHODS))],
-    "when_stuck": lambda rng: str(rng.choice(["hold", "joint_motion"], p=[0.9, 0.1])),
+    "stream_method": lambda rng: str(rng.choice(METHODS, p=SHARES)),
+    "when_stuck": lambda rng: str(rng.choice(["hold", "joint_motion"], p=[0.8, 0.2])),
     "feed_forward": lambda rng: bool(rng.integers(2)),
     "target_timeout": lambda rng: float(rng.choice([0.05, 0.25, 1.0])),
     "stamp_tolerance": lambda rng: float(rng.choice([0.05, 0.1])),
@@ -250,7 +265,7 @@ LIVE: dict[str, Callable[[np.random.Generator], Any]] = {
     "solve_type": lambda rng: str(rng.choice(["speed", "distance"])),
     "random_seed": lambda rng: int(rng.integers(100)),
     "alpha": lambda rng: float(rng.choice([0.3, 1.0])),
-    "lambda_": lambda rng: float(rng.choice([0.01, 0.1])),
+    "lambda": lambda rng: float(rng.choice([0.01, 0.1])),
     "nu": lambda rng: float(rng.choice([1.0, 10.0])),
     "sigma0": lambda rng: float(rng.choice([0.01, 0.05])),
     "gamma_max": lambda rng: float(rng.choice([0.3, 0.8])),
@@ -363,7 +378,7 @@ def attach(stream: Stream, rng: np.random.Generator) -> str:
     around = stream.around
     if not stream.has_taken_up or any(each.link for each in around.things.values()):
         return ""
-    robot = stream.model.robot
+    robot = stream.robot
     chain = [joint.child for joint in robot.tree.path(robot.base, robot.tip)]
     bodied = [link for link in chain if link in {part.name for part in stream.model.parts}]
     link, touch = bodied[-1], frozenset(bodied[-3:])
@@ -393,9 +408,7 @@ def detach(stream: Stream, rng: np.random.Generator) -> str:
     thing = around.things.pop(name)
     around.scene.detach(name, q=stream.q)
     if rng.random() < 0.5:
-        around.things[name] = Thing(
-            thing.shape, around.link_pose(thing.link, stream.q) @ thing.T
-        )
+        around.things[name] = Thing(thing.shape, around.link_pose(thing.link, stream.q) @ thing.T)
         around.scene.add(name, thing.shape, around.things[name].T)
     else:
         around.scene.remove(name)
@@ -440,20 +453,20 @@ def push(stream: Stream, rng: np.random.Generator) -> str:
     """Move the arm by hand while it takes no commands."""
     if not stream.is_free:
         return ""
-    stream.push(stream.model.robot.clip(stream.arm_q + rng.normal(0.0, 0.03, len(stream.arm_q))))
+    stream.push(stream.robot.clip(stream.arm_q + rng.normal(0.0, 0.03, len(stream.arm_q))))
     return "the arm is pushed"
 
 
 EVENTS: dict[str, Event] = {
-    "pose": Event(pose, 120.0),
+    "pose": Event(pose, 80.0),
     "next_pose": Event(next_pose, 6.0),
-    "twist": Event(twist, 250.0),
+    "twist": Event(twist, 120.0),
     "trajectory": Event(trajectory, 700.0),
     "pause": Event(pause, 900.0),
     "resume": Event(resume, 60.0),
     "reset": Event(reset, 1200.0),
-    "change": Event(change, 250.0),
-    "slider": Event(slider, 1500.0),
+    "change": Event(change, 200.0),
+    "slider": Event(slider, 600.0),
     "describe": Event(describe, 900.0),
     "replace": Event(replace, 6000.0),
     "appear": Event(appear, 200.0),

@@ -22,6 +22,7 @@ RELATIVE = 1e-6  # over a limit of the joints, beside rounding
 TIP_RELATIVE = 1e-3  # over a speed of the tip between cycle points
 POINT_RELATIVE = 1e-2  # over a limit between points of a trajectory
 DISTANCE = 1e-6  # [m] below the distance that a pair keeps
+SPHERES = 2e-3  # [m] the same of a pair that was too near: bounds of the package are of spheres
 STOP_PERIOD = 6  # commands between two whose stops are looked at
 STOP_SHARES = np.array([0.12, 0.25, 0.4, 0.6, 0.8, 1.0])  # of a stop, at which it is looked at
 FINE = 24  # samples of a stop in flight where the scene changes
@@ -225,7 +226,8 @@ class DistanceJudge:
     """Compares the exact distances of commands, and of stops behind them, with those to keep.
 
     A pair keeps `min_distance`. Where a change of the scene or of the arm's place left less, it
-    keeps the smallest distance along the stop in flight, and what it has regained since.
+    keeps the smallest distance along the stop in flight, and what it has regained since, as far as
+    the spheres tell with which the package bounds distances.
     """
 
     def __init__(self, chapter: Chapter, min_distance: float, figures: Figures) -> None:
@@ -235,7 +237,7 @@ class DistanceJudge:
     def run(self) -> None:
         """Judge all commands of a chapter."""
         rows, scenes = self._chapter.rows, self._chapter.scenes
-        latest = {first: world for first, world in scenes}  # the last one of each row counts
+        latest = dict(scenes)  # the last one of each row counts
         marks = {*latest, *range(0, len(rows), RATCHET)}
         marks |= {i for i, row in enumerate(rows) if row.is_measured}
         cuts = sorted(mark for mark in marks if mark < len(rows))
@@ -298,7 +300,7 @@ class DistanceJudge:
             floor = floors[p]
             if floor > 0.0 and floor == self._min:
                 figures.least = min(figures.least, d / floor)
-            if d < floor - DISTANCE:
+            if d < floor - (DISTANCE if floor == self._min else SPHERES):
                 where = "a command" if k < len(set(rows)) else "a stop"
                 names = " and ".join(world.name(p))
                 text = f"{where} brings {names} to {1e3 * d:.4f} mm of {1e3 * floor:.4f} mm"
@@ -316,9 +318,7 @@ class DistanceJudge:
 # Faults
 
 
-def _judge_fault(
-    fault: Fault, chapter: Chapter, truths: dict[str, bool], figures: Figures
-) -> None:
+def _judge_fault(fault: Fault, chapter: Chapter, truths: dict[str, bool], figures: Figures) -> None:
     kind = next((kind for kind, words in FAULTS.items() if words in fault.message), "other")
     figures.faults[kind] = figures.faults.get(kind, 0) + 1
     is_true = _is_contact(fault, chapter) if kind == "contact" else truths.get(kind, False)

@@ -121,9 +121,7 @@ def tip_speeds(
 
 
 @njit(cache=True)
-def on_piece(
-    h: float, t: float, ends: Array, is_quintic: bool, out: Array
-) -> None:
+def on_piece(h: float, t: float, ends: Array, is_quintic: bool, out: Array) -> None:
     """Write position, velocity and acceleration (3,) at t of a piece of `h` [s].
 
     joint_trajectory_controller interpolates by a cubic where points have velocities, and by a

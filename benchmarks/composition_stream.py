@@ -33,6 +33,7 @@ from dls_ik.scene.shapes import Shape
 from dls_ik.servo.limiter import StopPath
 
 START = float(2**20)  # [s] of simulated time, ahead of the machine's clock
+NEAR = 6.0  # times min_distance
 WINDOW, WINDOW_PERIOD = 30, 400  # cycles whose trajectory messages are kept, and their period
 ARMS: dict[str, tuple[str, str | None]] = {
     "wam": ("wam7", None),
@@ -227,7 +228,9 @@ class SimulatedStates(CurrentStateMonitor):
         """Receive joint states now [s]."""
         noise = self._noise * self._rng.standard_normal(len(self.positions))
         self.seen = dict(
-            zip(self.positions, (np.array([*self.positions.values()]) + noise).tolist(), strict=True)
+            zip(
+                self.positions, (np.array([*self.positions.values()]) + noise).tolist(), strict=True
+            )
         )
         self.heard = now
 
@@ -251,11 +254,20 @@ class SimulatedStates(CurrentStateMonitor):
 @cache
 def quiet_node() -> Any:
     """Return the node that log lines and joint states of all streams of this process use."""
-    if not rclpy.ok():
-        rclpy.init()
-    node = rclpy.create_node("compositions")
+    context = rclpy.Context()
+    context.init()
+    node = rclpy.create_node("compositions", context=context)
     node.get_logger().set_level(rclpy.logging.LoggingSeverity.FATAL)
     return node
+
+
+def close_node() -> None:
+    """Shut the node of :func:`quiet_node` down, if there is one."""
+    if quiet_node.cache_info().currsize:
+        node = quiet_node()
+        quiet_node.cache_clear()
+        node.destroy_node()
+        node.context.shutdown()
 
 
 class Stream:
@@ -308,7 +320,9 @@ class Stream:
 
     @property
     def q(self) -> Array:
-        """The command (n,) of the arm that moves."""
+        """The command (n,) of the arm that moves; before the first cycle, where the arm stands."""
+        if self._arm_in_use is None:
+            return self.arm_q
         return np.asarray(self.controller.command)
 
     @property
@@ -355,13 +369,12 @@ class Stream:
         self.model = arm_model(name)
         self.around = Surrounding(self.model, values)
         self.parameters = self.parameters.changed({"initial_positions": q.tolist()})
-        self._next_q = q.copy()
         self._use(self._new_arm())
 
     @property
     def has_taken_up(self) -> bool:
         """Return whether the arm in use has the joints of the one that was given last."""
-        return self._robot_in_use.joint_names == self.model.robot.joint_names
+        return self.robot.joint_names == self.model.robot.joint_names
 
     def scene_changed(self) -> None:
         """Record the scene as it stands from the next cycle on."""
@@ -374,6 +387,16 @@ class Stream:
     def is_free(self) -> bool:
         """Return whether the arm takes no commands, so that others may move it."""
         return self.report is not None and not self.report.is_command
+
+    @property
+    def brakes(self) -> bool:
+        """Return whether the arm moves close to something, where events matter most."""
+        output = None if self.report is None else self.report.output
+        if output is None or output.nearest is None:
+            return False
+        return bool(
+            output.nearest.distance < NEAR * self.settings.min_distance and self.cycle.moves
+        )
 
     def push(self, q: Array) -> None:
         """Move the arm that takes no commands to q (n,)."""
@@ -416,14 +439,14 @@ class Stream:
             self.failure = error
             return
         self._gap = gap if is_late else 0.0
-        self._take_up(report)
+        self._take_up(report, gap)
         if is_late:
             self.wire.withdraw(self._stop is not None)
             return
         self.report = report
         self._publish(report, gap)
 
-    def _take_up(self, report: Any) -> None:
+    def _take_up(self, report: Any, gap: float) -> None:
         """Note that another arm is in use since this cycle."""
         before, arm = self._arm_in_use, report.arm
         if arm is before:
@@ -432,9 +455,11 @@ class Stream:
         is_same = before is not None and before.robot.joint_names == arm.robot.joint_names
         if not is_same:
             self._stop = None
-            self.arm_q = getattr(self, "_next_q", self.arm_q)
-            self._goal = self.arm_q.copy()
-            self.wire.chapter(self.model, self.around.world(), self.q)
+            dt = min(gap, LONGEST * self.period)
+            output = report.output
+            start = self.q if output is None else output.q - output.velocity * dt
+            self.arm_q, self._goal = start.copy(), start.copy()
+            self.wire.chapter(self.model, self.around.world(), start)
             self._outputs = self._new_outputs()
             self._hear()
         self.wire.limits(arm.robot, arm.parameters)
@@ -449,7 +474,7 @@ class Stream:
         self._stop = None
         self.wire.state(report, self.cycles)
         if not report.is_command or report.output is None:
-            self.wire.silence()
+            self.wire.silence(None if report.output is None else report.output.q.copy())
             return
         controller, output = report.arm.controller, report.output
         stop = controller.stop_path(self.period)
@@ -471,7 +496,7 @@ class Stream:
         self._goal = q
 
     def _advance(self, gap: float, arm: Arm) -> tuple[bool, float, float]:
-        """Return how a command continues the one before after a gap [s], as docs/streaming.md has it.
+        """Return how a command continues the one before after a gap [s].
 
         Returns:
             True if it starts at rest; the time to it [s]; and how long the arm was on the stop
@@ -491,12 +516,12 @@ class Stream:
         self.arm_q = self.arm_q + share * (self._goal - self.arm_q)
 
     def _hear(self) -> None:
-        robot = self._robot_in_use
+        robot = self.robot
         known = dict(zip(robot.joint_names, self.arm_q.tolist(), strict=True))
         self.states.positions = {**self.around.values, **known}
         self.states.hear(self.now)
 
     @property
-    def _robot_in_use(self) -> RobotModel:
+    def robot(self) -> RobotModel:
+        """The robot that moves."""
         return self.model.robot if self._arm_in_use is None else self._arm_in_use.robot
-

@@ -86,6 +86,7 @@ class Wire:
         self.states: dict[str, int] = {}
         self._rests = True  # the next command starts at rest
         self._was_fault = False
+        self._rest_at: Array | None = None  # (n,) of the last cycle without a command
 
     @property
     def now(self) -> Chapter:
@@ -95,7 +96,7 @@ class Wire:
     def chapter(self, model: ArmModel, world: World, q: Array) -> None:
         """Begin the record of other joints, at rest at q (n,)."""
         self.chapters.append(Chapter(model, world, q))
-        self._rests = True
+        self._rests, self._rest_at = True, q.copy()
 
     def limits(self, robot: RobotModel, parameters: Parameters) -> None:
         """Note the limits in force from the next command on."""
@@ -109,9 +110,9 @@ class Wire:
         """Note another scene from the next command on."""
         self.now.scenes.append((len(self.now.rows), world))
 
-    def silence(self) -> None:
-        """Note a cycle without a command: the arm rests, and others may move it."""
-        self._rests = True
+    def silence(self, q: Array | None) -> None:
+        """Note a cycle without a command: the arm rests, and others may move it to q (n,)."""
+        self._rests, self._rest_at = True, q
 
     def withdraw(self, has_stop: bool) -> None:
         """Note a command that did not go out; without a stop the arm stands at the last one."""
@@ -173,6 +174,8 @@ class Wire:
                 before = stop_positions(last.stop, np.array([time]))[0]
             if elapsed > 0.0 and not rests:
                 rows.append(Row(cycle, before, elapsed, None, False, None, limits))
+        if self._rest_at is not None:
+            before = self._rest_at
         was_still = rests or rows[-1].is_still
         is_measured = False
         if measured is not None and was_still:
@@ -181,7 +184,7 @@ class Wire:
         start = measured if is_measured else before if rests else None
         is_still = not velocity.any()
         rows.append(Row(cycle, q.copy(), dt, start, is_measured, stop, limits, is_still))
-        self._rests = False
+        self._rests, self._rest_at = False, None
 
 
 FIELDS = ("positions", "velocities", "accelerations")

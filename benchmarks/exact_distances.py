@@ -274,7 +274,7 @@ def pack_parts(parts: Iterable[PlacedPart]) -> ShapeSet:
 
 @lru_cache(maxsize=4096)
 def _cover(shape: Shape) -> tuple[int, Array, float, Array]:
-    """Return kind, size (3,), radius of the ball around a shape, and spheres (k, 4) that cover it."""
+    """Return kind, size (3,) and bounding radius of a shape, and spheres (k, 4) that cover it."""
     match shape:
         case Sphere(radius=r):
             return SPHERE, np.array([r, 0.0, 0.0]), r, np.array([[0.0, 0.0, 0.0, r]])

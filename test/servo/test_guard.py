@@ -64,15 +64,6 @@ def test_stops_beside_spheres_that_stand_out_do_not_creep_nearer(name, seed):
     assert run((name, seed, 1500)).least >= MIN_DISTANCE - ROUNDING  # 3.7 and 1.5 mm were
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("name", ARMS)
-def test_many_more_cycles(name):
-    for seed in range(4):  # ten million: python -m benchmarks.avoidance
-        found = run((name, seed, 1500))
-        assert found.least >= MIN_DISTANCE - ROUNDING, found
-        assert found.excess <= 1e-6, found
-
-
 @pytest.mark.parametrize(("rate", "jerk"), [(100.0, np.inf), (500.0, np.inf), (500.0, 100.0)])
 def test_speed_toward_a_wall_ends_beside_it(rate, jerk):
     _, _, fastest, least, kept = wall(rate, jerk)
