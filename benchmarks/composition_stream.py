@@ -455,7 +455,7 @@ class Stream:
         is_same = before is not None and before.robot.joint_names == arm.robot.joint_names
         if not is_same:
             self._stop = None
-            dt = min(gap, LONGEST * self.period)
+            _, dt, _ = self._advance(gap, arm)
             output = report.output
             start = self.q if output is None else output.q - output.velocity * dt
             self.arm_q, self._goal = start.copy(), start.copy()

@@ -43,7 +43,7 @@ JUDGES = (
 )  # fmt: skip
 TABLE = columns(
     "arm; runs :d; cycles :d; exact distances :d; least distance / distance to keep :.6f; "
-    "failures :d; faults with a reason"
+    "failures :d; faults"
 )
 RATIOS = columns("arm; " + "; ".join(f"{name} :.6f" for name in JUDGES))
 SPEED = columns("cycles :d; processor time [s] :.1f; cycles/s of one core :.0f")
