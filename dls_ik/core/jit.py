@@ -39,7 +39,7 @@ def _import_numba() -> ModuleType:
     """Import numba; say in one line each what it does not take of the environment.
 
     Raises:
-        NumbaStartError: it does not start; what is wrong is often in its environment variables.
+        NumbaStartError: If importing numba fails, often because of its environment variables.
     """
     with warnings.catch_warnings(record=True) as heard:
         try:
@@ -161,8 +161,8 @@ class KernelFiles:
         """Return the data of a key; None without data, or for those of other sources.
 
         Raises:
-            DamagedFileError: the file was torn, or changed.
-            OSError: it cannot be read.
+            DamagedFileError: If the file is truncated or was changed.
+            OSError: If the file cannot be read.
         """
         found = self._load(self.path(key), key)
         elsewhere = [(self._installed, key)] if self._installed else []
@@ -191,7 +191,7 @@ class KernelFiles:
         """Write the data of a key, whole or not at all.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: If the file cannot be written.
         """
         if _ahead_folder:
             key = _portable(key)
@@ -273,7 +273,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
     """The cache of a kernel. A kernel whose cache cannot be read is compiled.
 
     Raises:
-        RuntimeError: no folder can be used.
+        RuntimeError: If no folder can be used.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

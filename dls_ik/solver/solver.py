@@ -63,10 +63,10 @@ class IkSolver:
         search: the search of a call that leaves task and solution to the solver.
 
     Raises:
-        MethodError: for an unknown method, parameters outside its conditions, or a robot or task
-            that it cannot serve.
-        OptionError: for an unknown option, or a value out of range.
-        SceneError: for a scene of another robot.
+        MethodError: If the method is unknown, its parameters violate its conditions, or it does not
+            support the robot or the task.
+        OptionError: If an option is unknown or its value is out of range.
+        SceneError: If the scene belongs to another robot.
     """
 
     def __init__(
@@ -118,7 +118,10 @@ class IkSolver:
             The result; without success it holds the best that was found.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+            PoseError: If the pose is not valid.
+            JointValueError: If the seed is not valid.
+            OptionError: If the timeout, the task or a selection option is not valid.
+            MethodError: If the method does not support the task or the selection.
         """
         begin = time.perf_counter()
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
@@ -176,9 +179,12 @@ class IkSolver:
             The results; rows with an invalid pose or seed are ``REFUSED``, the others are solved.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arrays of the wrong shape, or
-                other arguments that are not valid.
-            BatchInterrupted: for Ctrl-C; it is a KeyboardInterrupt that has the results so far.
+            PoseError: If the array of poses has the wrong shape.
+            JointValueError: If the array of seeds has the wrong shape.
+            OptionError: If another argument is not valid.
+            MethodError: If the method does not support the task or the selection.
+            BatchInterrupted: If Ctrl-C is pressed; a KeyboardInterrupt that holds the results so
+                far.
         """
         if seed is not None:
             if seeds is not None:
@@ -213,7 +219,10 @@ class IkSolver:
             The results of the poses, and where the jumps are.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+            PoseError: If the array of poses has the wrong shape or a pose is not valid.
+            JointValueError: If the seed is not valid.
+            OptionError: If `max_joint_step` or the task is not valid.
+            MethodError: If the method does not support the task.
         """
         search = self._search_for(seed, task)
         return solve_path(search, Ts, seed, max_joint_step, progress)
@@ -238,7 +247,10 @@ class IkSolver:
             (s, n) solutions [rad or m], 0 <= s <= count.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+            PoseError: If the pose is not valid.
+            JointValueError: If the seed is not valid.
+            OptionError: If `count` or the task is not valid.
+            MethodError: If the method does not support the task.
         """
         search = self._search_for(seed, task)
         return solve_all(search, T, count, seed)
@@ -253,7 +265,7 @@ class IkSolver:
                 tried, and those named that reach it.
 
         Raises:
-            PoseError: T is not a pose.
+            PoseError: If T is not a pose.
         """
         explanation = Status(result.status).explanation
         few = "" if result.success else too_few_joints(self.robot, task or self._task)
@@ -276,7 +288,7 @@ class IkSolver:
             T: as for :meth:`solve`.
 
         Raises:
-            PoseError: T is not a pose.
+            PoseError: If T is not a pose.
         """
         solver = self if self.search.problem.kdl is None else IkSolver(self.robot, scene=self.scene)
         return [name for name, task in LESSER_TASKS.items() if solver.solve(T, task=task).success]
@@ -307,7 +319,8 @@ class IkSolver:
         """Return the search for the arguments of a call.
 
         Raises:
-            OptionError: the distance from a seed is bounded, and none is given.
+            OptionError: If `max_joint_change` is finite and no seed is given, or clearance is asked
+                for without a scene.
         """
         search = self.search if task is None else self._search_for_task(task)
         if self.scene is not None:
@@ -324,7 +337,7 @@ class IkSolver:
         """Check that a scene is of the robot.
 
         Raises:
-            SceneError: it is not, or no scene.
+            SceneError: If the scene belongs to another robot, or is not a PlanningScene.
         """
         if not isinstance(scene, PlanningScene):
             raise SceneError(
