@@ -48,7 +48,7 @@ def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
         storage: one of STORAGES.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: If the bag cannot be written.
     """
     from rosbags.rosbag2 import StoragePlugin, Writer
 

@@ -241,8 +241,8 @@ def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
     """Return the plan of the options.
 
     Raises:
-        click.UsageError: not exactly one kind of target.
-        DlsIkError: a file without poses.
+        click.UsageError: If there is not exactly one kind of target.
+        DlsIkError: If the file holds no poses.
     """
     twist = motion["twist"]
     given = [pose.T is not None, path is not None, twist is not None, motion["radius"] is not None]

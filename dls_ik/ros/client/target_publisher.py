@@ -175,8 +175,8 @@ class TargetPublisher:
         """Wait for the node; return the first row.
 
         Raises:
-            ServiceMissingError: no node takes targets.
-            NoAnswerError: a node takes targets, but publishes nothing.
+            ServiceMissingError: If no node subscribes to targets.
+            NoAnswerError: If a node subscribes to targets but publishes nothing.
         """
         deadline = time.monotonic() + self.patience
         for publisher in (self._pose, self._twist):
