@@ -314,7 +314,7 @@ class NodeSource:
         """Refuse: the node keeps its limits.
 
         Raises:
-            DlsIkError: If it is called: a running node cannot change its robot here.
+            DlsIkError: If called; a node has no bare steps.
         """
         raise DlsIkError(f"{self.name} follows within its limits: it takes no bare steps")
 
@@ -322,7 +322,7 @@ class NodeSource:
         """Refuse: the arm of a node only follows targets.
 
         Raises:
-            DlsIkError: If it is called: a running node cannot change its robot here.
+            DlsIkError: If called; the arm of a node only follows targets.
         """
         raise DlsIkError(f"the arm of {self.name} goes where its targets are: it cannot be placed")
 
