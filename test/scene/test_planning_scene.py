@@ -301,7 +301,7 @@ def test_names_of_robots_and_files_of_scenes_are_neither(scene):
     for make in (PlanningScene, IkSolver):
         with pytest.raises(RobotModelError, match=r"a robot is a RobotModel, .*, not 'wam'"):
             make("wam")
-    with pytest.raises(SceneError, match=r"a scene is a PlanningScene: .* not 'shelf\.scene'"):
+    with pytest.raises(SceneError, match=r"scene must be a PlanningScene.* got 'shelf\.scene'"):
         IkSolver(scene.robot, scene="shelf.scene")
 
 

@@ -358,7 +358,7 @@ def test_methods_in_python_pass_over_solutions_in_collision(method, monkeypatch)
 
 def test_what_does_not_fit_is_refused():
     scene, other = own_scene("wam"), RobotModel.from_name("puma560")
-    with pytest.raises(SceneError, match="the scene is of 'wam7', the solver of 'puma560'"):
+    with pytest.raises(SceneError, match="the scene belongs to 'wam7' and the solver to 'puma560'"):
         IkSolver(other, scene=scene)
     with pytest.raises(OptionError, match="needs a scene"):
         IkSolver(scene.robot, solve_type="clearance")
