@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,13 +13,15 @@ from setuptools.command.build_py import build_py
 
 NAME = "dls_ik"
 HERE = Path(__file__).resolve().parent
-VERSION = ET.parse(HERE / "package.xml").findtext("version")  # noqa: S314  our own file
 # Kernels are compiled ahead of time where numba is there, and at their first use elsewhere.
 COMPILES = find_spec("numba") is not None and os.environ.get("DLS_IK_COMPILE_AHEAD", "1") != "0"
 
 
 class BuildWithKernels(build_py):
-    """Copies the sources, and adds machine code for any processor of this kind: a minute."""
+    """Copies the sources, and adds machine code for any processor of this kind.
+
+    Compiling takes a minute of two processors. Its progress is shown on the terminal.
+    """
 
     def run(self) -> None:
         """Build; without machine code where that fails."""
@@ -52,7 +53,7 @@ setup(
     name=NAME,
     cmdclass={"build_py": BuildWithKernels},
     distclass=MaybeCompiled,
-    version=VERSION,
+    version="0.1.0",
     description="Inverse kinematics by damped least squares: a Python library and a ROS 2 node",
     long_description=(HERE / "README.md").read_text(),
     long_description_content_type="text/markdown",
@@ -99,6 +100,7 @@ setup(
             "ros-diagnostic-msgs",
             "ros-geometry-msgs",
             "ros-sensor-msgs",
+            "ros-shape-msgs",
             "ros-std-msgs",
             "ros-std-srvs",
             "ros-trajectory-msgs",

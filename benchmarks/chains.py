@@ -17,7 +17,7 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive
 from benchmarks.peers.arm import arm_of
 from benchmarks.peers.arm import errors as pose_errors
 from dls_ik import DlsIkError, IkSolver, RobotModel, Task
-from dls_ik.solver.calls import RESTARTS
+from dls_ik.solver.calls import BATCH_RESTARTS
 
 TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; other kinematics round differently
 
@@ -70,7 +70,7 @@ class ChainSolver:
         starts = search.middle if poses.seeds is None else poses.seeds
         rows = search.new_rows(count)
         begin = time.thread_time()
-        search.attempt(poses.Ts[:, None], starts, 1 + RESTARTS, rows, poses.seeds is not None)
+        search.attempt(poses.Ts[:, None], starts, 1 + BATCH_RESTARTS, rows, poses.seeds is not None)
         return time.thread_time() - begin
 
     def call_times(self, poses: Poses, calls: int) -> np.ndarray:

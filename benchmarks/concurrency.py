@@ -78,6 +78,7 @@ GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
         "when_stuck": ["joint_motion", "hold"],
         "feed_forward": [True, False],
         "target_timeout": [0.1, 0.25, 0.5],
+        "when_stream_ends": ["settle", "stop", "finish"],
         "stamp_tolerance": [0.1, 1.0],
         "twist_lookahead": [0.005, 0.02],
         "trajectory_period": [0.05, 0.1],

@@ -191,7 +191,8 @@ def largest(steps: Sequence[Step]) -> Step:
 def stream_ceases(rig: FaultRig) -> Reaction:
     """No more targets come."""
     rig.is_streaming = False
-    reported = rig.until(lambda: "ceased" in rig.status or "at the target" in rig.status, "status")
+    ends = ("no target received", "the stream has ended", "at the target")
+    reported = rig.until(lambda: any(words in rig.status for words in ends), "status")
     at_rest = reported + rig.until(rig.is_at_rest, "standstill")
     rig.is_streaming = True
     return Reaction(reported, at_rest, rig.until(rig.is_moving, "motion"), rig.worst_step())

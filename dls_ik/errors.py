@@ -41,6 +41,10 @@ class SceneError(DlsIkError):
     """Collision geometry, or a description of a scene, that cannot be used."""
 
 
+class ScenePendingError(SceneError):
+    """A scene that is being prepared, and will be there without a change of anything."""
+
+
 class MethodError(DlsIkError):
     """A method name, or a parameter of a method, that is not valid."""
 
@@ -85,12 +89,14 @@ class Code(enum.IntEnum):
     """Values of ``moveit_msgs/msg/MoveItErrorCodes``; older versions of it lack some names."""
 
     SUCCESS = 1
+    PLANNING_FAILED = -1
     TIMED_OUT = -6
     INVALID_GROUP_NAME = -15
     INVALID_GOAL_CONSTRAINTS = -16
     INVALID_ROBOT_STATE = -17
     INVALID_LINK_NAME = -18
     FRAME_TRANSFORM_FAILURE = -21
+    COLLISION_CHECKING_UNAVAILABLE = -22
     GOAL_STATE_INVALID = -27
     NO_IK_SOLUTION = -31
     FAILURE = 99999

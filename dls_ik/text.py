@@ -12,6 +12,7 @@ MAX_COMPARED = 80  # characters of a word that are compared with known names
 MIN_LIKENESS = 0.6  # from which a name is suggested
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
 PLAIN = 1e5  # from which on numbers have exponents
+UNITS_OF_TIME = ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"))  # in seconds
 EQUAL_LIKENESS = 0.05  # difference up to which names are suggested together
 
 
@@ -89,6 +90,21 @@ def scaled(value: float, unit: str, digits: int = 2) -> str:
         if size >= step:
             return f"{short(value / step, digits)} {prefix}{unit}"
     return f"{short(value / PREFIXES[-1][1], digits)} n{unit}" if size >= 1e-12 else f"0 {unit}"
+
+
+def elapsed(seconds: float) -> str:
+    """Format a time [s] in the unit that a person would use, such as ``12 s`` or ``57 years``."""
+    for unit, name in UNITS_OF_TIME:
+        if seconds >= 2.0 * unit:
+            return f"{short(seconds / unit)} {name}"
+    return f"{short(seconds, 3)} s"
+
+
+def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
+    """Format the range of values, such as ``4 to 8 Hz``, or one value if all look the same."""
+    values = list(values)
+    low, high = short(min(values), digits), short(max(values), digits)
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 def json_text(document: Any, indent: int | None = 2) -> str:

@@ -1,29 +1,43 @@
-"""All kernels compiled, or loaded from disk, before anybody waits for them.
+"""All kernels compiled, or loaded from disk, before a call needs them.
 
-``python -m dls_ik.warm_up`` compiles what is missing, in two processes; with ``--node`` only what a
-node and its stream need, but no answers about collisions; with a folder as argument it compiles all
-kernels into it ahead of time, as setup.py does for a wheel.
+``python -m dls_ik.warm_up`` compiles the missing kernels, in two processes; with ``--scene`` only
+those of collision checks and of a stream that keeps distances, as a node asks for that lacks them;
+with a folder as argument it compiles all kernels into it ahead of time, as setup.py does for a
+wheel. With ``--kernel`` it compiles one kernel, which standard input names.
 """
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
+from typing import BinaryIO
 
 import numpy as np
 
-from dls_ik.core.jit import cache_failures, keep_ahead_in, portable_environment
+from dls_ik import compat
+from dls_ik.compile_progress import KernelEvents, open_terminal, wait_and_report
+from dls_ik.core.jit import (
+    MissingKernelError,
+    cache_failures,
+    cache_folder,
+    keep_ahead_in,
+    portable_environment,
+)
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
+from dls_ik.core.search_rows import search_packed_free
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
+from dls_ik.servo.limiter import stop_within
 from dls_ik.solver import IkSolver, announce_compilation_to
 
-BACKWARDS, NODE = "--backwards", "--node"
+BACKWARDS, SCENE, KERNEL = "--backwards", "--scene", "--kernel"
 
 
 @cache
@@ -59,6 +73,12 @@ def _follow() -> None:
     controller.cycle(0.01, 0.01)
     controller.pause()
     controller.cycle(0.02, 0.01)  # brakes
+    controller.stop_path(0.01)
+    limit = np.ones(robot.n)
+    stop_within(0.0 * limit, limit, 0.0 * limit, (-limit, limit, limit, limit))
+    slow = Controller(robot, executor=ThreadPoolExecutor(1), max_linear_speed=0.1, acceleration=1.0)
+    slow.follow_pose(T, 0.0)
+    slow.cycle(0.0, 0.01)
 
 
 def _guard() -> None:
@@ -76,14 +96,14 @@ def _check_collisions() -> None:
     from dls_ik.core.selection import count_pair
     from dls_ik.scene.shapes import Body, Box, Mesh, Sphere
     from dls_ik.scene.snapshot import PlacedBody, SceneSnapshot, use_scene_kernels
-    from dls_ik.scene.spheres import fit_spheres
+    from dls_ik.scene.sphere_fit import fit_spheres
 
     robot = _robot()
     ball, corners = Sphere(0.1), np.vstack([np.zeros(3), np.eye(3)])
     pyramid = Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]))
     bodies = {link: Body(link, ((ball, np.eye(4)),)) for link in robot.link_names}
-    fit_spheres(pyramid, most=2)
-    fit_spheres(Box(np.ones(3)), most=2)
+    fit_spheres(pyramid, max_leaves=2)
+    fit_spheres(Box(np.ones(3)), max_leaves=2)
     world = {"pyramid": PlacedBody(Body("pyramid", ((pyramid, np.eye(4)),)), np.eye(4))}
     snapshot = SceneSnapshot(robot.tree, robot.joint_names, bodies, {}, objects=world)
     use_scene_kernels(snapshot)
@@ -111,7 +131,8 @@ def _teach() -> None:
 
 Uses = tuple[Callable[[], None], ...]
 NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
-USES: Uses = (*NODE_USES, _guard, _check_collisions, _teach)
+SCENE_USES: Uses = (_guard, _check_collisions)
+USES: Uses = (*NODE_USES, *SCENE_USES, _teach)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
@@ -120,18 +141,24 @@ def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
         use()
 
 
-def compile_kernels(ahead: str = "", of_node: bool = False) -> None:
-    """Compile what is missing in two processes; the other one begins at the other end.
+def can_keep_kernels() -> bool:
+    """Return whether kernels that another process compiles can reach this one, by the disk."""
+    folder = cache_folder(search_packed_free)
+    return folder is not None and os.access(folder, os.W_OK) and "save" not in cache_failures
 
-    A kernel that one of them compiles is waited for and loaded by the other.
+
+def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
+    """Compile the missing kernels in two processes, which start at opposite ends of the list.
+
+    A kernel that one process compiles is waited for and loaded by the other.
 
     Args:
         ahead: folder to compile all kernels into, for any processor of this kind.
-        of_node: leave out those that only answers about collisions need.
+        of_scene: compile the kernels of collision checks and guarded streams only.
 
     Raises:
-        RuntimeError: it is not known what processors of this kind have in common.
-        subprocess.CalledProcessError: a process failed.
+        RuntimeError: If the common features of processors of this kind are not known.
+        subprocess.CalledProcessError: If a process failed.
     """
     with tempfile.TemporaryDirectory() as nothing_kept:
         environment = dict(os.environ)
@@ -141,12 +168,14 @@ def compile_kernels(ahead: str = "", of_node: bool = False) -> None:
                 raise RuntimeError("no common processor is known for this machine")
             environment |= {**portable, "NUMBA_CACHE_DIR": nothing_kept}
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
-        given = [ahead, *([NODE] if of_node else [])]
+        given = [ahead, *([SCENE] if of_scene else [])]
         both = [
-            subprocess.Popen([*command, *given, *order], env=environment)  # noqa: S603  our own
+            subprocess.Popen(  # noqa: S603  our own
+                [*command, *given, *order], env=environment, stdout=subprocess.PIPE, text=True
+            )
             for order in ([], [BACKWARDS])
         ]
-        codes = [process.wait() for process in both]  # none is left behind by the other's failure
+        codes = wait_and_report(both, open_terminal() if ahead else sys.stdout)
         if any(codes):
             raise subprocess.CalledProcessError(max(codes, key=abs), command)
 
@@ -157,15 +186,34 @@ def _run() -> None:
     ahead, *options = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
-    uses = (*NODE_USES, _guard) if NODE in options else USES
+    uses = SCENE_USES if SCENE in options else USES
+    events = KernelEvents((use.__name__ for use in uses), sys.stdout)
     use_kernels(reversed(uses) if BACKWARDS in options else uses)
-    if ahead and "save" in cache_failures:
-        sys.exit(f"warm_up: no kernels in {ahead}: {cache_failures['save']}")
+    events.tell_done()
+    if "save" in cache_failures:
+        sys.exit(f"warm_up: {cache_failures['save']}")
+
+
+def kernel_name(missing: MissingKernelError) -> bytes:
+    """Return a missing kernel and its signature as bytes, for standard input of another process."""
+    function = missing.function
+    return compat.numba_serialize((function.__module__, function.__name__, missing.signature))
+
+
+def _compile_one(name: BinaryIO) -> None:
+    announce_compilation_to(lambda message: None)
+    module, function, signature = pickle.load(name)  # noqa: S301  a node of ours wrote it
+    getattr(import_module(module), function).compile(signature)
+    if "save" in cache_failures:
+        sys.exit(f"warm_up: {cache_failures['save']}")
 
 
 if __name__ == "__main__":
     try:
         given = sys.argv[1:]
-        compile_kernels("".join(each for each in given if each != NODE), NODE in given)
+        if given == [KERNEL]:
+            _compile_one(sys.stdin.buffer)
+        else:
+            compile_kernels("".join(each for each in given if each != SCENE), SCENE in given)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"warm_up: {error}")

@@ -72,6 +72,7 @@ INNER = (
     "Session",
     "SolveType",
     "SolverKeywords",
+    "Knots",
     "StopPath",
     "Tree",
 )

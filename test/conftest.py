@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -11,6 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from isolation import (  # noqa: F401  fixtures
+    add_options,
+    leaves_no_state,
+    module_leaves_no_state,
+    own_plugins,
+)
 
 with suppress(ImportError):  # what colcon runs needs it in few files
     from hypothesis import HealthCheck, settings
@@ -27,6 +34,8 @@ ROOT = str(HERE.parent)
 CORE = HERE.parent / "dls_ik" / "core"
 BY_COLCON = "COLCON" in os.environ  # colcon sets it for all that it runs
 INSTALLED = "installed and not slow"  # what plain `colcon test` runs
+MARK = re.compile(r"\bmark\.installed\b")
+collect_ignore: list[str] = []  # files and folders that pytest does not import
 
 
 def find_package():
@@ -45,7 +54,8 @@ find_package()
 
 
 def pytest_addoption(parser):
-    """Add the option that `scripts/test --all` gives."""
+    """Add the option that `scripts/test --all` gives, and those of isolation.py."""
+    add_options(parser)
     parser.addoption("--all", action="store_true", help="run also the tests marked campaign")
 
 
@@ -63,11 +73,25 @@ def pytest_configure(config):
     """Choose what colcon runs unless its user did; keep its options from pytest runs of tests."""
     os.environ.pop("PYTEST_ADDOPTS", None)  # colcon's name its result file
     option = config.option
+    option.randomly_reset_seed = False  # pytest-randomly shuffles, but seeds no random generator
     is_chosen = option.markexpr or option.keyword or config.args != config.getini("testpaths")
     if BY_COLCON and not is_chosen:
         option.markexpr = INSTALLED
+        collect_ignore.extend(map(str, not_installed()))
     if BY_COLCON:
         os.chdir(HERE)  # from ROOT, `python -m dls_ik` would run the package of that folder
+
+
+def not_installed():
+    """Return files without a test of `colcon test`, and folders without such a file.
+
+    They may import modules that package.xml does not name.
+    """
+    files = set(HERE.rglob("test_*.py"))
+    selected = {file for file in files if MARK.search(file.read_text(encoding="utf-8"))}
+    needed = {folder for file in selected for folder in file.parents}
+    folders = {file.parent for file in files} - needed
+    return sorted(folders | {file for file in files - selected if file.parent not in folders})
 
 
 @pytest.fixture(scope="session", autouse=True)

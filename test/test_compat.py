@@ -209,7 +209,10 @@ def test_only_what_python_calls_is_optimised_and_becomes_machine_code(compiled, 
     """A part is taken in by a kernel as it was lowered, and cannot be called by itself."""
     import numba
     from numba.core.codegen import CPUCodeLibrary
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import rtsys
 
+    rtsys.initialize(cpu_target.target_context)  # compiles numba's runtime, once in a process
     optimise, optimised = CPUCodeLibrary._optimize_final_module, []
 
     def record(library):

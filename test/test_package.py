@@ -109,7 +109,10 @@ def test_what_is_installed_has_types_and_kernels_that_nobody_compiles(tmp_path: 
     """The step that pip's wheel and colcon's install have in common."""
     build = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path)]
     egg = ["egg_info", "--egg-base", str(tmp_path)]
-    done = subprocess.run([*build, *egg], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*build, *egg], cwd=ROOT, capture_output=True, text=True, check=False,
+        start_new_session=True,  # without a terminal, which would show the progress
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     built = tmp_path / "lib" / "dls_ik"
     assert (built / "py.typed").is_file()
@@ -182,7 +185,7 @@ def test_colcon_runs_what_is_marked_as_installed_or_what_its_user_chose(
     environment: dict[str, str], options: str, passed: int, tmp_path: Path
 ) -> None:
     (tmp_path / "test").mkdir()
-    for file in ("pyproject.toml", "test/conftest.py"):
+    for file in ("pyproject.toml", "test/conftest.py", "test/isolation.py"):
         shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / "test" / "test_it.py").write_text(SELECTED)
     result = tmp_path / "result.xml"

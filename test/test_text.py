@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dls_ik.text import did_you_mean, escape, listing, quoted, suggest_names
+from dls_ik.text import did_you_mean, elapsed, escape, listing, quoted, span, suggest_names
 
 STEERS = "x\x1b]0;title\x07\x9b2J\r\n[FATAL] forged\u202e\x00"
 
@@ -45,3 +45,18 @@ def test_quoted():
     ]:
         assert quoted(given) == shown
     assert quoted("x" * 1000, 20) == "'xxxxxxxxx...xxxxxxxxx'"
+
+
+def test_times_are_told_in_the_unit_that_a_person_would_use():
+    assert elapsed(0.26) == "0.26 s"
+    assert elapsed(3600.0) == "3600 s"
+    assert elapsed(7200.0) == "2 hours"
+    assert elapsed(3 * 86_400.0) == "3 days"
+    assert elapsed(1.8e9) == "57 years"
+    assert elapsed(1e300).endswith("years")
+
+
+def test_a_range_of_one_value_is_told_as_one():
+    assert span([8.0, 8.0], "Hz") == "8 Hz"
+    assert span([8.0001, 8.0], "Hz") == "8 Hz"
+    assert span([2.5, 8.0, 4.0], "Hz") == "2.5 to 8 Hz"

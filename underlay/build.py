@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Build the message packages of this folder into the virtual environment that runs this script.
 
-A machine with ROS 2 has these packages already. Elsewhere the wheels that bring rclpy also bring
-the rosidl generators, headers and libraries; this script generates the C and Python sources of
-each package, compiles them into one extension module and puts the result into site-packages::
+A machine with ROS 2 has these packages already. Elsewhere the wheels that install rclpy also
+contain the rosidl generators, headers and libraries. This script generates the C and Python
+sources of each package, compiles them and installs what an installation of ROS 2 has for C and
+Python: one library for each kind of generated code, the Python package, the interface files,
+package.xml and the entries of the ament index. C++ headers and type supports are left out::
 
     .venv/bin/python underlay/build.py
 """
@@ -22,27 +24,28 @@ import sys
 import sysconfig
 import tempfile
 import time
+import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = (
     "object_recognition_msgs",
     "octomap_msgs",
     "moveit_msgs",
-)  # a package follows those it uses
+)  # each package follows those that it depends on
 PREFIX = Path(sys.prefix)
 SITE_PACKAGES = Path(sysconfig.get_path("platlib"))
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
-APART = "introspection"  # folder of the sources that go by names already taken
-# Ends of the names of sources that can be compiled together; others define the same names.
+DISPATCH, PYTHON = "rosidl_typesupport_c", "rosidl_generator_py"
+# A library of each package for each kind of generated code. A library uses those before it.
+KINDS = ("rosidl_generator_c", *TYPE_SUPPORTS, DISPATCH, PYTHON)
+EXTENSION = "extension"  # the module that Python imports; its source is generated with PYTHON
+# Sources that can be compiled together, by the end of their names; others define equal names.
 JOINED = ("__type_support_c.cpp", "_s.c", "__functions.c", "__type_support.c", "__type_support.cpp")
 DEPENDENCY_LIBRARIES = (
-    "lib*__rosidl_generator_c.so",
-    "lib*__rosidl_generator_py.so",
-    "lib*__rosidl_typesupport_c.so",
-    "lib*__rosidl_typesupport_fastrtps_c.so",
-    "lib*__rosidl_typesupport_introspection_c.so",
+    *(f"lib*__{kind}.so" for kind in KINDS),
     "librosidl_*.so",
     "libfastcdr.so",
     "librcutils.so",
@@ -68,13 +71,20 @@ def extension_name(package: str) -> str:
     return f"{package}_s__rosidl_typesupport_c{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-def generate_sources(package: str, build: Path) -> None:
-    """Write the IDL, type description, C and Python sources of a package into build/package."""
+def library_name(package: str, kind: str) -> str:
+    """Return the file name and soname under which rosidl opens a package's library."""
+    return f"lib{package}__{kind}.so"
+
+
+def generators() -> dict[str, Any]:
+    """Return the generator of each kind of code.
+
+    Raises:
+        BuildError: If the wheels with the generators are not installed.
+    """
     try:
-        from rosidl_cli.command.translate.api import translate
         from rosidl_generator_c.cli import GenerateC
         from rosidl_generator_py.cli import GeneratePython
-        from rosidl_parser import parser
         from rosidl_typesupport_c.cli import GenerateCTypesupport
         from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
         from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
@@ -82,30 +92,44 @@ def generate_sources(package: str, build: Path) -> None:
         raise BuildError(
             f"no rosidl generators here ({error}): pip install -r requirements/ros.txt"
         ) from error
-    # Every generator parses every file, which takes as long as all else that they do.
+    by_kind = (
+        GenerateC("c"),
+        GenerateFastRTPSCTypesupport("fastrtps_c"),
+        GenerateIntrospectionCTypesupport("introspection_c"),
+        GenerateCTypesupport("c", typesupport_implementations=list(TYPE_SUPPORTS)),
+        GeneratePython("py", typesupport_implementations=[DISPATCH]),
+    )
+    return dict(zip(KINDS, by_kind, strict=True))
+
+
+def generate_sources(package: str, build: Path) -> None:
+    """Write a package's interface files into build/share, and sources into build/KIND."""
+    by_kind = generators()
+    from rosidl_cli.command.hash.api import generate_type_hashes
+    from rosidl_cli.command.translate.api import translate
+    from rosidl_parser import parser
+
+    # Every generator parses every file, which takes as long as everything else that it does.
     parser.parse_idl_string = functools.cache(parser.parse_idl_string)
-    output = build / package
     definitions = sorted((HERE / package).glob("[ms][sr][gv]/*.[ms][sr][gv]"))
-    include_paths = [str(PREFIX / "share"), str(build)]
+    include_paths = [str(PREFIX / "share"), str(build / "share")]
     idl_files = translate(
         package_name=package,
         interface_files=[f"{HERE / package}:{d.relative_to(HERE / package)}" for d in definitions],
         include_paths=include_paths,
         output_format="idl",
-        output_path=output,
+        output_path=build / "share" / package,
     )
-    for generator in (
-        GenerateC("c"),
-        GenerateCTypesupport("c", typesupport_implementations=list(TYPE_SUPPORTS)),
-        GenerateFastRTPSCTypesupport("fastrtps_c"),
-        GeneratePython("py", typesupport_implementations=["rosidl_typesupport_c"]),
-    ):
-        generator.generate(package, list(idl_files), include_paths, output)
-    # This one names its files as the first one does.
-    apart = build / APART / package
-    GenerateIntrospectionCTypesupport("introspection_c").generate(
-        package, list(idl_files), include_paths, apart
+    # The generator of C would write the type descriptions where later packages do not find them.
+    hashes = generate_type_hashes(
+        package_name=package,
+        interface_files=idl_files,
+        include_paths=include_paths,
+        output_path=build / "share" / package,
     )
+    for kind, generator in by_kind.items():
+        more = {"type_description_files": hashes} if kind == KINDS[0] else {}
+        generator.generate(package, list(idl_files), include_paths, build / kind / package, **more)
 
 
 def include_flags(build: Path) -> list[str]:
@@ -113,93 +137,161 @@ def include_flags(build: Path) -> list[str]:
     import numpy as np
 
     include = PREFIX / "include"
-    folders = [build, build / APART, include, *(p for p in sorted(include.iterdir()) if p.is_dir())]
+    folders = [*(build / kind for kind in KINDS), include]
+    folders += [path for path in sorted(include.iterdir()) if path.is_dir()]
     folders += [Path(sysconfig.get_path("include")), Path(np.get_include())]
     return [f"-I{folder}" for folder in folders]
 
 
 def run(command: list[str]) -> None:
-    """Run a compiler, and on failure report the first line in which it names an error."""
+    """Run a compiler.
+
+    Raises:
+        BuildError: If the compiler fails; with the first line in which it names an error.
+    """
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        lines = result.stderr.strip().splitlines() or ["(it said nothing)"]
+        lines = result.stderr.strip().splitlines() or ["(no output)"]
         first = next((line for line in lines if "error" in line), lines[-1])
         raise BuildError(f"{command[0]} failed: {first}")
 
 
-def join_sources(sources: list[Path], build: Path) -> list[Path]:
-    """Replace the sources of each kind by one: the compiler reads their headers once."""
+def sources_by_target(package: str, build: Path) -> dict[str, list[Path]]:
+    """Return the sources of each library, and of the extension module."""
+    found = {}
+    for kind in KINDS:
+        sources = [p for p in (build / kind / package).rglob("*") if p.suffix in {".c", ".cpp"}]
+        found[kind] = sorted(sources)
+    entries = [path for path in found[PYTHON] if f".ep.{DISPATCH}" in path.name]
+    found[PYTHON] = [path for path in found[PYTHON] if path not in entries]
+    return {
+        **{kind: join_sources(paths, build / kind / package) for kind, paths in found.items()},
+        EXTENSION: entries,
+    }
+
+
+def join_sources(sources: list[Path], folder: Path) -> list[Path]:
+    """Replace sources of equal ends by one file, so that the compiler reads their headers once."""
     rest = list(sources)
     joined = []
-    for kind in JOINED:
-        alike = [path for path in rest if path.name.endswith(kind)]
+    for end in JOINED:
+        alike = [path for path in rest if path.name.endswith(end)]
+        if not alike:
+            continue
         rest = [path for path in rest if path not in alike]
-        joined.append(build / f"joined{kind}")
+        joined.append(folder / f"joined{end}")
         joined[-1].write_text("".join(f'#include "{path}"\n' for path in alike))
     return [*joined, *rest]
 
 
-def compile_sources(sources: list[Path], build: Path, jobs: int) -> list[Path]:
-    """Compile each source beside itself, `jobs` at a time, and return the object files."""
+def object_of(source: Path) -> Path:
+    """Return the object file of a source."""
+    return source.with_suffix(source.suffix + ".o")
+
+
+def compile_sources(sources: list[Path], build: Path, jobs: int) -> None:
+    """Compile each source to the object file next to it, `jobs` at a time."""
     compilers = find_compilers()
     flags = ["-O1", "-g0", "-w", "-fPIC", *include_flags(build)]
 
-    def compile_one(source: Path) -> Path:
-        target = source.with_suffix(source.suffix + ".o")
-        run([compilers[source.suffix], *flags, "-c", str(source), "-o", str(target)])
-        return target
+    def compile_one(source: Path) -> None:
+        run([compilers[source.suffix], *flags, "-c", str(source), "-o", str(object_of(source))])
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(compile_one, sources))
+        list(pool.map(compile_one, sources))
 
 
-def link(package: str, objects: list[Path], build: Path) -> None:
-    """Link a package's objects into the extension module that its Python sources import."""
-    libraries = [
-        p for pattern in DEPENDENCY_LIBRARIES for p in sorted(PREFIX.glob(f"lib/{pattern}"))
-    ]
-    earlier = [build / p / extension_name(p) for p in PACKAGES[: PACKAGES.index(package)]]
-    rpaths = ["$ORIGIN/../../..", *(f"$ORIGIN/../{path.parent.name}" for path in earlier)]
-    name = extension_name(package)
+def link(target: Path, objects: list[Path], libraries: list[Path], rpath: str) -> None:
+    """Link objects into a shared library that finds its dependencies without LD_LIBRARY_PATH.
+
+    The libraries of the wheels have no search path of their own. The old kind of rpath also counts
+    for them when they are loaded as dependencies of the target, and for what they open by name.
+    """
     run(
         [
             find_compilers()[".cpp"],
             "-shared",
             "-Wl,--as-needed",
-            f"-Wl,-soname,{name}",
-            *(f"-Wl,-rpath,{rpath}" for rpath in rpaths),
-            *map(str, [*objects, *earlier, *libraries]),
+            "-Wl,--disable-new-dtags",
+            "-Wl,--strip-all",
+            f"-Wl,-soname,{target.name}",
+            f"-Wl,-rpath,{rpath}",
+            *map(str, [*objects, *libraries]),
             "-o",
-            str(build / package / name),
+            str(target),
         ]
     )
 
 
+def link_package(package: str, targets: dict[str, list[Path]], build: Path) -> None:
+    """Link the libraries of a package into build/lib, and its extension module into build."""
+    wheels = [p for pattern in DEPENDENCY_LIBRARIES for p in sorted(PREFIX.glob(f"lib/{pattern}"))]
+    own = {library_name(each, kind) for each in PACKAGES for kind in KINDS}
+    wheels = [path for path in wheels if path.name not in own]  # an earlier build's
+    folder = build / "lib"
+    folder.mkdir(exist_ok=True)
+    to_libraries = os.path.relpath(PREFIX / "lib", SITE_PACKAGES / package)
+    for kind, sources in targets.items():
+        built = sorted(folder.glob("*.so"))
+        objects = [object_of(source) for source in sources]
+        if kind == EXTENSION:
+            module = build / extension_name(package)
+            link(module, objects, [*built, *wheels], f"$ORIGIN/{to_libraries}")
+        else:
+            library = folder / library_name(package, kind)
+            link(library, objects, [*built, *wheels], "$ORIGIN")
+
+
+def replace(source: Path, target: Path) -> None:
+    """Copy a file, to a new file even if the old one is a link or in use."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    shutil.copyfile(source, target)
+
+
 def install(package: str, build: Path) -> None:
-    """Put a built package's Python files and extension module into site-packages."""
+    """Install a package's libraries, Python files, interface files and index entries."""
     target = SITE_PACKAGES / package
     shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
+    generated = build / PYTHON / package
+    for path in sorted(generated.rglob("*.py*")):
+        if path.suffix in {".py", ".pyi"}:
+            replace(path, target / path.relative_to(generated))
     (target / "__init__.py").touch()
-    for path in sorted((build / package).rglob("*")):
-        if path.suffix in {".py", ".pyi"} or path.name == extension_name(package):
-            copy = target / path.relative_to(build / package)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
+    replace(build / extension_name(package), target / extension_name(package))
+    for kind in KINDS:
+        name = library_name(package, kind)
+        replace(build / "lib" / name, PREFIX / "lib" / name)
+    install_share(package, build)
 
 
-def link_type_supports(package: str) -> None:
-    """Let rosidl find a package's type supports, which it opens by the names of libraries.
+def install_share(package: str, build: Path) -> None:
+    """Install the interface files and package.xml, and list them in the ament index."""
+    share = PREFIX / "share" / package
+    shutil.rmtree(share, ignore_errors=True)
+    interfaces = set()
+    for folder in (HERE / package, build / "share" / package):
+        for path in sorted(folder.glob("[ms][sr][gv]/*")):
+            if path.suffix in {".msg", ".srv", ".idl", ".json"}:
+                interfaces.add(path.relative_to(folder))
+                replace(path, share / path.relative_to(folder))
+    replace(HERE / package / "package.xml", share / "package.xml")
+    listed = sorted(str(path) for path in interfaces if path.suffix != ".json")
+    for resource, content in (
+        ("packages", ""),
+        ("package_run_dependencies", ";".join(run_dependencies(package))),
+        ("rosidl_interfaces", "\n".join(listed)),
+    ):
+        entry = PREFIX / "share" / "ament_index" / "resource_index" / resource / package
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        entry.unlink(missing_ok=True)
+        entry.write_text(content)
 
-    All of them are in the extension module. Without the one for introspection everything works,
-    but rmw_fastrtps leaves an error message behind at each publisher.
-    """
-    for name in TYPE_SUPPORTS:
-        library = PREFIX / "lib" / f"lib{package}__{name}.so"
-        library.unlink(missing_ok=True)
-        library.symlink_to(
-            os.path.relpath(SITE_PACKAGES / package / extension_name(package), library.parent)
-        )
+
+def run_dependencies(package: str) -> list[str]:
+    """Return the packages that package.xml declares as needed at run time."""
+    root = ET.parse(HERE / package / "package.xml").getroot()  # noqa: S314  our own file
+    return [str(each.text) for tag in ("depend", "exec_depend") for each in root.iter(tag)]
 
 
 def build_package(package: str, build: Path, jobs: int) -> None:
@@ -207,11 +299,11 @@ def build_package(package: str, build: Path, jobs: int) -> None:
     start = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()):  # the generators name every file they read
         generate_sources(package, build)
-    folders = (build / package, build / APART / package)
-    sources = [p for folder in folders for p in folder.rglob("*") if p.suffix in {".c", ".cpp"}]
-    sources = join_sources(sorted(sources), build)
+    targets = sources_by_target(package, build)
+    sources = [source for each in targets.values() for source in each]
     print(f"{package}: compiling {len(sources)} files, {jobs} at a time", flush=True)
-    link(package, compile_sources(sources, build, jobs), build)
+    compile_sources(sources, build, jobs)
+    link_package(package, targets, build)
     print(f"{package}: built in {time.monotonic() - start:.0f} s", flush=True)
 
 
@@ -232,7 +324,6 @@ def main() -> int:
                 build_package(package, Path(folder), jobs)
             for package in PACKAGES:
                 install(package, Path(folder))
-                link_type_supports(package)
     except BuildError as error:
         print(f"underlay: {error}", file=sys.stderr)
         return 1

@@ -20,6 +20,9 @@ STATE, POSE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
 TRAJECTORY, TEXT = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
 BAG_VERSION: Final = 8  # Humble reads it too
 BILLION = 1_000_000_000
+NOW = (0, 0)  # a stamp, as no stamp
+
+Stamp = tuple[int, int]  # [s] and [ns]
 
 
 class BagTopic(NamedTuple):
@@ -48,7 +51,7 @@ def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
         storage: one of STORAGES.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: If the bag cannot be written.
     """
     from rosbags.rosbag2 import StoragePlugin, Writer
 
@@ -113,12 +116,21 @@ def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
     return BagTopic(DESCRIPTION, TEXT, [(start, _store().types[TEXT](text))], is_latched=True)
 
 
-def states_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
-    """Return the topic of joint values (k, n) at times [s]."""
+def states_topic(
+    names: Sequence[str], times: Sequence[float], q: Array, stamps: Sequence[Stamp] | None = None
+) -> BagTopic:
+    """Return the topic of joint positions (k, n) [rad or m].
+
+    Args:
+        names: Names of the n joints.
+        times: Times in the bag (k,) [s].
+        stamps: Stamps of the k messages; the times by default.
+    """
     types, empty, names = _store().types, np.empty(0), list(names)
+    stamps = [_stamp(t) for t in times] if stamps is None else stamps
     messages = [
-        (t, types[STATE](_header(types, t), names, values, empty, empty))
-        for t, values in zip(times, np.ascontiguousarray(q), strict=True)
+        (t, types[STATE](_header(types, stamp), names, values, empty, empty))
+        for t, stamp, values in zip(times, stamps, np.ascontiguousarray(q), strict=True)
     ]
     return BagTopic(STATES, STATE, messages)
 
@@ -128,33 +140,37 @@ def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTop
     types, empty = _store().types, np.empty(0)
     point = types["trajectory_msgs/msg/JointTrajectoryPoint"]
     points = [
-        point(values, empty, empty, empty, _time(types, "Duration", t - times[0]))
+        point(values, empty, empty, empty, _duration(types, t - times[0]))
         for t, values in zip(times, np.ascontiguousarray(q), strict=True)
     ]
-    plan = types[TRAJECTORY](_header(types, 0.0), list(names), points)
+    plan = types[TRAJECTORY](_header(types, NOW), list(names), points)
     return BagTopic(PLAN, TRAJECTORY, [(times[0], plan)])
 
 
-def poses_topic(name: str, poses: Sequence[tuple[float, str, Array]]) -> BagTopic:
-    """Return a topic of poses (4, 4), with their times [s] and frames."""
+def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> BagTopic:
+    """Return a topic of poses (4, 4), with their times in the bag [s], stamps and frames."""
     types = _store().types
     point, turn = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Quaternion"]
     pose = types["geometry_msgs/msg/Pose"]
     messages = []
-    for t, frame, T in poses:
+    for t, stamp, frame, T in poses:
         place = pose(
             point(*T[:3, 3].tolist()), turn(*map(float, quaternion_from_rotation(T[:3, :3])))
         )
-        messages.append((t, types[POSE](_header(types, t, frame), place)))
+        messages.append((t, types[POSE](_header(types, stamp, frame), place)))
     return BagTopic(name, POSE, messages)
 
 
-def _header(types: Any, t: float, frame: str = "") -> Any:
-    return types["std_msgs/msg/Header"](_time(types, "Time", t), frame)
+def _header(types: Any, stamp: Stamp, frame: str = "") -> Any:
+    return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*stamp), frame)
 
 
-def _time(types: Any, kind: str, t: float) -> Any:
-    return types[f"builtin_interfaces/msg/{kind}"](*divmod(_nanoseconds(t), BILLION))
+def _duration(types: Any, t: float) -> Any:
+    return types["builtin_interfaces/msg/Duration"](*_stamp(t))
+
+
+def _stamp(t: float) -> Stamp:
+    return divmod(_nanoseconds(t), BILLION)
 
 
 def _nanoseconds(t: float) -> int:

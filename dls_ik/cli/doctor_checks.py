@@ -295,9 +295,12 @@ def abandoned_ports() -> list[str]:
     port ends with a segmentation fault (Fast DDS, issue 6501).
     """
     used: set[str] = set()
+    mapped = re.compile(
+        rf"{re.escape(str(SHARED.resolve()))}/(fast\w+_port\d+)(?= |$)", re.MULTILINE
+    )
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with suppress(OSError):  # of another user, or gone
-            used.update(re.findall(r"/(fast\w+_port\d+)(?= |$)", maps.read_text(), re.MULTILINE))
+            used.update(mapped.findall(maps.read_text()))
     found = {file.name for file in SHARED.glob("fast*_port*") if not file.name.endswith(LOCKS)}
     return sorted(name for name in found - used if os.access(SHARED / name, os.W_OK))
 

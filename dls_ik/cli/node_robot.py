@@ -32,8 +32,10 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
     """Return the robot of the node, or one named here, with the node's base, tip and joints.
 
     Raises:
-        ServiceMissingError, NoAnswerError: the node does not answer, or sends no joint values.
-        RobotModelError: not a usable robot, or a file, which has to be named here.
+        ServiceMissingError: If no node offers the service.
+        NoAnswerError: If the node does not answer, or sends no joint positions.
+        RobotModelError: If the robot of the node is not usable, or is a file that must be named
+            here.
     """
     from dls_ik.ros.servo.outputs import arrange
 
@@ -51,7 +53,7 @@ def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str 
     """Return the description of the node's robot, or of one named here; None, with a warning: none.
 
     Raises:
-        RobotModelError: no usable robot is named here.
+        RobotModelError: If the robot is not usable.
     """
     if named is not None:
         from dls_ik.model.load import find_urdf

@@ -67,7 +67,7 @@ class ChosenRobot(NamedTuple):
         """Return the robot.
 
         Raises:
-            RobotModelError: there is no such robot, or it has no such base and tip.
+            RobotModelError: If there is no such robot, or it has no such base and tip.
         """
         from dls_ik.model.load import find_tree
         from dls_ik.model.robot import RobotModel
@@ -115,8 +115,8 @@ class ChosenScene(NamedTuple):
         """Return the scene of a robot; None where no option asks for one.
 
         Raises:
-            MissingPartError: coal is not installed.
-            SceneError: a file that is not understood, or a robot without collision geometry.
+            MissingPartError: If coal is not installed.
+            SceneError: If a file is not a scene, or the robot has no collision geometry.
         """
         return self.read_always(robot) if self.srdf or self.files else None
 

@@ -118,7 +118,8 @@ def check_outputs(*paths: str | None, plot: str | None = None) -> None:
     """Refuse files and a picture that could not be written later, and two outputs in one file.
 
     Raises:
-        click.ClickException, OptionError: the reason.
+        click.ClickException: If the file cannot be written.
+        OptionError: If the suffix is not supported.
     """
     if plot == STDOUT:
         raise click.UsageError("--plot takes a file, not standard output")
@@ -162,7 +163,7 @@ def write_whole(path: str, write: Callable[[Path], object]) -> None:
     """Let `write` make a file or folder beside `path`, then move it there in one step.
 
     Raises:
-        click.ClickException: it cannot be written; what was there before is kept.
+        click.ClickException: If the file cannot be written; its old contents are kept.
     """
     target = Path(path).resolve()
     try:

@@ -100,8 +100,8 @@ def given_pose(
     """Return the pose (4, 4) [m] of the options, None where none is given.
 
     Raises:
-        click.UsageError: options that exclude each other, or lack the position.
-        PoseError: not a finite rigid transform.
+        click.UsageError: If options exclude each other, or the position is missing.
+        PoseError: If the pose is not a finite rigid transform.
     """
     if matrix is not None:
         if any(given is not None for given in (xyz, rpy, quat)):
@@ -129,7 +129,7 @@ def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> 
     """Return the pose (4, 4) of a position [m], with roll, pitch, yaw [rad] or x y z w.
 
     Raises:
-        PoseError: numbers that are not finite, or a quaternion without direction.
+        PoseError: If a number is not finite, or the quaternion has zero length.
     """
     if not np.isfinite([*xyz, *(rpy or ()), *(quat or ())]).all():
         raise PoseError("a pose is of finite numbers, neither nan nor inf")
@@ -199,7 +199,8 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
     """Read a CSV or JSON file of poses, or standard input for ``-``.
 
     Raises:
-        PoseError: no such file, or not poses; the message names the line and what is valid.
+        PoseError: If the file does not exist or does not hold poses; the message gives the line and
+            the valid forms.
     """
     text = _read_text(path)
     shown = "standard input" if path == output.STDOUT else path

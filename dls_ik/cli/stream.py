@@ -241,8 +241,8 @@ def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
     """Return the plan of the options.
 
     Raises:
-        click.UsageError: not exactly one kind of target.
-        DlsIkError: a file without poses.
+        click.UsageError: If there is not exactly one kind of target.
+        DlsIkError: If the file holds no poses.
     """
     twist = motion["twist"]
     given = [pose.T is not None, path is not None, twist is not None, motion["radius"] is not None]
@@ -376,22 +376,30 @@ def write_record(path: str, outcome: StreamOutcome) -> None:
 def record_bag(
     path: str, outcome: StreamOutcome, urdf: Path | str | None, namespace: str, node: str
 ) -> None:
-    """Write targets, tip and joints of each cycle as a bag, with the robot; times begin at 0.
+    """Write targets, tip and joints of each cycle as a bag, with the robot.
+
+    Messages have the time of the system's clock at which they arrived. Tip and joints keep the
+    stamps of the node. Targets have no stamp, as they were sent: replayed later they are not too
+    old.
 
     Args:
-        urdf: file or text of the robot; None: it is left out.
-        namespace: of the node, with a slash before it.
+        urdf: File or text of the robot. None leaves it out.
+        namespace: Namespace of the node, with a slash before it.
+
+    Raises:
+        OSError: If the bag cannot be written.
     """
-    rows = [(max(row.time - outcome.begin, 0.0), row) for row in outcome.rows]
+    rows = [(outcome.started + max(row.time - outcome.begin, 0.0), row) for row in outcome.rows]
     names = sorted({name for _, row in rows for name in row.q})
     whole = [(t, row) for t, row in rows if len(row.q) == len(names)]
     q = np.array([[row.q[name] for name in names] for _, row in whole]).reshape(-1, len(names))
-    targets = [(t, row.frame, row.target) for t, row in rows if row.target is not None]
+    targets = [(t, bag.NOW, row.frame, row.target) for t, row in rows if row.target is not None]
+    tips = [(t, row.stamp, row.frame, row.tip) for t, row in rows]
     topics = [
-        bag.states_topic(names, [t for t, _ in whole], q),
+        bag.states_topic(names, [t for t, _ in whole], q, [row.stamp for _, row in whole]),
         bag.poses_topic("/target_pose", targets),
-        bag.poses_topic(f"/{node}/tip_pose", [(t, row.frame, row.tip) for t, row in rows]),
-        bag.description_topic(urdf, 0.0),
+        bag.poses_topic(f"/{node}/tip_pose", tips),
+        bag.description_topic(urdf, outcome.started),
     ]
     placed = [topic._replace(name=namespace + topic.name) for topic in topics]
     output.write_whole(path, lambda part: bag.write_bag(part, "sqlite3", placed))

@@ -242,9 +242,9 @@ def remote(
     objects of files of scenes are added to the scene of the node.
 
     Raises:
-        MissingPartError: ROS is not installed, or no node names its robot.
-        RobotModelError: its robot is not usable here.
-        SceneError: a file that is not a scene.
+        MissingPartError: If ROS is not installed, or no node names its robot.
+        RobotModelError: If the robot of the node is not usable here.
+        SceneError: If a file is not a scene.
     """
     from dls_ik.viewer.session import Session
 

@@ -1,6 +1,6 @@
-"""One attempt: steps of a method from a start until the pose is reached, or no more progress made.
+"""One attempt: steps of a method from a start until the pose is reached or progress stops.
 
-Each function serves both paths: one of `table` and `general` is None, as in
+Each function serves the fast path (`table` given) and the general path (`general` given); see
 :mod:`dls_ik.core.search`.
 """
 
@@ -23,7 +23,8 @@ from dls_ik.core.types import (
 from dls_ik.core.workspace import forget
 
 REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
-LONG_STEPS, LONG_RATIO = 8, 0.95  # times max_iterations; in place of the stall ratio
+LONG_ITERATIONS_FACTOR = 8  # a long attempt has this many times max_iterations
+LONG_STALL_RATIO = 0.95  # stall ratio of a long attempt
 
 
 @force_inline
@@ -36,10 +37,13 @@ def error_at(
     q: Array,
     work: AnyWorkspace,
 ) -> tuple[float, float]:
-    """Write the scaled error at `q`; return the largest position [m] and rotation error [rad].
+    """Write the scaled error at `q` (n,) to `work.e`.
 
     Args:
-        T_d: (k, 4, 4) desired poses; the fast path has its target in `work`.
+        T_d: (k, 4, 4) desired poses; the fast path reads its target from `work`.
+
+    Returns:
+        The largest position error [m] and rotation error [rad] of all tips.
     """
     position, rotation = 0.0, 0.0
     if general is not None:
@@ -58,7 +62,7 @@ def write_jacobian(
     T_d: Array,
     work: AnyWorkspace,
 ) -> None:
-    """Write the Jacobian of the scaled error at the configuration last observed."""
+    """Write the Jacobian of the scaled error at the configuration evaluated last to `work.J`."""
     if general is not None:
         jacobian_there(chain, general, T_d, work)
     if table is not None:
@@ -77,10 +81,10 @@ def make_step(
     q: Array,
     work: AnyWorkspace,
 ) -> None:
-    """Move `q` by a step of the method for the error observed there.
+    """Move `q` (n,) by one step of the method, for the error evaluated at `q`.
 
     Args:
-        error: norm of the scaled error [m].
+        error: Norm of the scaled error [m].
     """
     write_jacobian(chain, stop, table, general, T_d, work)
     if general is not None:
@@ -106,34 +110,35 @@ def attempt(
     work: AnyWorkspace,
     out: Array,
 ) -> tuple[int, int]:
-    """Step `q` toward the pose until it is reached or the attempt is given up.
+    """Iterate `q` toward the pose until the pose is reached or the attempt fails.
 
     Args:
-        T_d: (k, 4, 4) desired poses, q: (n,) in and out [rad or m].
-        is_long: go on while the error falls, as needed where the arm is stretched out.
-        out: (2,) position [m] and rotation error [rad] at the last q.
+        T_d: (k, 4, 4) desired poses.
+        is_long: Continue for as long as the error decreases, as a stretched arm needs.
+        q: (n,) joint positions, read and written [rad or m].
+        out: (2,) position error [m] and rotation error [rad] at the last q, written.
 
     Returns:
-        REACHED, SLOW or OUT_OF_ITERATIONS, and the number of steps made.
+        REACHED, SLOW or OUT_OF_ITERATIONS, and the number of steps.
     """
     if limits.clips(method):
         limits.clip_to_limits(chain.lower, chain.upper, q)
     if general is not None:
         forget(work.memory)
-    most, ratio = stop.max_iterations, stop.stall_ratio
+    max_iterations, ratio = stop.max_iterations, stop.stall_ratio
     if is_long:
-        most, ratio = LONG_STEPS * most, LONG_RATIO
-    last, slow = 1e300, 0
+        max_iterations, ratio = LONG_ITERATIONS_FACTOR * max_iterations, LONG_STALL_RATIO
+    last, num_slow = 1e300, 0
     iteration = 0
     while True:
         out[0], out[1] = error_at(chain, stop, table, general, T_d, q, work)
         error = norm(work.e)
         if is_reached(stop, out[0], out[1], error):
             return REACHED, iteration
-        if iteration >= most:
+        if iteration >= max_iterations:
             return OUT_OF_ITERATIONS, iteration
-        slow = slow + 1 if error > ratio * last else 0
-        if stop.stall_count > 0 and slow >= stop.stall_count:
+        num_slow = num_slow + 1 if error > ratio * last else 0
+        if stop.stall_count > 0 and num_slow >= stop.stall_count:
             return SLOW, iteration
         last = error
         make_step(chain, method, stop, table, general, T_d, error, q, work)

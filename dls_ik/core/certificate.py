@@ -99,7 +99,7 @@ def interval_state(
 
 
 class StopPhases(NamedTuple):
-    """The fields of `dls_ik.servo.limiter.StopPath`."""
+    """The fields of `dls_ik.servo.motion.StopPath`."""
 
     q: Array
     v: Array

@@ -1,6 +1,6 @@
-"""Solutions that are free of collisions: checked, and looked for along the arm's redundancy.
+"""Collision-free solutions: checks, and the search for them along the self-motion of the arm.
 
-Each function serves both paths: one of `table` and `general` is None, as in
+Each function serves the fast path (`table` given) and the general path (`general` given); see
 :mod:`dls_ik.core.search`.
 """
 
@@ -22,7 +22,7 @@ from dls_ik.core.distance_bounds import nearness
 from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.linalg import copy, norm
-from dls_ik.core.redundancy import SlideScratch, find_way, step_along
+from dls_ik.core.redundancy import SlideScratch, find_direction, step_along
 from dls_ik.core.scene_arrays import INNER, OUTER, TREE, CollisionScratch, SceneArrays, relate
 from dls_ik.core.selection import (
     ALL,
@@ -51,22 +51,23 @@ from dls_ik.core.types import (
     SearchScratch,
 )
 
-SLIDES_FROM = 1  # attempts after which the first solution is looked for along the redundancy too
-MOST_SLIDES = 24  # most steps one way
-WAYS = 3  # most directions that are tried, both ways each
-LEAST_APART = 0.01  # of the squared motion that separates a pair, which the pose has to leave
-LEAST_WAY = 0.1  # of the motion of a joint alone, likewise
-MOMENTUM = 0.5  # share of the step before in one that separates a pair
+FIRST_SLIDING_ATTEMPT = 1  # number of attempts before the rule FIRST searches the self-motion too
+MAX_SLIDE_STEPS = 24  # maximum number of steps in one direction
+MAX_DIRECTIONS = 3  # maximum number of directions, each tried forward and backward
+# Minimum squared cosine between a wanted direction and its projection onto the self-motion:
+MIN_SEPARATING_COSINE = 0.01  # for the direction that separates a pair
+MIN_JOINT_COSINE = 0.1  # for the motion of one joint alone
+MOMENTUM = 0.5  # share of the previous step in a step that separates a pair
 
 
 class FreeSearch(NamedTuple):
-    """Inputs and scratch of a search for solutions free of collisions."""
+    """Inputs and scratch arrays of a search for collision-free solutions."""
 
     scene: SceneArrays
     slides: SlideScratch
-    opened: OpenSolutions  # in and out, of all poses, or of the one that is searched for
-    until: Indices  # (b,) attempts of each pose in all
-    decided: Indices  # (p + s,) 1 where the pose alone decides if a pair collides, else 0
+    opened: OpenSolutions  # undecided solutions of all poses or of one; read and written
+    until: Indices  # (b,) total number of attempts for each pose
+    decided: Indices  # (p + s,) 1 for a pair whose collision depends on the pose alone, else 0
 
 
 @kernel
@@ -82,14 +83,15 @@ def keep_free(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
-    """Keep the solution last observed if it is free of collisions, or free ones beside it.
+    """Keep the solution evaluated last if it is collision-free, or else search its self-motion.
 
-    Those are looked for along the arm's redundancy, first to where the pair in the way separates
-    fastest if there is a choice, then both ways: up to the first free one, or while the clearance
-    grows where the clearest one is wanted. Open ones are noted.
+    With more than one spare joint, the search first follows the direction that separates the
+    colliding pair fastest; then it follows several directions forward and backward. It ends at the
+    first collision-free solution or, for the rule CLEAREST, when the clearance stops growing.
+    Undecided solutions are recorded in `free.opened`.
 
     Returns:
-        Steps along the redundancy.
+        The number of steps along the self-motion.
     """
     kind, q, n, now, steps = params.rule.kind, scratch.q, seed.shape[0], scratch.error, 0
     slides = free.slides
@@ -106,7 +108,7 @@ def keep_free(
         if row.counts[FOUND] == BLOCKED:
             return 0
     if (state == FREE and kind != CLEAREST) or (
-        kind == FIRST and row.counts[ATTEMPTS] < SLIDES_FROM
+        kind == FIRST and row.counts[ATTEMPTS] < FIRST_SLIDING_ATTEMPT
     ):
         return 0
     if table is not None:  # noqa: SIM102  Numba leaves out branches of None alone
@@ -117,19 +119,21 @@ def keep_free(
     spare = n - work.e.shape[0]
     if spare > 1 and state != FREE:
         steps += slide_apart(chain, params, table, general, T_d, seed, row, scratch, work, free)
-    ways, most = 0, max(1, min(WAYS, spare))
-    if spare > 1 and kind == FIRST:  # another start costs less than further ways
-        most = most if row.counts[ATTEMPTS] == 1 else 0
+    num_directions, max_directions = 0, max(1, min(MAX_DIRECTIONS, spare))
+    if spare > 1 and kind == FIRST:  # another start costs less than further directions
+        max_directions = max_directions if row.counts[ATTEMPTS] == 1 else 0
     for j in range(n):
-        if ways == most or row.counts[FOUND] == ALL:
+        if num_directions == max_directions or row.counts[FOUND] == ALL:
             break
         copy(slides.start, q)
         error_at(chain, params.stop, table, general, T_d, q, work)
         slides.way.fill(0.0)
         slides.way[j] = 1.0
-        if not find_way(chain, params, table, general, T_d, LEAST_WAY, q, work, slides):
+        if not find_direction(
+            chain, params, table, general, T_d, MIN_JOINT_COSINE, q, work, slides
+        ):
             continue
-        ways += 1
+        num_directions += 1
         copy(slides.way, slides.first)
         for side in range(2):
             for i in range(n):
@@ -146,7 +150,13 @@ def keep_free(
 
 @kernel
 def find_decided(free: FreeSearch) -> bool:
-    """Find a pair that collides in all solutions of the pose, at the one last placed."""
+    """Find a pair that collides in every solution of the pose, for the links placed last.
+
+    Writes the pair to `free.slides.collision.found`.
+
+    Returns:
+        Whether there is such a pair.
+    """
     for k in range(free.decided.shape[0]):
         if free.decided[k] != 0 and check_pair(free.scene, k, free.slides.collision) == COLLIDING:
             free.slides.collision.found[0] = k
@@ -167,10 +177,10 @@ def check_solution(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> tuple[int, float]:
-    """Check the solution last observed, and keep it if it is free or note it if it is open.
+    """Check the solution evaluated last: keep it if collision-free, record it if undecided.
 
     Returns:
-        FREE to OPEN, and the measure; inf if it collides.
+        FREE, COLLIDING or OPEN, and the rule's measure; inf for a solution in collision.
     """
     state, value = collides_again(free.scene, scratch.q, free.slides.collision), np.inf
     if state != COLLIDING:
@@ -200,17 +210,20 @@ def slide_free(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
-    """Slide from `slides.start` one way up to a free solution, or to the clearest; return steps.
+    """Follow the self-motion from `slides.start` to a collision-free, or the clearest, solution.
 
     Args:
-        state, value: of the solution there, as :func:`check_solution`.
+        state, value: Result of :func:`check_solution` at the start.
+
+    Returns:
+        The number of steps.
     """
     slides, last_state, last = free.slides, state, value
     copy(slides.start, scratch.q)
     scratch.error[0], scratch.error[1] = error_at(
         chain, params.stop, table, general, T_d, scratch.q, work
     )
-    for i in range(MOST_SLIDES):
+    for i in range(MAX_SLIDE_STEPS):
         if not step_along(
             chain, params, table, general, T_d, scratch.q, scratch.error, work, slides
         ):
@@ -223,7 +236,7 @@ def slide_free(
         ):
             return i + 1
         last_state, last = here, value
-    return MOST_SLIDES
+    return MAX_SLIDE_STEPS
 
 
 @force_inline
@@ -239,12 +252,16 @@ def slide_apart(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
-    """Slide from a solution last checked to where the pair in the way separates; return steps."""
+    """Follow the self-motion that separates the colliding pair of the solution checked last.
+
+    Returns:
+        The number of steps.
+    """
     slides, weights = free.slides, params.starts.joint_weights
     slides.first.fill(0.0)
-    for i in range(MOST_SLIDES):
-        if not aim_apart(free.scene, weights, slides) or not find_way(
-            chain, params, table, general, T_d, LEAST_APART, scratch.q, work, slides
+    for i in range(MAX_SLIDE_STEPS):
+        if not aim_apart(free.scene, weights, slides) or not find_direction(
+            chain, params, table, general, T_d, MIN_SEPARATING_COSINE, scratch.q, work, slides
         ):
             return i
         copy(slides.way, slides.first)
@@ -255,21 +272,22 @@ def slide_apart(
         here, _ = check_solution(chain, params, table, general, T_d, seed, row, scratch, work, free)
         if here == FREE:
             return i + 1
-    return MOST_SLIDES
+    return MAX_SLIDE_STEPS
 
 
-# Away from a collision ----------------------------------------------------------------------------
+# Separating a pair --------------------------------------------------------------------------------
 
 
 @kernel
 def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
-    """Write the motion that separates the pair found last to `slides.way`, in the joint metric.
+    """Write the unit vector of the motion that separates the pair found last to `slides.way`.
 
-    It takes two spheres apart that prove the collision, or else are nearest to that, of the
-    configuration last placed. The way before, `slides.first`, counts too: pairs alternate.
+    The motion separates the two spheres that prove the collision, or the two closest spheres, at
+    the links placed last. Part of the previous direction `slides.first` is added, because the
+    colliding pair may alternate from step to step.
 
     Returns:
-        False where no joint separates them.
+        False if no joint separates the pair.
     """
     collision, way, normal, nodes = slides.collision, slides.way, slides.normal, slides.nodes
     k, own, T, node = collision.found[0], scene.pairs.shape[0], collision.T, scene.node
@@ -315,7 +333,13 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
 
 @kernel
 def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: SlideScratch) -> None:
-    """Add to `slides.way` how fast joints move a point c (3,) of a frame along `slides.normal`."""
+    """Add the joint rates of a point's motion along `slides.normal` to `slides.way` (n,).
+
+    Args:
+        frame: Frame that the point is fixed to.
+        c: (3,) point in that frame [m].
+        sign: Factor of the rates.
+    """
     pose, n = slides.collision.pose, slides.normal
     x, y, z = apply(pose[frame], c)
     while frame > 0:
@@ -334,10 +358,11 @@ def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: Sli
 def find_nodes(
     scene: SceneArrays, a: int, b: int, T: Array, work: CollisionScratch, out: Indices
 ) -> None:
-    """Write the nodes (2,) of two trees that prove a collision, or else the nearest leaves.
+    """Write the nodes of two sphere trees that prove a collision, or else their closest leaves.
 
     Args:
-        a, b, T: as of :func:`dls_ik.core.collision.check_trees`.
+        a, b, T: As for :func:`dls_ik.core.collision.check_trees`.
+        out: (2,) nodes, written.
     """
     node, child, stack = scene.node, scene.child, work.stack
     stack[0, 0], stack[0, 1], out[0], out[1] = a, b, a, b

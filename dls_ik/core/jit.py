@@ -39,7 +39,7 @@ def _import_numba() -> ModuleType:
     """Import numba; say in one line each what it does not take of the environment.
 
     Raises:
-        NumbaStartError: it does not start; what is wrong is often in its environment variables.
+        NumbaStartError: If importing numba fails, often because of its environment variables.
     """
     with warnings.catch_warnings(record=True) as heard:
         try:
@@ -88,6 +88,39 @@ def _fail(action: str, message: str) -> None:
     if action not in cache_failures:
         cache_failures[action] = message
         _report(message)
+
+
+class MissingKernelError(RuntimeError):
+    """A kernel that neither cache nor package has, in a process that must not compile it.
+
+    Attributes:
+        function: the kernel, as it is written.
+        signature: the types of its arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
+        super().__init__(
+            f"the kernel {function.__name__} is not compiled yet; another process compiles it, "
+            "which takes up to a minute: try again then"
+        )
+        self.function, self.signature = function, signature
+
+
+_compile_elsewhere: Callable[[MissingKernelError], object] | None = None
+
+
+def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) -> None:
+    """Compile no kernel in this process from now on: a call of a missing one raises an error.
+
+    Compiling takes numba's lock and much of Python's, which stops control loops. Kernels that have
+    no folder on disk cannot come from another process, and are compiled all the same.
+
+    Args:
+        request: called with each error before it is raised, while numba's lock is held; None
+            compiles in this process again.
+    """
+    global _compile_elsewhere
+    _compile_elsewhere = request
 
 
 # Ahead of time ------------------------------------------------------------------------------------
@@ -161,8 +194,8 @@ class KernelFiles:
         """Return the data of a key; None without data, or for those of other sources.
 
         Raises:
-            DamagedFileError: the file was torn, or changed.
-            OSError: it cannot be read.
+            DamagedFileError: If the file is truncated or was changed.
+            OSError: If the file cannot be read.
         """
         found = self._load(self.path(key), key)
         elsewhere = [(self._installed, key)] if self._installed else []
@@ -191,7 +224,7 @@ class KernelFiles:
         """Write the data of a key, whole or not at all.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: If the file cannot be written.
         """
         if _ahead_folder:
             key = _portable(key)
@@ -273,20 +306,25 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
     """The cache of a kernel. A kernel whose cache cannot be read is compiled.
 
     Raises:
-        RuntimeError: no folder can be used.
+        RuntimeError: If no folder can be used.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self._function = function
         beside = os.path.join(os.path.dirname(function.__code__.co_filename), "__pycache__")
         installed = "" if numba.config.CACHE_DIR or beside == self.cache_path else beside
         self.keep_in(KernelFiles(self.cache_path, self.name, installed))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for a signature, or None."""
+        """Return the compiled kernel for a signature, or None to compile it.
+
+        Raises:
+            MissingKernelError: If this process must not compile it.
+        """
         try:
             found = super().load_overload(sig, target_context)
-            if found is None:
+            if found is None and _compile_elsewhere is None:
                 _turns.take(self.cache_path, f"{self.name} {sig}")
                 found = super().load_overload(sig, target_context)  # another process was faster
         except Exception as error:  # noqa: BLE001  whatever a damaged file leads to
@@ -295,6 +333,10 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
             found = None
         if found is not None:
             _turns.release()
+        elif _compile_elsewhere is not None:
+            missing = MissingKernelError(self._function, sig)
+            _compile_elsewhere(missing)
+            raise missing
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

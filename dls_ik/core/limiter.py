@@ -1,10 +1,14 @@
 """One cycle of a command that follows a reference within all limits of the joints.
 
-A joint that has moved at v for dt must still be able to stop before its position limit, d away:
-v dt + v^2 / (2 A) <= d. If it holds for a command it can hold in every later cycle, whatever
-the times between them, because a joint that brakes in steps travels less than one that brakes
-continuously. So each cycle has an interval of velocities for each joint, never empty, in which the
-command is kept, wherever the reference goes.
+During a cycle each joint has a constant acceleration, so that its velocity is continuous: a
+position and a velocity at the end of each cycle describe the whole motion. A joint with the
+velocity v must be able to stop before its position limit, d away: v^2 / (2 A) <= d. If that holds
+after a cycle, it can hold after every later cycle, whatever the times between them, because braking
+with the acceleration A leaves v^2 / (2 A) - d unchanged. So each cycle has a non-empty interval of
+velocities for each joint.
+
+Without any limit of acceleration the velocity is constant during a cycle instead, and changes at
+once between two cycles.
 """
 
 import math
@@ -24,23 +28,28 @@ def advance(
     The joints approach the reference at the same time, so that the path to a reference at rest is
     straight; the change of the velocity is scaled as a whole to the limits of acceleration.
 
+    The point q + v dt / 2 moves by v' dt to the next one, where v' is the velocity at the end of
+    the cycle. That point follows the reference (moved likewise), as it obeys a first-order law.
+
     Args:
-        acceleration: (n,) limits [rad/s^2 or m/s^2], infinite without a limit.
+        acceleration: (n,) limits [rad/s^2 or m/s^2]: all finite, or all infinite (no limit).
         q_r: (n,) reference at the end of the cycle [rad or m].
         v_r: (n,) its velocity [rad/s or m/s].
-        v: (n,) in: velocity of the cycle before, out: of this one.
+        v: (n,) velocity at the start of the cycle, overwritten by the velocity at its end.
     """
     n = q.shape[0]
+    lag = _lag(acceleration, dt)
     desired = np.empty(n)
     share = 1.0
     for j in range(n):
-        d = abs(q_r[j] - q[j] - v_r[j] * dt)
+        d = abs(q_r[j] - q[j] - lag * v[j] - (dt - lag) * v_r[j])
         closing = _closing_speed(d, acceleration[j], dt)
         if d * share > closing * dt:
             share = closing * dt / d
     scale = 1.0
     for j in range(n):
-        desired[j] = v_r[j] + share * ((q_r[j] - q[j]) / dt - v_r[j])
+        mean = (q_r[j] - q[j] + lag * (v_r[j] - v[j])) / dt
+        desired[j] = v_r[j] + share * (mean - v_r[j])
         if abs(desired[j]) * scale > chain.velocity[j]:
             scale = chain.velocity[j] / abs(desired[j])
     for j in range(n):
@@ -149,29 +158,60 @@ def stop_phases(
 
 
 @force_inline
+def _lag(acceleration: Array, dt: float) -> float:
+    """Return half a cycle [s], or zero without any limit of acceleration."""
+    for j in range(acceleration.shape[0]):
+        if not math.isinf(acceleration[j]):
+            return 0.5 * dt
+    return 0.0
+
+
+@force_inline
 def _accelerate(
     chain: Chain, acceleration: Array, desired: Array, dt: float, q: Array, v: Array
 ) -> None:
     """Change `v` toward the desired velocity, as far as the limits allow, and move `q`."""
     n = q.shape[0]
+    lag = _lag(acceleration, dt)
     share = 1.0
     for j in range(n):
         change = abs(desired[j] - v[j])
         if change * share > acceleration[j] * dt:
             share = acceleration[j] * dt / change
     for j in range(n):
-        most = acceleration[j] * dt
-        up = _stopping_speed(chain.upper[j] - q[j], acceleration[j], dt)
-        down = _stopping_speed(q[j] - chain.lower[j], acceleration[j], dt)
-        speed = v[j] + share * (desired[j] - v[j])
+        A, rate = acceleration[j], v[j]
+        up = _fastest(chain.upper[j] - q[j], rate, A, dt, lag)
+        down = _fastest(q[j] - chain.lower[j], -rate, A, dt, lag)
+        speed = rate + share * (desired[j] - rate)
         speed = min(max(speed, -chain.velocity[j], -down), chain.velocity[j], up)
-        speed = min(max(speed, v[j] - most), v[j] + most)
+        speed = min(max(speed, rate - A * dt), rate + A * dt)
+        after = q[j] + lag * rate + (dt - lag) * speed
+        low, high = max(-down, -chain.velocity[j]), min(up, chain.velocity[j])
+        if high < low and abs(rate) <= A * dt:  # no velocity suits the whole cycle: stop during it
+            after, speed = q[j] + 0.5 * rate * abs(rate) / A, 0.0
         lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
-        after = q[j] + speed * dt
         if after < lower or after > upper:
             after = min(max(after, lower), upper)
-            speed = (after - q[j]) / dt
+            speed = 0.0 if lag > 0.0 else (after - q[j]) / dt
         q[j], v[j] = after, speed
+
+
+@force_inline
+def _fastest(d: float, v: float, A: float, dt: float, lag: float) -> float:
+    """Return the largest velocity at the end of a cycle from which a limit at distance d is kept.
+
+    Args:
+        v: velocity toward the limit at the start of the cycle [rad/s or m/s].
+        lag: from :func:`_lag` [s].
+    """
+    if lag == 0.0:
+        return _stopping_speed(d, A, dt)
+    left = d - lag * v
+    if left >= 0.0:
+        return _stopping_speed(left, A, lag)
+    if d > 0.0:  # turn back before the limit, during the cycle
+        return v - v * v * lag / d
+    return 0.0
 
 
 @force_inline

@@ -1,7 +1,8 @@
-"""Motion along the solutions of a pose, by the arm's redundancy.
+"""Self-motion: moving a redundant arm through the solutions of one pose.
 
-Each function serves both paths: one of `table` and `general` is None, as in
-:mod:`dls_ik.core.search`.
+Lengths and directions are in the joint metric, in which joint j is scaled by the square root of its
+weight. Each function serves the fast path (`table` given) and the general path (`general` given);
+see :mod:`dls_ik.core.search`.
 """
 
 from typing import NamedTuple
@@ -23,26 +24,26 @@ from dls_ik.core.types import (
     SearchParams,
 )
 
-SLIDE = 0.15  # length of a step in the joint metric
-CORRECTIONS = 4  # most steps back to the solutions after each
-LEAST_SHARE = 0.3  # of a step that limits have to leave
-TINY = 1e-10  # damping, relative to the squared Jacobian
+STEP_LENGTH = 0.15  # length of one step along the self-motion
+MAX_CORRECTIONS = 4  # maximum number of steps that bring the arm back to the pose after each step
+MIN_STEP_SHARE = 0.3  # minimum share of a step that the joint limits must leave
+RELATIVE_DAMPING = 1e-10  # damping relative to the trace of J J^T
 
 
 class SlideScratch(NamedTuple):
-    """Scratch of one thread for n joints and r rows of the error, and of collision checks."""
+    """Scratch arrays of one thread for n joints and r error rows, and for its collision checks."""
 
     collision: CollisionScratch
-    start: Array  # (n,) solution that slides begin from [rad or m]
-    error: Array  # (2,) position [m] and rotation error [rad] there
-    first: Array  # (n,) the way that was taken first, or before
-    nodes: Indices  # (2,) of the shapes of a pair, where they collide
-    normal: Array  # (3,) direction in which the first one leaves the other, of any length
-    before: Array  # (n,) before a step [rad or m]
-    way: Array  # (n,) unit vector along the solutions, in the joint metric as all below
+    start: Array  # (n,) solution at which self-motions start [rad or m]
+    error: Array  # (2,) position error [m] and rotation error [rad] of `start`
+    first: Array  # (n,) first direction tried, or direction of the previous step
+    nodes: Indices  # (2,) sphere-tree nodes of a pair that prove its collision
+    normal: Array  # (3,) direction in which the first shape leaves the second, of any length
+    before: Array  # (n,) joint positions before a step [rad or m]
+    way: Array  # (n,) unit vector along the self-motion
     z: Array  # (n,) wanted motion
-    dq: Array  # (n,) motion that takes off the error too
-    h: Array  # (n,) 1 where a joint is held at its limit, else 0
+    dq: Array  # (n,) wanted motion plus the correction of the error
+    h: Array  # (n,) 1 for a joint held at its limit, else 0
     B: Array  # (r, n) Jacobian
     A: Array  # (r, r)
     y: Array  # (r,)
@@ -50,7 +51,7 @@ class SlideScratch(NamedTuple):
 
 @allocating
 def slide_scratch(scene: SceneArrays, n: int, r: int) -> SlideScratch:
-    """Allocate the scratch of one thread."""
+    """Allocate the scratch arrays of one thread."""
     return SlideScratch(
         collision=collision_scratch(scene),
         start=np.zeros(n),
@@ -70,7 +71,7 @@ def slide_scratch(scene: SceneArrays, n: int, r: int) -> SlideScratch:
 
 
 @force_inline
-def find_way(
+def find_direction(
     chain: AnyChain,
     params: SearchParams,
     table: ChainTable | None,
@@ -81,26 +82,26 @@ def find_way(
     work: AnyWorkspace,
     slides: SlideScratch,
 ) -> bool:
-    """Turn the unit vector `slides.way` to the direction along the solutions nearest to it.
+    """Project the unit vector `slides.way` (n,) onto the self-motion at a solution.
 
     Args:
-        least: squared cosine of the angle between the two, below which there is none.
-        q: (n,) solution last observed.
+        least: Minimum squared cosine of the angle between the vector and its projection.
+        q: (n,) solution, evaluated last [rad or m].
 
     Returns:
-        False where there is none.
+        Whether a projection exists with an angle that small.
     """
     weights = params.starts.joint_weights
     copy(q, slides.before)
     write_jacobian(chain, params.stop, table, general, T_d, work)
     take_jacobian(table is not None, weights, work.J, slides.B)
     for j in range(q.shape[0]):
-        slides.z[j] = SLIDE * slides.way[j]
-    is_way = move_along(chain.lower, chain.upper, weights, q, work.e, slides) and turn_way(
-        weights, q, least * SLIDE, slides
-    )
+        slides.z[j] = STEP_LENGTH * slides.way[j]
+    has_direction = move_along(
+        chain.lower, chain.upper, weights, q, work.e, slides
+    ) and update_direction(weights, q, least * STEP_LENGTH, slides)
     copy(slides.before, q)
-    return is_way
+    return has_direction
 
 
 @kernel
@@ -115,33 +116,34 @@ def step_along(
     work: AnyWorkspace,
     slides: SlideScratch,
 ) -> bool:
-    """Move a solution `q` (n,), last observed, by a step along `slides.way` to another one.
+    """Move a solution by one step along `slides.way` (n,) to the next solution of the pose.
 
     Args:
-        error: (2,) out: position [m] and rotation error [rad] there.
+        q: (n,) solution, evaluated last; read and written [rad or m].
+        error: (2,) position error [m] and rotation error [rad] of the next solution, written.
 
     Returns:
-        False where limits, or a singularity, end the way.
+        False if joint limits or a singularity end the self-motion.
     """
     weights = params.starts.joint_weights
     copy(q, slides.before)
     for j in range(q.shape[0]):
-        slides.z[j] = SLIDE * slides.way[j]
-    for _ in range(1 + CORRECTIONS):
+        slides.z[j] = STEP_LENGTH * slides.way[j]
+    for _ in range(1 + MAX_CORRECTIONS):
         write_jacobian(chain, params.stop, table, general, T_d, work)
         take_jacobian(table is not None, weights, work.J, slides.B)
         if not move_along(chain.lower, chain.upper, weights, q, work.e, slides):
             return False
         error[0], error[1] = error_at(chain, params.stop, table, general, T_d, q, work)
         if is_reached(params.stop, error[0], error[1], norm(work.e)):
-            return turn_way(weights, q, LEAST_SHARE * SLIDE, slides)
+            return update_direction(weights, q, MIN_STEP_SHARE * STEP_LENGTH, slides)
         slides.z.fill(0.0)
     return False
 
 
 @force_inline
 def take_jacobian(transposed: bool, weights: Array, J: Array, B: Array) -> None:
-    """Write J (r, n), or (n, r) if it is transposed, to B (r, n) in the joint metric."""
+    """Write J (r, n), or (n, r) if `transposed`, to B (r, n) in the joint metric."""
     r, n = B.shape
     for j in range(n):
         scale = weights[j] ** -0.5
@@ -153,15 +155,18 @@ def take_jacobian(transposed: bool, weights: Array, J: Array, B: Array) -> None:
 def move_along(
     lower: Array, upper: Array, weights: Array, q: Array, e: Array, work: SlideScratch
 ) -> bool:
-    """Write dq = z + P (e - J z), P the inverse of J, and move `q` (n,) by it within the limits.
+    """Compute dq = z + P (e - J z), P the pseudoinverse of J, and move `q` by dq within its limits.
 
-    To first order the motion nearest z that takes off the error.
+    To first order, dq is the motion closest to z that removes the error. Joints that would leave
+    their limits are held there, one more with each pass.
 
     Args:
-        e: (r,) scaled error; work: with `z` and `B`.
+        q: (n,) joint positions, read and written [rad or m].
+        e: (r,) scaled error.
+        work: Scratch arrays with the inputs `z` and `B`.
 
     Returns:
-        False where the joints that are inside their limits cannot take off the error.
+        False if the joints inside their limits cannot remove the error.
     """
     B, y, z, dq, h = work.B, work.y, work.z, work.dq, work.h
     r, n = B.shape
@@ -193,7 +198,7 @@ def move_along(
 
 @force_inline
 def factor_free(B: Array, h: Array, A: Array) -> bool:
-    """Factor B B^T (r, r) of the columns of the joints that are not held, slightly damped."""
+    """Factor B B^T (r, r), slightly damped, with the columns of the joints that are not held."""
     r, n = B.shape
     trace = 0.0
     for i in range(r):
@@ -205,16 +210,19 @@ def factor_free(B: Array, h: Array, A: Array) -> bool:
             A[i, k] = total
         trace += A[i, i]
     for i in range(r):
-        A[i, i] += TINY * trace
+        A[i, i] += RELATIVE_DAMPING * trace
     return bool(factor(A, r, 0.0))
 
 
 @force_inline
-def turn_way(weights: Array, q: Array, least: float, work: SlideScratch) -> bool:
-    """Write the direction of the motion from `before` to q (n,) to `way`.
+def update_direction(weights: Array, q: Array, least: float, work: SlideScratch) -> bool:
+    """Set `work.way` (n,) to the direction of the motion from `work.before` to q (n,).
+
+    Args:
+        least: Minimum length of the motion along the previous direction.
 
     Returns:
-        False if it went less far than `least` along the way before.
+        False if the motion is shorter; `work.way` is then unchanged.
     """
     ahead = 0.0
     for j in range(q.shape[0]):

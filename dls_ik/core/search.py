@@ -1,7 +1,8 @@
-"""Attempts from one start after another until a pose is reached, or the best of several.
+"""The search for one pose: repeated attempts from different start configurations.
 
-Each function serves both paths. One of `table` and `general` is None: Numba leaves out the branch
-of the one that is None, so that each of the two kinds of solvers is compiled without the other.
+Each function serves the fast path (`table` given) and the general path (`general` given). The other
+argument is None: Numba prunes branches on an argument that is None, so that each path is compiled
+without the code of the other.
 """
 
 from math import pi
@@ -44,11 +45,11 @@ from dls_ik.core.types import (
     StopCriteria,
 )
 
-LATE = 32  # attempts after which a pose counts as difficult
-UNKNOWN, EXHAUSTED = -1, -2  # in place of the leaf of a table
-TURNS, REDUNDANCY, SAME = range(3)  # by what a solution comes nearer; observed once more
-MOST_TURNS = 1e6  # beyond, a turn would cost digits that tolerances need
-FARTHEST_VALUE = 1e18  # [rad or m] of a joint at the start
+DIFFICULT_AFTER = 32  # number of attempts after which a pose counts as difficult
+UNKNOWN, EXHAUSTED = -1, -2  # values used instead of the index of a table leaf
+TURNS, REDUNDANCY, OBSERVE = range(3)  # phases of `approach`; the last evaluates q again
+MAX_TURNS = 1e6  # larger numbers of whole turns would cost digits that the tolerances need
+MAX_START_VALUE = 1e18  # [rad or m] largest joint position of a start; its square is finite
 
 
 @force_inline
@@ -65,17 +66,19 @@ def search(
     work: AnyWorkspace,
     free: FreeSearch | None,
 ) -> None:
-    """Make up to `attempts` more attempts.
+    """Run up to `attempts` further attempts for one pose.
 
-    Called again with the same row it goes on where it stopped, so that the moments at which a
-    caller looks at the clock do not change the result. It stops too where solutions are noted in
-    `free.opened`, and takes their answers at the next call.
+    A second call with the same row continues the search, so the result does not depend on how often
+    the caller interrupts the search to read the clock. The search also returns early when
+    `free.opened` holds solutions that need an exact collision check; the next call uses the
+    answers.
 
     Args:
-        table, general: one of them is None, see this module.
-        free: None without a scene; of this pose.
-        T_d: (k, 4, 4) desired poses, seed: (n,).
-        row: in and out: of one pose, counts (4,), best (n,), figures (3,).
+        table, general: Exactly one of them is None, as the module docstring explains.
+        T_d: (k, 4, 4) desired poses.
+        seed: (n,) joint positions [rad or m].
+        row: State of this pose, read and written: counts (4,), best (n,), figures (3,).
+        free: Inputs of the collision-free search for this pose; None without a scene.
     """
     method, stop = params.method, params.stop
     counts, best, figures = row.counts, row.best, row.figures
@@ -87,14 +90,14 @@ def search(
     for _ in range(attempts):
         if counts[FOUND] >= ALL:
             break
-        # One attempt from the next start.
+        # Run one attempt from the next start.
         is_long = is_long_attempt(stop, counts[ATTEMPTS])
         leaf = choose_start(chain, params, table, seed, counts[ATTEMPTS], leaf, scratch, work)
         status, steps = attempt(chain, method, stop, table, general, T_d, is_long, q, work, now)
         is_first = counts[ATTEMPTS] == 0
         counts[ATTEMPTS] += 1
         counts[STEPS] += steps
-        # A solution is kept if it is the best one; what is none, if nothing is nearer.
+        # Keep a solution if it is the best so far.
         if status == REACHED:
             counts[STEPS] += approach(chain, params, table, general, T_d, seed, scratch, work)
             if free is None:
@@ -104,6 +107,7 @@ def search(
                 counts[STEPS] += keep_free(
                     chain, params, table, general, T_d, seed, row, scratch, work, free
                 )
+        # Without a solution, keep the configuration with the smallest error.
         if counts[FOUND] == NOTHING and (
             is_first or scaled_error(stop, now) < scaled_error(stop, figures)
         ):
@@ -130,15 +134,16 @@ def choose_start(
     scratch: SearchScratch,
     work: AnyWorkspace,
 ) -> int:
-    """Write the start of attempt `index` to q (n,): the seed, then from the table, then random.
+    """Write the start configuration of attempt `index` to `scratch.q` (n,).
 
-    Every fourth of the late ones has joints at their bounds.
+    The order is: the seed, the entries of the table's leaf, random configurations. For difficult
+    poses every fourth random start has joints at their bounds.
 
     Args:
-        leaf: of the table, from the attempt before; UNKNOWN at first.
+        leaf: Leaf returned for the previous attempt; UNKNOWN for the first.
 
     Returns:
-        The leaf, for the next attempt.
+        The leaf for the next attempt; EXHAUSTED when all entries of the leaf are used.
     """
     starts, rule, q, state = params.starts, params.rule, scratch.q, scratch.random_state
     if index == 0 and rule.seeded:
@@ -148,7 +153,7 @@ def choose_start(
         used = 0
         if leaf == UNKNOWN:
             leaf = look_up(chain, table, params.stop.rotation_weight, work)
-            used = index - (1 if rule.seeded else 0)  # taken up where it stopped
+            used = index - (1 if rule.seeded else 0)  # entries used before an interruption
         while leaf >= 0:
             if not next_start(chain, table, leaf, q, work):
                 leaf = EXHAUSTED
@@ -156,7 +161,7 @@ def choose_start(
                 turn_inside(starts.periodic, chain.lower, chain.upper, q)
                 return leaf
             used -= 1
-    random_start(starts, index >= LATE and index % 4 == 0, state, q)
+    random_start(starts, index >= DIFFICULT_AFTER and index % 4 == 0, state, q)
     if rule.kind == NEAREST:
         unwind(starts.periodic, chain.lower, chain.upper, seed, q)
         draw_near(seed, uniform(state), q)
@@ -165,47 +170,48 @@ def choose_start(
 
 @force_inline
 def is_long_attempt(stop: StopCriteria, index: int) -> bool:
-    """Test if attempt `index` is one of those that go on while the error falls.
+    """Return whether attempt `index` continues for as long as its error decreases.
 
-    Every other of the late ones is: from most starts such poses are reached slowly or not at all.
+    For difficult poses every second attempt does: most starts converge slowly or not at all there.
     """
-    every = min(stop.long_attempt_every, 2) if index >= LATE else stop.long_attempt_every
+    is_difficult = index >= DIFFICULT_AFTER
+    every = min(stop.long_attempt_every, 2) if is_difficult else stop.long_attempt_every
     return every > 0 and (index + 1) % every == 0
 
 
 @force_inline
 def from_seed(periodic: Indices, seed: Array, q: Array) -> None:
-    """Copy the seed (n,) to q (n,).
+    """Copy the seed (n,) to q (n,), bounded to MAX_START_VALUE.
 
-    Values so far from zero that digits are lost come without their whole turns, and none is so far
-    that its square overflows.
+    Periodic joints with more than MAX_TURNS whole turns lose these turns, because positions that
+    large have too few digits.
     """
     for j in range(q.shape[0]):
-        q[j] = min(max(seed[j], -FARTHEST_VALUE), FARTHEST_VALUE)
-        if periodic[j] != 0 and abs(q[j]) > 2.0 * pi * MOST_TURNS:
+        q[j] = min(max(seed[j], -MAX_START_VALUE), MAX_START_VALUE)
+        if periodic[j] != 0 and abs(q[j]) > 2.0 * pi * MAX_TURNS:
             q[j] -= 2.0 * pi * np.floor(q[j] / (2.0 * pi) + 0.5)
 
 
 @force_inline
 def turn_inside(periodic: Indices, lower: Array, upper: Array, q: Array) -> None:
-    """Turn joints beyond a limit by whole turns to where they are nearest the middle, in place.
+    """Turn joints outside their limits by whole turns toward the middle of the limits, in place.
 
-    The limits may be those around a seed that is some turns away.
+    The limits may be those near a seed that is several turns away.
     """
     for j in range(q.shape[0]):
         if periodic[j] != 0 and not lower[j] <= q[j] <= upper[j]:
             turns = np.floor((q[j] - 0.5 * (lower[j] + upper[j])) / (2.0 * pi) + 0.5)
-            if abs(turns) <= MOST_TURNS:
+            if abs(turns) <= MAX_TURNS:
                 q[j] -= 2.0 * pi * turns
 
 
 @force_inline
 def random_start(starts: Starts, at_bounds: bool, state: NDArray[np.uint64], q: Array) -> None:
-    """Write random joint values within the bounds to q (n,).
+    """Write random joint positions within the bounds to q (n,).
 
     Args:
-        at_bounds: half of the joints at one of theirs, where poses can have small basins; else
-            all are uniform.
+        at_bounds: Place each joint at one of its bounds with probability one half: solutions near
+            joint limits can have small basins of attraction. Otherwise all joints are uniform.
     """
     for j in range(q.shape[0]):
         share = uniform(state)
@@ -216,17 +222,17 @@ def random_start(starts: Starts, at_bounds: bool, state: NDArray[np.uint64], q: 
 
 @force_inline
 def draw_near(seed: Array, share: float, q: Array) -> None:
-    """Leave only a share of the way from the seed (n,) to q (n,)."""
+    """Move q (n,) toward the seed (n,) until `share` of their difference is left."""
     for j in range(q.shape[0]):
         q[j] = seed[j] + share * (q[j] - seed[j])
 
 
 @force_inline
 def uniform(state: NDArray[np.uint64]) -> float:
-    """Return the next random number in [0, 1); `state` (1,) is stepped.
+    """Return the next random number in [0, 1), and advance `state` (1,).
 
-    SplitMix64 (Steele, Lea & Flood 2014): one 64-bit word of state, any value is a good seed. The
-    state is in the open, so that a search can be stopped and taken up.
+    SplitMix64 (Steele, Lea & Flood 2014): one 64-bit word of state, every value is a good seed. The
+    caller owns the state, so that a search can be interrupted and continued.
     """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -236,7 +242,7 @@ def uniform(state: NDArray[np.uint64]) -> float:
     return np.float64(z >> np.uint64(11)) * 1.1102230246251565e-16
 
 
-# The way of a solution to the seed ----------------------------------------------------------------
+# Moving a solution closer to the seed -------------------------------------------------------------
 
 
 @force_inline
@@ -250,13 +256,17 @@ def approach(
     scratch: SearchScratch,
     work: AnyWorkspace,
 ) -> int:
-    """Bring a solution nearer to the seed, as far as it stays one; return the steps it took.
+    """Move the solution `scratch.q` (n,) closer to the seed (n,) while it remains a solution.
 
-    By whole turns, and where the nearest one is wanted along the arm's redundancy.
+    Joints move by whole turns and, where the closest solution is wanted, along the self-motion of
+    the arm.
+
+    Returns:
+        The number of steps along the self-motion.
     """
     stop, starts = params.stop, params.starts
     q, kept, steps, weights = scratch.q, scratch.kept, 0, params.starts.joint_weights
-    for phase in range(TURNS, SAME + 1):
+    for phase in range(TURNS, OBSERVE + 1):
         changed = False
         copy(q, kept)
         if phase == TURNS:
@@ -266,13 +276,13 @@ def approach(
             if phase == REDUNDANCY and params.rule.kind == NEAREST and farther:
                 steps = slide(chain, stop, starts, seed, q, work)
                 changed = steps > 0
-        if not changed and (phase != SAME or steps == 0):
+        if not changed and (phase != OBSERVE or steps == 0):
             continue
         position, rotation = error_at(chain, stop, table, general, T_d, q, work)
         if not is_reached(stop, position, rotation, norm(work.e)) or (
             phase == REDUNDANCY and distance(weights, q, seed) > distance(weights, kept, seed)
         ):
-            copy(kept, q)  # also where far from zero a turn costs digits
+            copy(kept, q)  # a turn of a joint far from zero can lose the digits of a solution
         else:
             scratch.error[0], scratch.error[1] = position, rotation
     return steps
@@ -280,10 +290,10 @@ def approach(
 
 @force_inline
 def unwind(periodic: Indices, lower: Array, upper: Array, seed: Array, q: Array) -> bool:
-    """Turn joints by whole turns to where they are nearest the seed within limits, in place.
+    """Turn periodic joints by whole turns to be closest to the seed within the limits, in place.
 
     Returns:
-        True if one was turned.
+        Whether a joint was turned.
     """
     turned = False
     for j in range(q.shape[0]):
@@ -291,7 +301,7 @@ def unwind(periodic: Indices, lower: Array, upper: Array, seed: Array, q: Array)
             turns = np.floor((q[j] - seed[j]) / (2.0 * pi) + 0.5)
             turns = min(turns, np.floor((q[j] - lower[j]) / (2.0 * pi)))
             turns = max(turns, np.ceil((q[j] - upper[j]) / (2.0 * pi)))
-            if turns != 0.0 and abs(turns) <= MOST_TURNS:
+            if turns != 0.0 and abs(turns) <= MAX_TURNS:
                 q[j] = min(max(q[j] - 2.0 * pi * turns, lower[j]), upper[j])
                 turned = True
     return turned

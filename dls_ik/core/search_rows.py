@@ -1,6 +1,6 @@
-"""Searches for many poses, each as if it were alone: the kernels that Python calls.
+"""The searches of a batch of poses, independent of each other: the kernels that Python calls.
 
-Arguments that differ between calls are plain tuples: numba takes 2 us to recognise a NamedTuple.
+Arguments that differ between calls are plain tuples: Numba takes 2 us to recognise a NamedTuple.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import fast_workspace, new_memory, search_scratch, workspace
 
-POSE_TOLERANCE = 1e-9  # how far from orthonormal a rotation matrix may be
+POSE_TOLERANCE = 1e-9  # maximum deviation of a rotation matrix from orthonormality
 
 
 @allocating
@@ -47,11 +47,12 @@ def search_packed(
     attempts: int,
     rows: tuple[Indices, Array, Array],
 ) -> None:
-    """:func:`search_rows` on the fast path, for a pose of one tip each; called from Python.
+    """Search all rows on the fast path, for arms with one tip; called from Python.
 
     Args:
-        numbers, integers: of :class:`dls_ik.core.fast.packed.Packed`.
-        rule: fields of :class:`SelectionRule`; others as of :func:`search_rows`.
+        numbers, integers: Fields of :class:`dls_ik.core.fast.packed.Packed`.
+        rule: Fields of :class:`SelectionRule`.
+        targets, attempts, rows: As for :func:`search_rows`.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
     near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
@@ -72,12 +73,14 @@ def search_packed_free(
     rows: tuple[Indices, Array, Array],
     opened: tuple[Array, Indices],
 ) -> None:
-    """:func:`search_packed` for solutions free of collisions.
+    """Search all rows on the fast path for collision-free solutions; called from Python.
 
     Args:
-        scene: of :func:`dls_ik.core.scene_arrays.pack_scene`, and `decided` of :class:`FreeSearch`.
-        until: (b,) attempts of each pose in all, those before included.
-        opened: fields of :class:`OpenSolutions`, in and out.
+        numbers, integers, targets, rule, rows: As for :func:`search_packed`.
+        scene: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`, and `decided` of
+            :class:`FreeSearch`.
+        until: (b,) total number of attempts for each pose, earlier calls included.
+        opened: Fields of :class:`OpenSolutions`, read and written.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
     near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
@@ -92,7 +95,7 @@ def search_packed_free(
 
 @allocating
 def near_seed(chain: SerialChain, params: SearchParams) -> tuple[SerialChain, SearchParams]:
-    """Return both with arrays of their own for the limits, and bounds of starts, near a seed."""
+    """Return copies with new arrays for the joint limits and start bounds near a seed."""
     starts = params.starts
     limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = SerialChain(
@@ -123,12 +126,13 @@ def search_fast(
     work: FastWorkspace,
     free: FreeSearch | None,
 ) -> None:
-    """:func:`search_packed` with the structs and all scratch.
+    """Search all rows on the fast path, given the structs and all scratch arrays.
 
     Args:
-        near: `chain` with arrays of its own for the limits near a seed.
-        params: with arrays of its own for the bounds of starts near a seed.
-        free: None without a scene; `attempts` counts without one only.
+        near: Copy of `chain` with its own arrays for the joint limits near a seed.
+        params: Parameters with their own arrays for the start bounds near a seed.
+        attempts: Maximum number of attempts per pose in this call; unused with a scene.
+        free: Inputs of the collision-free search; None without a scene.
     """
     for i in range(targets.T.shape[0]):
         T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
@@ -147,14 +151,14 @@ def search_rows(
     attempts: int,
     rows: tuple[Indices, Array, Array],
 ) -> None:
-    """:func:`search` for every row, each as if it were alone; called from Python.
+    """Search all rows on the general path, independently of each other; called from Python.
 
-    Poses that are not finite rigid transforms, and seeds that are not finite, are passed over.
+    Rows are skipped if their pose is not a finite rigid transform, or their seed is not finite.
 
     Args:
-        targets: fields of :class:`PoseTargets`.
-        attempts: to make at most for each pose, now.
-        rows: fields of :class:`Rows`, in and out.
+        targets: Fields of :class:`PoseTargets`.
+        attempts: Maximum number of attempts per pose in this call.
+        rows: Fields of :class:`Rows`, read and written.
     """
     search_general(chain, params, general, PoseTargets(*targets), attempts, Rows(*rows), None)
 
@@ -170,7 +174,11 @@ def search_rows_free(
     rows: tuple[Indices, Array, Array],
     opened: tuple[Array, Indices],
 ) -> None:
-    """:func:`search_rows` for solutions free of collisions; see :func:`search_packed_free`."""
+    """Search all rows on the general path for collision-free solutions; called from Python.
+
+    Args:
+        scene, until, opened: As for :func:`search_packed_free`; others as for :func:`search_rows`.
+    """
     arrays = unpack_scene(scene[0], scene[1])
     slides = slide_scratch(arrays, chain.lower.shape[0], general.task.component.shape[0])
     search_general(
@@ -194,7 +202,7 @@ def search_general(
     rows: Rows,
     free: FreeSearch | None,
 ) -> None:
-    """:func:`search_rows` with the structs; see :func:`search_fast`."""
+    """Search all rows on the general path, given the structs; see :func:`search_fast`."""
     starts = params.starts
     limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = Chain(
@@ -234,7 +242,7 @@ def search_row(
     work: AnyWorkspace,
     free: FreeSearch | None,
 ) -> None:
-    """:func:`search` for row i; see :func:`search_fast`."""
+    """Search row i; see :func:`search_fast`."""
     row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
     if free is None:
         search(near, params, table, general, T, seed, attempts, row, scratch, work, None)
@@ -249,12 +257,15 @@ def search_row(
 def limits_near_seed(
     chain: AnyChain, starts: Starts, seed: Array, change: Array, near: AnyChain, around: Starts
 ) -> None:
-    """Write the limits, and the bounds of random starts, within `change` (n,) of the seed (n,).
+    """Write the joint limits and the bounds of random starts within `change` of the seed.
 
-    Bounds of random starts may be turns away from those without a seed.
+    The bounds of random starts may be whole turns away from those without a seed.
 
     Args:
-        near, around: out.
+        seed: (n,) joint positions [rad or m].
+        change: (n,) maximum difference from the seed [rad or m].
+        near: Chain whose `lower` and `upper` (n,) are written.
+        around: Starts whose `lower` and `upper` (n,) are written.
     """
     for j in range(seed.shape[0]):
         low, high = seed[j] - change[j], seed[j] + change[j]
@@ -268,7 +279,7 @@ def limits_near_seed(
 
 @force_inline
 def is_finite(q: Array) -> bool:
-    """Test if no entry is NaN or inf."""
+    """Return whether all entries are finite."""
     for j in range(q.shape[0]):
         if not abs(q[j]) < np.inf:
             return False
@@ -277,7 +288,7 @@ def is_finite(q: Array) -> bool:
 
 @force_inline
 def are_poses(T: Array) -> bool:
-    """Test if each of T (k, 4, 4) is a finite rigid transform."""
+    """Return whether each of T (k, 4, 4) is a finite rigid transform."""
     for i in range(T.shape[0]):
         if not is_pose(T[i], POSE_TOLERANCE):
             return False

@@ -1,7 +1,8 @@
-"""Solutions of one pose: their measure, the best one that is kept, and those that are noted.
+"""Selection among the solutions of one pose: measure, best solution, undecided solutions.
 
-With a scene, solutions that the bounds of shapes leave open are noted, and decided by exact checks
-in Python before the search goes on, so that the answer does not depend on when that happens.
+With a scene, bounds of distances leave some solutions undecided: neither proven collision-free nor
+proven in collision. These are recorded, and Python decides them by exact checks before the search
+continues, so that the answer does not depend on the time of these checks.
 """
 
 from typing import NamedTuple
@@ -21,32 +22,35 @@ from dls_ik.core.types import (
     SelectionRule,
 )
 
-ATTEMPTS, STEPS, FOUND, STATE, PAIRS = range(5)  # columns of Rows.counts: begun, made, see below,
-# random; with a scene pairs in the way from there on, each a number from 1 and its count
-NOTHING, SOMETHING, ALL, BLOCKED = range(
-    4
-)  # found: no solution; one, and the search goes on; it is
-# over; it is over since the pose alone brings a pair in collision
+# Columns of Rows.counts: number of attempts, number of steps, one of the four values below, random
+# state. With a scene, the columns from PAIRS on hold the number of a colliding pair plus 1 and its
+# count, in turn.
+ATTEMPTS, STEPS, FOUND, STATE, PAIRS = range(5)
+# Values of the column FOUND: no solution yet; a solution, and the search continues; the search is
+# finished; the search is finished because a pair collides in all solutions of the pose.
+NOTHING, SOMETHING, ALL, BLOCKED = range(4)
 FIRST, NEAREST, DEXTROUS, CLEAREST = range(4)  # kinds of SelectionRule
 
-SLOTS = 8  # pairs in the way that are counted
-CANDIDATES = 8  # open solutions of an attempt that are noted
+SLOTS = 8  # number of colliding pairs that are counted
+CANDIDATES = 8  # maximum number of undecided solutions recorded per attempt
 
 
 class OpenSolutions(NamedTuple):
-    """Solutions of b poses that bounds leave open, and what exact checks say of them."""
+    """Undecided solutions of b poses, and the answers of their exact collision checks."""
 
     candidates: Array  # (b, CANDIDATES, n + 3) q, position and rotation error, the rule's measure
-    answers: Indices  # (b, 1 + CANDIDATES) how many; for each 1 where it is free, else 0
+    answers: Indices  # (b, 1 + CANDIDATES) number of candidates; for each 1 if collision-free
 
 
 @force_inline
 def keep(rule: SelectionRule, q: Array, error: Array, value: float, row: Rows) -> None:
-    """Keep a solution (n,) of a row if it is the best one.
+    """Store a solution in a row if it is the best so far.
 
     Args:
-        error: (2,) position [m] and rotation error [rad], value: the rule's measure.
-        row: in and out.
+        q: (n,) solution [rad or m].
+        error: (2,) position error [m] and rotation error [rad].
+        value: Measure of the rule; smaller is better.
+        row: State of the pose, read and written.
     """
     counts, best, figures = row.counts, row.best, row.figures
     if counts[FOUND] == NOTHING or value < figures[2]:
@@ -60,7 +64,7 @@ def keep(rule: SelectionRule, q: Array, error: Array, value: float, row: Rows) -
 
 @force_inline
 def end_if_enough(rule: SelectionRule, counts: Indices) -> None:
-    """End the search of a row with a solution after as many attempts as the rule compares."""
+    """Finish the search of a row that has a solution once the rule's `num_candidates` are made."""
     if counts[FOUND] == SOMETHING and counts[ATTEMPTS] >= rule.num_candidates:
         counts[FOUND] = ALL
 
@@ -76,7 +80,10 @@ def measure(
     q: Array,
     work: AnyWorkspace,
 ) -> float:
-    """Measure the solution last observed by the rule, CLEAREST apart: the less the better."""
+    """Return the rule's measure of the solution evaluated last; smaller is better.
+
+    The rule CLEAREST is measured in :mod:`dls_ik.core.free_solutions`.
+    """
     if params.rule.kind == NEAREST:
         return distance(params.starts.joint_weights, q, seed)
     if params.rule.kind == DEXTROUS:
@@ -87,7 +94,7 @@ def measure(
 
 @force_inline
 def distance(weights: Array, q: Array, seed: Array) -> float:
-    """Squared distance of two configurations (n,) in the joint metric."""
+    """Return the squared distance of two configurations (n,) in the joint metric."""
     total = 0.0
     for j in range(q.shape[0]):
         total += weights[j] * (q[j] - seed[j]) ** 2
@@ -99,32 +106,32 @@ def distance(weights: Array, q: Array, seed: Array) -> float:
 
 @kernel
 def count_pair(counts: Indices, pair: int) -> None:
-    """Count a pair that is in the way, among the few that are most often.
+    """Count a collision of a pair; the most frequent pairs stay among the counted ones.
 
-    A pair without a slot takes the one of the least count, and goes on from that (Metwally, Agrawal
-    & El Abbadi 2005).
+    A pair without a slot takes the slot with the smallest count and continues from that count
+    (Metwally, Agrawal & El Abbadi 2005).
     """
-    least = PAIRS
+    smallest = PAIRS
     for at in range(PAIRS, counts.shape[0], 2):
         if counts[at] == pair + 1:
             counts[at + 1] += 1
             return
-        if counts[at + 1] < counts[least + 1]:
-            least = at
-    counts[least] = pair + 1
-    counts[least + 1] += 1
+        if counts[at + 1] < counts[smallest + 1]:
+            smallest = at
+    counts[smallest] = pair + 1
+    counts[smallest + 1] += 1
 
 
 @force_inline
 def may_be_best(value: float, row: Rows) -> bool:
-    """Test if a solution with this measure would be kept."""
+    """Return whether a solution with this measure would be the best so far."""
     found = row.counts[FOUND]
     return bool(found == NOTHING or (found == SOMETHING and value < row.figures[2]))
 
 
 @force_inline
 def note_open(q: Array, error: Array, value: float, row: Rows, opened: OpenSolutions) -> None:
-    """Note an open solution of a row, if there is room and it may be the best one."""
+    """Record an undecided solution of a row if a slot is unused and it may be the best so far."""
     count, n = opened.answers[0], q.shape[0]
     if count < CANDIDATES and may_be_best(value, row):
         noted = opened.candidates[count]
@@ -137,7 +144,7 @@ def note_open(q: Array, error: Array, value: float, row: Rows, opened: OpenSolut
 
 @force_inline
 def forget_worse(row: Rows, opened: OpenSolutions) -> None:
-    """Leave out noted solutions that are not better than the best free one."""
+    """Remove recorded solutions that are not better than the best collision-free solution."""
     left = 0
     for i in range(opened.answers[0]):
         noted = opened.candidates[i]
@@ -150,7 +157,7 @@ def forget_worse(row: Rows, opened: OpenSolutions) -> None:
 
 @force_inline
 def take_answers(rule: SelectionRule, row: Rows, opened: OpenSolutions) -> None:
-    """Keep the noted solutions that exact checks found free."""
+    """Keep the recorded solutions that the exact checks proved collision-free."""
     n, count = row.best.shape[0], opened.answers[0]
     for i in range(count):
         noted = opened.candidates[i]

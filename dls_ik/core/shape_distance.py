@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.jit import force_inline, kernel
+from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.scene_arrays import (
     BOX,
     CAPSULE,
@@ -17,7 +17,9 @@ from dls_ik.core.scene_arrays import (
     OUTER,
     PLANE,
 )
-from dls_ik.core.types import Array
+from dls_ik.core.types import Array, Indices
+
+MAX_CLIPPED = 9  # corners of a triangle clipped to a box
 
 
 @force_inline
@@ -118,6 +120,71 @@ def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> No
     """Write the signed distances [m] of points (b, 3) from a primitive in its own frame."""
     for i in range(points.shape[0]):
         out[i] = signed_distance(kind, size, points[i, 0], points[i, 1], points[i, 2])
+
+
+@allocating
+def clip_to_box(
+    corners: Array, rows: Indices, low: Array, high: Array, points: Array, kept: Indices
+) -> tuple[int, int]:
+    """Write the corners of the parts of triangles that are in an axis-aligned box.
+
+    Each part is a convex polygon of at most MAX_CLIPPED corners (Sutherland & Hodgman 1974), so
+    that repeated cuts do not multiply their number.
+
+    Args:
+        corners: (m, 3, 3) of all triangles.
+        rows: (k,) numbers of the triangles to clip.
+        low, high: (3,) of the box.
+        points: (MAX_CLIPPED k, 3) out: corners of the parts.
+        kept: (k,) out: numbers of the triangles with a part in the box.
+
+    Returns:
+        The numbers of points and of triangles written.
+    """
+    polygon, other = np.empty((MAX_CLIPPED + 2, 3)), np.empty((MAX_CLIPPED + 2, 3))
+    count, used = 0, 0
+    for row in rows:
+        size = 3
+        for i in range(3):
+            for j in range(3):
+                polygon[i, j] = corners[row, i, j]
+        for side in range(6):
+            axis, sign = side // 2, 1.0 if side % 2 == 0 else -1.0
+            value = high[axis] if side % 2 == 0 else low[axis]
+            size_after = 0
+            for i in range(size):
+                k = i + 1 if i + 1 < size else 0
+                a, b = sign * (polygon[i, axis] - value), sign * (polygon[k, axis] - value)
+                if a <= 0.0:
+                    for j in range(3):
+                        other[size_after, j] = polygon[i, j]
+                    size_after += 1
+                if (a < 0.0 and b > 0.0) or (a > 0.0 and b < 0.0):
+                    share = a / (a - b)
+                    for j in range(3):
+                        step = polygon[k, j] - polygon[i, j]
+                        other[size_after, j] = polygon[i, j] + share * step
+                    other[size_after, axis] = value
+                    size_after += 1
+                if size_after > MAX_CLIPPED:  # only by rounding: keep the triangle whole
+                    break
+            if size_after > MAX_CLIPPED:
+                size = 3
+                for i in range(3):
+                    for j in range(3):
+                        polygon[i, j] = corners[row, i, j]
+                break
+            polygon, other, size = other, polygon, size_after
+            if size == 0:
+                break
+        if size > 0:
+            for i in range(size):
+                for j in range(3):
+                    points[count + i, j] = polygon[i, j]
+            count += size
+            kept[used] = row
+            used += 1
+    return count, used
 
 
 @kernel

@@ -38,9 +38,9 @@ def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
         offset: (4, 4) from the tip link to the tip.
 
     Raises:
-        ChainError: the links do not span a chain, it has no moving joints, or a floating or planar
-            one.
-        RobotModelError: a joint has no limits, or follows another that does not move.
+        ChainError: If the links do not span a chain, or the chain has no moving joint, or a
+            floating or planar one.
+        RobotModelError: If a joint has no limits, or mimics a joint that does not move.
     """
     elements: list[tuple[Joint, Mimic]] = []
     fixed: list[Array] = []
@@ -82,9 +82,9 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
         offsets: (k, 4, 4) from the tip links to the tips.
 
     Raises:
-        ChainError: as :func:`build_path`; more than MAX_JOINTS variables.
-        RobotModelError: as :func:`build_path`; the limits of a mimic joint exclude all values of
-            its master.
+        ChainError: If :func:`build_path` raises it, or there are more than MAX_JOINTS variables.
+        RobotModelError: If :func:`build_path` raises it, or the limits of a mimic joint exclude
+            every position of the joint it mimics.
     """
     ends = zip(tips, offsets, strict=True)
     paths = [build_path(tree, base, tip, offset) for tip, offset in ends]

@@ -51,7 +51,7 @@ def tree_from_dh(
     leads to the tip.
 
     Raises:
-        RobotModelError: a row with a mistake, by its number, or an unusable joint.
+        RobotModelError: If a row is wrong (the message gives its number), or a joint is not usable.
     """
     try:
         numbered = enumerate(rows, start=1)
@@ -126,7 +126,8 @@ def load_dh(path: str | os.PathLike[str]) -> Tree:
     """Read a YAML file with ``rows``, and optionally ``name``, ``base`` and ``tip``.
 
     Raises:
-        RobotModelError: no such file, not YAML, unknown keys, or rows without a usable robot.
+        RobotModelError: If the file does not exist, is not YAML, has unknown keys, or has rows of
+            an unusable robot.
     """
     shown = quoted(os.fspath(path))
     document = _yaml(Path(path), shown)

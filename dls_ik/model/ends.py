@@ -1,27 +1,47 @@
 """Ends of chains: base and tips, given or found; offsets on tips; links that joints move."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import AmbiguousTipError, ChainError, PoseError, RobotModelError
+from dls_ik.model.joint import Joint
 from dls_ik.model.pose import pose_matrix
 from dls_ik.model.rotations import rigid_transform
 from dls_ik.model.tree import Tree, product
 from dls_ik.text import listing, quoted
 
-# Parts of a gripper move beyond the tip of an arm: their links and joints have such names.
-GRIPPER = re.compile(r"finger|jaw|knuckle|claw", re.IGNORECASE)
+# Links and joints of grippers have such names.
+GRIPPER_PART = re.compile(
+    r"finger|thumb|jaw|knuckle|claw|hand.*(index|middle|ring|little|pinky)", re.IGNORECASE
+)
+# Joints of a gripper, unless they are joints of the wrist that carries the gripper.
+GRIPPER_JOINT = re.compile(r"gripper|grasper", re.IGNORECASE)
+WRIST_JOINT = re.compile(r"wrist|roll|pitch|yaw|rotat", re.IGNORECASE)
 # Frames for tools on one link, by convention; earlier ones first.
 TOOL_FRAMES = tuple(
     re.compile(pattern, re.IGNORECASE)
-    for pattern in (r"tool0$", r"tcp", r"grasp", r"tool", r"(^|_)ee(_|$)|end_?effector", r"gripper")
+    for pattern in (
+        r"tool0$",
+        r"tcp",
+        r"grasp",
+        r"tool",
+        r"(^|_)ee(_|$)|end_?effector",
+        r"flange",
+        r"gripper",
+    )
+)
+# Sensors, wheels and the like, which no arm ends with.
+ACCESSORY = re.compile(
+    r"(?i:camera|optical|stereo|lidar|laser|sensor|gyro|acceleromet|sonar|wheel|caster|rotor)"
+    r"|(?i:propeller|thruster|display|visual|collision|skin|motor)"
+    r"|IMU|Imu|(?<![a-zA-Z])(imu|cam|rgbd?|gps|led)(?![a-z])"
 )
 
-MAX_NAMED = 12  # tips in a message
+MAX_NAMED = 5  # tips in a message
 
 TipNames = str | Sequence[str] | None  # a link, several that are solved together, or find it
 Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, None for the identity
@@ -72,55 +92,130 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
     return moves and link == base
 
 
+class _Branch(NamedTuple):
+    """Links that could be the tip and are fixed to each other, and the joints that move them."""
+
+    joints: tuple[str, ...]  # from the base on, fixed joints left out
+    links: tuple[str, ...]
+    has_tool: bool  # one of the links is a frame for tools by its name, or carries a gripper
+
+    def continues(self, other: "_Branch") -> bool:
+        """Return whether further joints continue the joints of another branch."""
+        n = len(other.joints)
+        return len(self.joints) > n and self.joints[:n] == other.joints
+
+    def is_minor_to(self, other: "_Branch") -> bool:
+        """Return whether the tool of another branch decides: it is longer, or continued here."""
+        is_shorter = len(self.joints) < len(other.joints)
+        return not self.has_tool and (is_shorter or self.continues(other))
+
+
 def _only_tip(tree: Tree, base: str) -> str:
-    """Return the only tip, or the one that an arm with a gripper or several tool frames has."""
+    """Return the only tip, or the tip of the arm if the others are frames, grippers and sensors.
+
+    Raises:
+        ChainError: If no link moves against the base.
+        AmbiguousTipError: If several links could be the tip, such as on two arms.
+        RobotModelError: If the joints to all tips cannot be used.
+    """
     tips = moving_tips(tree, base)
     usable = [tip for tip in tips if not any(j.name in tree.unusable for j in tree.path(base, tip))]
     if tips and not usable:
         raise RobotModelError(next(iter(tree.unusable.values())))
     if not usable:
         raise ChainError(f"no link moves against the base {base!r}; links: {listing(tree.links)}")
-    candidates = _without_grippers(tree, base, usable)
-    found = candidates[0] if len(candidates) == 1 else _tool_frame(tree, candidates)
+    branches = _branches(tree, base, usable)
+    arms = _arms(branches)
+    found = _tool_frame(arms[0]) if len(arms) == 1 else None
     if found is not None:
         return found
-    named = " or ".join(f"tip={tip!r}" for tip in candidates[:MAX_NAMED])
-    more = f" and {len(candidates) - MAX_NAMED} more" if len(candidates) > MAX_NAMED else ""
-    message = f"several links could be the tip, name one: {named}{more}"
-    raise AmbiguousTipError(message, candidates)
+    candidates = _candidates(arms)
+    named = " or ".join(f"tip={tip!r}" for tip in candidates)
+    raise AmbiguousTipError(f"several links could be the tip, name one: {named}", candidates)
 
 
-def _without_grippers(tree: Tree, base: str, tips: Sequence[str]) -> list[str]:
-    """Return the tips that are no part of a gripper, or where all are the links they move on.
+def _branches(tree: Tree, base: str, tips: Sequence[str]) -> list[_Branch]:
+    """Return the branches of a robot, with grippers and accessories left out.
 
-    All remain where those links do not move: the robot is a gripper or a hand.
+    The link that carries a gripper stands for the gripper, and the link that carries an accessory
+    for the accessory, where no other link is fixed to that link.
     """
-    mounts = {tip: _gripper_mount(tree, base, tip) for tip in tips}
-    others = [tip for tip in tips if mounts[tip] is None]
-    if others:
-        return others
-    links = [*dict.fromkeys(mount for mount in mounts.values() if mount is not None)]
-    return links if all(_moves(tree, base, link) for link in links) else list(tips)
+    carried: dict[str, str] = {}  # link that stands for a tip, by tip
+    for tip in tips:
+        mount = _gripper_mount(tree, base, tip)
+        if mount is not None and _moves(tree, base, mount):
+            carried[tip] = mount
+        elif mount is None and len(tips) > 1 and ACCESSORY.search(tip):
+            carried[tip] = _moving_joints(tree, base, tip)[-1].child
+    mounts = {carried[tip] for tip in carried if _gripper_mount(tree, base, tip) is not None}
+    links = dict.fromkeys(carried.get(tip, tip) for tip in tips)
+    wanted = [link for link in links if not ACCESSORY.search(link)] or list(tips)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for link in wanted:
+        joints = tuple(joint.name for joint in _moving_joints(tree, base, link))
+        groups.setdefault(joints, []).append(link)
+    outer = [link for link in mounts if mounts.isdisjoint(_ancestors(tree, base, link))]
+    return [_branch(joints, group, tips, outer) for joints, group in groups.items()]
+
+
+def _ancestors(tree: Tree, base: str, link: str) -> list[str]:
+    """Return the links above a link, which joints from the base to the link start at."""
+    return [joint.parent for joint in tree.path(base, link)]
+
+
+def _branch(
+    joints: tuple[str, ...], group: Sequence[str], tips: Sequence[str], mounts: Collection[str]
+) -> _Branch:
+    """Return the branch of links that the same joints move; a leaf is preferred to a carrier."""
+    leaves = [link for link in group if link in tips]
+    carriers = [link for link in group if link in mounts]
+    links = leaves or carriers or group
+    has_tool = bool(carriers) or any(p.search(link) for p in TOOL_FRAMES for link in links)
+    return _Branch(joints, tuple(links), has_tool)
+
+
+def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
+    """Return the branches that could be the arm: the one with a tool, or else the longest ones."""
+    with_tool = [branch for branch in branches if branch.has_tool]
+    if len(with_tool) == 1:
+        others = [branch for branch in branches if branch is not with_tool[0]]
+        if all(branch.is_minor_to(with_tool[0]) for branch in others):
+            return with_tool
+    return [each for each in branches if not any(other.continues(each) for other in branches)]
 
 
 def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
-    """Return the link that carries the gripper which a tip is a part of; None if it is of none."""
+    """Return the link that carries the gripper of which a tip is a part; None if there is none."""
     for joint in tree.path(base, tip):
-        names = joint.name, joint.child
-        if joint.kind != "fixed" and any(GRIPPER.search(name) for name in names):
+        is_part = GRIPPER_PART.search(joint.name) or GRIPPER_PART.search(joint.child)
+        is_moving = joint.kind != "fixed" and not WRIST_JOINT.search(joint.name)
+        if is_part or (is_moving and GRIPPER_JOINT.search(joint.name)):
             return joint.parent
     return None
 
 
-def _tool_frame(tree: Tree, tips: Sequence[str]) -> str | None:
-    """Return the frame for tools by its name, among tips that are fixed to one link."""
-    if any(tree.fixed_offset(tips[0], tip) is None for tip in tips[1:]):
-        return None
+def _moving_joints(tree: Tree, base: str, link: str) -> list[Joint]:
+    """Return the joints from the base to a link that are not fixed."""
+    return [joint for joint in tree.path(base, link) if joint.kind != "fixed"]
+
+
+def _tool_frame(branch: _Branch) -> str | None:
+    """Return the frame for tools of a branch by its name; None if several could be it."""
+    if len(branch.links) == 1:
+        return branch.links[0]
     for pattern in TOOL_FRAMES:
-        named = [tip for tip in tips if pattern.search(tip)]
+        named = [tip for tip in branch.links if pattern.search(tip)]
         if named:
             return named[0] if len(named) == 1 else None
     return None
+
+
+def _candidates(arms: Sequence[_Branch]) -> list[str]:
+    """Return at most `MAX_NAMED` links to propose: of the longest branches, one each."""
+    if len(arms) == 1:
+        return list(arms[0].links[:MAX_NAMED])
+    ranked = sorted(arms, key=lambda branch: (not branch.has_tool, -len(branch.joints)))
+    return [_tool_frame(branch) or branch.links[0] for branch in ranked[:MAX_NAMED]]
 
 
 def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:

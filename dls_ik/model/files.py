@@ -24,7 +24,7 @@ def shipped_urdf(name: str) -> Path:
     """Return the URDF file of a robot that comes with the package.
 
     Raises:
-        RobotModelError: an unknown name; the message lists the known ones.
+        RobotModelError: If the name is unknown; the message lists the known names.
     """
     if name not in URDFS:
         raise RobotModelError(f"unknown robot {name!r}; shipped: {listing(URDFS)}")
@@ -38,7 +38,8 @@ def share_file(*parts: str) -> Path:
     the package is installed.
 
     Raises:
-        RobotModelError: no such file; the message lists the places.
+        RobotModelError: If the file does not exist; the message lists the folders that were
+            searched.
     """
     candidates = [folder.joinpath(*parts) for folder in _folders()]
     for candidate in candidates:
@@ -63,9 +64,9 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
         most: Greatest size [bytes].
 
     Raises:
-        OSError: it cannot be read, is larger, or is not a regular file: reading a pipe or a device
-            might never end.
-        ValueError: not a possible name of a file.
+        OSError: If the file cannot be read, is too large, or is not a regular file, because reading
+            a pipe or a device might never end.
+        ValueError: If the text is not a possible file name.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # Windows
     with open(os.open(path, flags), "rb") as file:
@@ -85,7 +86,8 @@ def package_file(address: str) -> Path:
     folders of ROS_PACKAGE_PATH; this package is always found.
 
     Raises:
-        RobotModelError: another form, an unknown package, or no such file in it.
+        RobotModelError: If the URI has another form, its package is unknown, or the package has no
+            such file.
     """
     name, _, inside = address.removeprefix(PACKAGE_SCHEME).partition("/")
     if not name or not inside:

@@ -41,9 +41,9 @@ class Joint:
     0 means unlimited, as in many robot descriptions.
 
     Raises:
-        RobotModelError: an unknown kind, a number that is not finite, an origin that is not rigid
-            or too far away, a zero-length axis, limits that are missing or crossed, a negative
-            velocity. The message names the joint.
+        RobotModelError: If the kind is unknown, a number is not finite, the origin is not rigid or
+            too far away, the axis has zero length, limits are missing or crossed, or the velocity
+            is negative. The message names the joint.
     """
 
     name: str
@@ -138,7 +138,7 @@ def real_array(values: Any) -> Array:
     """Return numbers as contiguous, writable float64; the very array if it is that already.
 
     Raises:
-        TypeError, ValueError, OverflowError: values that are not real numbers.
+        TypeError, ValueError, OverflowError: If the values are not real numbers.
     """
     given = np.asarray(values)
     if given.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or count seconds
@@ -155,7 +155,7 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
         known: Names of other joints of the robot, whose values are not used.
 
     Raises:
-        JointValueError: a joint without a value, or an unknown one.
+        JointValueError: If a joint has no value, or a name is unknown.
     """
     if isinstance(q, np.ndarray):
         return q
@@ -177,7 +177,7 @@ def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default
     """Return values by name in the order of the joints, a default for those that are not named.
 
     Raises:
-        JointValueError: an unknown joint.
+        JointValueError: If a joint is unknown.
     """
     _refuse_unknown(given, joint_names)
     return [given.get(name, default) for name in joint_names]
@@ -202,8 +202,8 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
         known: Names of other joints of the robot.
 
     Raises:
-        JointValueError: not numbers, the wrong length, or not finite; the message says what was
-            given, and names the joint.
+        JointValueError: If the values are not numbers, not finite, or of the wrong length; the
+            message gives the value and names the joint.
     """
     q = ordered_values(q, joint_names, known)
     try:
@@ -229,7 +229,7 @@ def checked_configuration(
     """Return one configuration (n,), checked as by :func:`checked_values`.
 
     Raises:
-        JointValueError: as :func:`checked_values`; a batch.
+        JointValueError: If :func:`checked_values` raises it, or the array is a batch.
     """
     values = checked_values(q, joint_names, known)
     if values.ndim != 1:
@@ -259,7 +259,7 @@ def intersect_limits(
         Lower and upper limits, (n,) each, read-only.
 
     Raises:
-        LimitsError: an empty intersection; not numbers, or not n.
+        LimitsError: If the intersection is empty, or the limits are not n numbers.
     """
     low = _interval_ends(joint_names, intervals[0], -np.inf)
     high = _interval_ends(joint_names, intervals[1], np.inf)

@@ -16,8 +16,8 @@ def kdl_chain(robot: RobotModel) -> Any:
     """Convert to a ``PyKDL.Chain`` of n segments, one for each joint, from base to tip.
 
     Raises:
-        RobotModelError: the chain has several tips or mimic joints, which KDL lacks.
-        DlsIkError: PyKDL is not installed.
+        RobotModelError: If the chain has several tips or mimic joints, which KDL does not support.
+        DlsIkError: If PyKDL is not installed.
     """
     kdl = pykdl()
     if len(robot.tips) > 1:
@@ -54,7 +54,7 @@ def pykdl() -> ModuleType:
     """Import PyKDL.
 
     Raises:
-        DlsIkError: it is not installed.
+        DlsIkError: If PyKDL is not installed.
     """
     try:
         return import_module("PyKDL")

@@ -41,7 +41,7 @@ def split_arguments(given: str) -> tuple[str, dict[str, str]]:
     Values with spaces are quoted: ``arm.xacro title:='my arm'``.
 
     Raises:
-        RobotModelError: text that is not an argument, between or behind the arguments.
+        RobotModelError: If the text contains words that are not xacro arguments.
     """
     begin = _BEGIN.search(given)
     if begin is None:
@@ -68,7 +68,7 @@ def robot_file(given: str) -> Path:
             ``package://NAME/PATH``.
 
     Raises:
-        RobotModelError: not found; the message names valid forms and similar names.
+        RobotModelError: If no robot is found; the message names valid forms and similar names.
     """
     if given.startswith(PACKAGE_SCHEME):
         return package_file(given)
@@ -95,8 +95,8 @@ def find_tree(given: str) -> Tree:
     Arguments may follow a xacro file, see :func:`split_arguments`.
 
     Raises:
-        RobotModelError: not found, not a usable robot, or xacro is not installed; arguments that
-            the file does not take.
+        RobotModelError: If the file is not found, is not a usable robot, needs xacro and xacro is
+            not installed, or does not take an argument.
     """
     name, arguments = split_arguments(given)
     if _is_description(name):
@@ -113,7 +113,8 @@ def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | N
         mappings: Values of the arguments of a xacro file.
 
     Raises:
-        RobotModelError: as :func:`load_urdf` and :func:`expanded`; arguments of another file.
+        RobotModelError: If :func:`load_urdf` or :func:`expanded` raises it, or arguments belong to
+            another file.
     """
     is_path = isinstance(source, os.PathLike) or not str(source).lstrip().startswith("<")
     if is_path and isinstance(source, (str, os.PathLike)):
@@ -134,7 +135,7 @@ def find_urdf(given: str) -> Path | str | None:
     Returns None for a DH file, which has no shapes.
 
     Raises:
-        RobotModelError: there is no such robot, or xacro is not installed.
+        RobotModelError: If there is no such robot, or xacro is not installed.
     """
     name, arguments = split_arguments(given)
     if _is_description(name):
@@ -178,8 +179,7 @@ def expanded(
         packages: Folders of further packages by name.
 
     Raises:
-        RobotModelError: xacro is not installed or refuses the file, or the file does not take an
-            argument.
+        RobotModelError: If xacro is not installed or fails, or the file does not take an argument.
     """
     shown = quoted(str(path))
     try:
@@ -214,7 +214,7 @@ def _package_of(path: Path, name: str) -> str:
     """Find a package above a file, beside the one that it is in, or where ROS has it.
 
     Raises:
-        RobotModelError: it is nowhere there.
+        RobotModelError: If no folder contains the file.
     """
     for folder in path.resolve().parents:
         if (folder / "package.xml").is_file():
@@ -267,8 +267,8 @@ def described_tree(name: str, mappings: Mapping[str, object] | None = None) -> T
         mappings: Values of arguments, where the description is a xacro file.
 
     Raises:
-        RobotModelError: robot_descriptions is not installed, has no such robot or no URDF of it, or
-            cannot clone it; as :func:`read_tree`.
+        RobotModelError: If robot_descriptions is not installed, has no such robot or no URDF of it,
+            or cannot clone it, or :func:`read_tree` raises it.
     """
     urdf, folder = _described(name, mappings or {})
     return load_urdf(urdf, folder)

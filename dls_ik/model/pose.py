@@ -47,7 +47,8 @@ class Pose:
         quaternion: (x, y, z, w), normalised.
 
     Raises:
-        PoseError: not three and four finite numbers, or a quaternion without a direction.
+        PoseError: If the values are not three and four finite numbers, or the quaternion has zero
+            length.
     """
 
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -71,7 +72,7 @@ class Pose:
         """Convert (4, 4) [m].
 
         Raises:
-            PoseError: not a rigid transform.
+            PoseError: If the matrix is not a rigid transform.
         """
         pose = validated_pose(T)
         x, y, z = pose[:3, 3].tolist()
@@ -82,7 +83,7 @@ class Pose:
         """Combine a position [m] with roll, pitch, yaw [rad], ``Rz(yaw) Ry(pitch) Rx(roll)``.
 
         Raises:
-            PoseError: not three finite numbers each.
+            PoseError: If either is not three finite numbers.
         """
         angles = _vector(rpy, 3)
         if angles is None or not np.isfinite(angles).all():
@@ -130,8 +131,8 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
         position_only: whether a position alone is enough.
 
     Raises:
-        PoseError: another form; NaN or inf, a last row other than (0, 0, 0, 1), or a matrix that is
-            not a rotation.
+        PoseError: If the pose has another form, contains NaN or inf, has a last row other than (0,
+            0, 0, 1), or its matrix is not a rotation.
     """
     matrix = pose_matrix(T, position_only)
     try:
@@ -172,8 +173,8 @@ def pose_matrix(given: Any, position_only: bool = False) -> Any:
     ``as_matrix()`` (SciPy, jaxlie) or ``homogeneous`` (Pinocchio), and a position alone.
 
     Raises:
-        PoseError: a stamped message, a position alone where the rotation counts, or a quaternion
-            without a direction.
+        PoseError: If the message is stamped, a position is given alone where the rotation counts,
+            or the quaternion has zero length.
     """
     parts = pose_parts(given, position_only)
     if not isinstance(parts, PoseParts):
@@ -185,7 +186,7 @@ def pose_parts(given: Any, position_only: bool) -> Any:
     """Return the :class:`PoseParts`, of other forms the matrix.
 
     Raises:
-        PoseError: as :func:`pose_matrix`, except for the quaternion.
+        PoseError: If :func:`pose_matrix` raises it, except for the quaternion.
     """
     if isinstance(given, np.ndarray | Pose):
         pair = None

@@ -162,8 +162,8 @@ class RobotModel:
                 link may then have several tips.
 
         Raises:
-            ChainError: unknown links, a tip given twice, several tips to choose from, no chain
-                that moves, or an offset that is not a rigid transform.
+            ChainError: If a link is unknown, a tip is given twice, several links could be the tip,
+                no joint of the chain moves, or an offset is not a rigid transform.
         """
         base, tips = choose_ends(tree, base, tip, offsets is not None)
         fixed = checked_offsets(tips, offsets)
@@ -189,8 +189,9 @@ class RobotModel:
             mappings: Arguments of a xacro file, such as ``{"ur_type": "ur5e"}``.
 
         Raises:
-            RobotModelError: not a usable robot; the message names the joint or the line.
-            ChainError: as :meth:`from_tree`.
+            RobotModelError: If the description is not a usable robot; the message names the joint
+                or the line.
+            ChainError: If :meth:`from_tree` raises it.
         """
         return cls.from_tree(read_tree(source, mappings), base, tip)
 
@@ -211,9 +212,9 @@ class RobotModel:
             mappings: Arguments of its xacro file.
 
         Raises:
-            RobotModelError: robot_descriptions is not installed, has no such robot, or cannot clone
-                it.
-            ChainError: as :meth:`from_tree`.
+            RobotModelError: If robot_descriptions is not installed, has no such robot, or cannot
+                clone it.
+            ChainError: If :meth:`from_tree` raises it.
         """
         return cls.from_tree(described_tree(name, mappings), base, tip)
 
@@ -228,7 +229,8 @@ class RobotModel:
         """Build a robot from DH rows; or from a YAML file, which names the robot and its ends.
 
         Raises:
-            RobotModelError: not a usable robot; the message names the row or the joint.
+            RobotModelError: If the rows are not a usable robot; the message names the row or the
+                joint.
         """
         if isinstance(rows, (str, os.PathLike)):
             return cls.from_tree(load_dh(rows))
@@ -256,9 +258,9 @@ class RobotModel:
                 for :meth:`link_pose`; they stay where they are.
 
         Raises:
-            ChainError: an unknown link, one that is not below the base or that the chain does not
-                move, or an offset that is not a rigid transform.
-            JointValueError: as :meth:`link_pose`.
+            ChainError: If a link is unknown, is not below the base or not moved by the chain, or an
+                offset is not a rigid transform.
+            JointValueError: If :meth:`link_pose` raises it.
         """
         fixed = checked_offsets((*self.tips, link), (*self.offsets, offset))
         moved, T = moved_link(self.tree, self.base, self.joint_names, link, others)
@@ -282,8 +284,8 @@ class RobotModel:
                 default: nearest to 0.
 
         Raises:
-            LimitsError: a joint is left without a value; not numbers, or not n.
-            JointValueError: for `near`, as :meth:`validated`, and for a batch.
+            LimitsError: If a joint has no value inside the limits, or the limits are not n numbers.
+            JointValueError: If `near` is not valid, as for :meth:`validated`, or is a batch.
         """
         whole = self.whole or self
         low, high = intersect_limits(
@@ -301,7 +303,7 @@ class RobotModel:
             (4, 4) or (b, 4, 4); of several tips (k, 4, 4) or (b, k, 4, 4).
 
         Raises:
-            JointValueError: as :meth:`validated`.
+            JointValueError: If :meth:`validated` raises it.
         """
         q = self.validated(q)
         tips = () if len(self.tips) == 1 else (len(self.tips),)
@@ -318,7 +320,7 @@ class RobotModel:
             (6 k, n) or (b, 6 k, n), in [m/rad, rad/rad] or [m/m, 0] by joint.
 
         Raises:
-            JointValueError: as :meth:`validated`.
+            JointValueError: If :meth:`validated` raises it.
         """
         q = self.validated(q)
         jacobians = tip_jacobians(self.chain, q.reshape(-1, self.n))
@@ -336,8 +338,9 @@ class RobotModel:
                 next to 0. Mimic joints follow their master.
 
         Raises:
-            ChainError: an unknown link.
-            JointValueError: as :meth:`validated`; an unknown joint, or a value that is not finite.
+            ChainError: If a link is unknown.
+            JointValueError: If :meth:`validated` raises it, a joint is unknown, or a value is not
+                finite.
         """
         q = self.validated_one(q)
         values = {**(others or {}), **self.named(q)}
@@ -376,7 +379,8 @@ class RobotModel:
             (n,), or (size, n).
 
         Raises:
-            OptionError: a size that is not a whole number from 0, or no generator and no seed.
+            OptionError: If the size is not an integer of at least 0, or neither a generator nor a
+                seed is given.
         """
         if isinstance(size, np.random.Generator):
             size, rng = rng, size
@@ -402,8 +406,8 @@ class RobotModel:
         """Return joint values as contiguous float64, (n,) or (b, n); such an array as it is.
 
         Raises:
-            JointValueError: not numbers, the wrong length, or not finite; the message says what was
-                given, and names the joint.
+            JointValueError: If the values are not numbers, not finite, or of the wrong length; the
+                message gives the value and names the joint.
         """
         return checked_values(q, self.joint_names, self.tree.joint)
 
@@ -435,7 +439,7 @@ class RobotModel:
         """Return one configuration (n,) as :meth:`validated`, and refuse a batch.
 
         Raises:
-            JointValueError: as :meth:`validated`; a batch.
+            JointValueError: If :meth:`validated` raises it, or the array is a batch.
         """
         return checked_configuration(q, self.joint_names, self.tree.joint)
 
@@ -444,7 +448,7 @@ def checked_robot(given: object) -> RobotModel:
     """Return a robot that is one.
 
     Raises:
-        RobotModelError: it is something else, such as a name or a file.
+        RobotModelError: If the value is not a RobotModel, such as a name or a file.
     """
     if not isinstance(given, RobotModel):
         raise RobotModelError(

@@ -43,7 +43,7 @@ def rigid_transform(given: Any, name: str) -> Array:
         name: Name of the transform, for the message.
 
     Raises:
-        ValueError: not (4, 4), not finite, too far away or not rigid.
+        ValueError: If the matrix is not (4, 4), not finite, too far away or not rigid.
     """
     try:
         T = np.array(given, np.float64)
@@ -114,7 +114,7 @@ def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
     """Return the (3, 3) rotation of a quaternion x y z w, which is normalised.
 
     Raises:
-        PoseError: not finite, or too short to have a direction.
+        PoseError: If the quaternion is not finite, or too short to define a direction.
     """
     length = math.hypot(*quaternion)
     if not SHORTEST_QUATERNION <= length < math.inf:

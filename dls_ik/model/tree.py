@@ -31,8 +31,8 @@ class Tree:
     Trees are equal if all names and numbers are, and the description, which has the shapes.
 
     Raises:
-        RobotModelError: duplicate names or names that are not printable, unknown links, a link
-            with two parents, no root or several, a cycle.
+        RobotModelError: If names are duplicate or not printable, links are unknown, a link has two
+            parents, there is no root or several, or the joints form a cycle.
     """
 
     name: str
@@ -102,7 +102,8 @@ class Tree:
         """Return the name of a link that exists.
 
         Raises:
-            ChainError: an unknown link; the message lists the known ones, those like it first.
+            ChainError: If a link is unknown; the message lists the known links, similar names
+                first.
         """
         if link not in self.child_joints:
             hint = did_you_mean(link, self.links, "{} ")
@@ -113,7 +114,7 @@ class Tree:
         """Return the joints from a link down to another one, empty if they are the same.
 
         Raises:
-            ChainError: an unknown link, or the tip is not below the base.
+            ChainError: If a link is unknown, or the tip is not below the base.
         """
         self.require(base, "base link")
         joints: list[Joint] = []
@@ -136,7 +137,7 @@ class Tree:
         their master, whatever is given for them.
 
         Raises:
-            JointValueError: an unknown joint, or a value that is not finite.
+            JointValueError: If a joint is unknown, or a value is not finite.
         """
         given = given or {}
         for name, value in given.items():

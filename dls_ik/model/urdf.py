@@ -50,7 +50,8 @@ def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tre
             of the file, unknown for text.
 
     Raises:
-        RobotModelError: not a usable robot; the message names the joint or the line.
+        RobotModelError: If the description is not a usable robot; the message names the joint or
+            the line.
     """
     description = read_description(source, folder)
     robot = sanitized_urdf(description.urdf)
@@ -81,7 +82,7 @@ def read_description(source: str | os.PathLike[str], folder: Path | None = None)
     """Read the text of a URDF, given as for :func:`load_urdf`, which checks it.
 
     Raises:
-        RobotModelError: neither text nor a file that can be read.
+        RobotModelError: If the source is neither text nor a readable file.
     """
     text, beside = read_document(source, "URDF")
     return Description(text, beside if folder is None else folder)
@@ -146,8 +147,9 @@ def sanitized_urdf(text: str | bytes) -> ET.Element:
     """Parse a ``<robot>`` with its links and joints; defaults filled in, all else dropped.
 
     Raises:
-        RobotModelError: not well-formed XML, a document type or entity declaration, too large, too
-            deep, not a robot, or an element without its name. The message gives the line.
+        RobotModelError: If the text is not well-formed XML, has a document type or entity
+            declaration, is too large or too deep, is not a robot, or an element has no name. The
+            message gives the line.
     """
     sanitizer = _Sanitizer("URDF")
     sanitizer.parse(text)

@@ -39,7 +39,7 @@ def read_document(
         error: Exception that is raised.
 
     Raises:
-        DlsIkError: neither text nor a file that can be read.
+        DlsIkError: If the source is neither text nor a readable file.
     """
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
         return source, None
@@ -93,8 +93,9 @@ class BoundedXml:
         """Read a document.
 
         Raises:
-            DlsIkError: not well-formed XML, a document type or entity declaration, too large, too
-                deep, or another root element. The message gives the line.
+            DlsIkError: If the text is not well-formed XML, has a document type or entity
+                declaration, is too large or too deep, or has another root element. The message
+                gives the line.
         """
         if isinstance(given, str):
             stripped = given.lstrip("\ufeff \t\r\n")
@@ -170,7 +171,7 @@ class BoundedXml:
         """Return an attribute that is a name.
 
         Raises:
-            DlsIkError: missing, too long, or not printable.
+            DlsIkError: If the attribute is missing, too long, or not printable.
         """
         value = attributes.get(key)
         if not value:
@@ -225,7 +226,7 @@ class XmlElement:
         """Return an attribute that is a name.
 
         Raises:
-            DlsIkError: missing, or not printable.
+            DlsIkError: If the attribute is missing, or not printable.
         """
         value = self.attributes.get(key, "").strip()
         if not value:
@@ -238,7 +239,8 @@ class XmlElement:
         """Return an attribute that is numbers.
 
         Raises:
-            DlsIkError: missing without a default, another count, or not numbers.
+            DlsIkError: If the attribute is missing without a default, or is not the right number of
+                numbers.
         """
         text = self.attributes.get(key, default)
         if text is None:
@@ -310,7 +312,7 @@ def read_elements(
         most: Greatest size [bytes].
 
     Raises:
-        DlsIkError: as :meth:`BoundedXml.parse`, or an attribute that is too long.
+        DlsIkError: If :meth:`BoundedXml.parse` raises it, or an attribute is too long.
     """
     reader = _TreeReader(schema, kind, root, error, most)
     reader.parse(given)

@@ -66,8 +66,10 @@ def stroboscope(
         count: Number of instants, 2 or more.
 
     Raises:
-        JointValueError, PoseError, OptionError: values that do not fit the robot or each other.
-        DlsIkError: matplotlib is not installed.
+        JointValueError: If the joint positions do not fit the robot or the times.
+        PoseError: If the target is not valid.
+        OptionError: If the view is unknown or `count` is below 2.
+        DlsIkError: If matplotlib is not installed.
     """
     t, values = checked_motion(robot, times, q)
     scene = _scene(arm_points(robot, values), target, view)

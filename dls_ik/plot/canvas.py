@@ -40,7 +40,7 @@ def new_figure(width: float, height: float) -> Figure:
     """Make an empty figure [inch] without a display or global state; notebooks show it.
 
     Raises:
-        DlsIkError: matplotlib is not installed.
+        DlsIkError: If matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -67,7 +67,8 @@ def check_picture(path: Path) -> None:
     """Check that a picture can be saved as such a file, and that matplotlib is installed.
 
     Raises:
-        DlsIkError: the reason.
+        DlsIkError: If the suffix is not supported, the file cannot be written, or matplotlib is not
+            installed.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise DlsIkError(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
@@ -78,7 +79,7 @@ def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
     """Save a figure in the format of the suffix; the same figure gives the same bytes.
 
     Raises:
-        DlsIkError: as :func:`check_picture`.
+        DlsIkError: If :func:`check_picture` raises it.
     """
     import matplotlib as mpl
 
@@ -152,7 +153,8 @@ def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[A
     """Check times (k,) [s] and joint values (k, n) [rad or m].
 
     Raises:
-        JointValueError: values that do not fit the robot or each other, or times that fall.
+        JointValueError: If the joint positions do not fit the robot or the times, or times
+            decrease.
     """
     t = np.asarray(times, dtype=np.float64)
     values = robot.validated(q)

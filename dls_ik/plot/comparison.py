@@ -54,7 +54,7 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
         title: default: the robot and the path.
 
     Raises:
-        DlsIkError: matplotlib is not installed.
+        DlsIkError: If matplotlib is not installed.
     """
     robot, path = compared.robot, compared.path
     figure = new_figure(WIDTH, HEIGHT)

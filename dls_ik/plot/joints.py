@@ -60,8 +60,8 @@ def joint_bands(
         q: (k, n) [rad or m].
 
     Raises:
-        JointValueError: values that do not fit the robot or each other.
-        DlsIkError: matplotlib is not installed.
+        JointValueError: If the joint positions do not fit the robot or the times.
+        DlsIkError: If matplotlib is not installed.
     """
     t, values = checked_motion(robot, times, q)
     bands = []
@@ -99,9 +99,9 @@ def joint_velocities(
             instant to the next, drawn as steps.
 
     Raises:
-        JointValueError: values that do not fit the robot or each other; equal times without
-            velocities.
-        DlsIkError: matplotlib is not installed.
+        JointValueError: If the joint positions do not fit the robot or the times, or times are
+            equal and no velocities are given.
+        DlsIkError: If matplotlib is not installed.
     """
     t, values = checked_motion(robot, times, q)
     if velocity is None:

@@ -59,8 +59,8 @@ def compare_methods(
         parts: Part of its work that a trace shows by method, such as ``attempt 1 of 3``.
 
     Raises:
-        OptionError: neither traces nor results, or a trace without a step.
-        DlsIkError: matplotlib is not installed.
+        OptionError: If neither traces nor results are given, or a trace has no step.
+        DlsIkError: If matplotlib is not installed.
     """
     runs, answers = dict(traces or {}), dict(results or {})
     if not runs and not answers:
@@ -195,8 +195,8 @@ def solve_times(
         solved: Success (k,) by method.
 
     Raises:
-        OptionError: no methods, or arrays that do not fit.
-        DlsIkError: matplotlib is not installed.
+        OptionError: If no method is given, or array shapes do not fit each other.
+        DlsIkError: If matplotlib is not installed.
     """
     sizes = [(np.size(times[name]), np.size(solved[name])) for name in times]
     if not sizes or any(k != answers or k == 0 for k, answers in sizes):

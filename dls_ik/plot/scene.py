@@ -36,9 +36,9 @@ def arm_among_obstacles(
         q: (n,) or (k, n) [rad or m].
 
     Raises:
-        JointValueError: values that do not fit the robot.
-        SceneError: coal is not installed.
-        DlsIkError: matplotlib is not installed.
+        JointValueError: If the joint positions do not fit the robot.
+        SceneError: If coal is not installed.
+        DlsIkError: If matplotlib is not installed.
     """
     robot = scene.robot
     values = np.atleast_2d(robot.validated(q))

@@ -57,8 +57,9 @@ def tip_path(
         target: (k, 3) desired places of the tip [m].
 
     Raises:
-        JointValueError, PoseError: values that do not fit the robot or each other.
-        DlsIkError: matplotlib is not installed; several tips.
+        JointValueError: If the joint positions do not fit the robot or the times.
+        PoseError: If the target does not fit the times.
+        DlsIkError: If matplotlib is not installed, or the robot has several tips.
     """
     t, values, tip = _checked(robot, times, q)
     goal = _checked_places(target, len(t))
@@ -86,8 +87,9 @@ def tip_planes(
         target: (k, 3) desired places of the tip [m], if they are to be drawn.
 
     Raises:
-        JointValueError, PoseError: values that do not fit the robot or each other.
-        DlsIkError: matplotlib is not installed; several tips.
+        JointValueError: If the joint positions do not fit the robot or the times.
+        PoseError: If the target does not fit the times.
+        DlsIkError: If matplotlib is not installed, or the robot has several tips.
     """
     t, values, tip = _checked(robot, times, q)
     goal = None if target is None else _checked_places(target, len(t))
@@ -230,9 +232,10 @@ def error_and_conditioning(
         rotation_weight: [m/rad] length that a rotation of 1 rad counts as.
 
     Raises:
-        JointValueError, PoseError: values that do not fit the robot or each other.
-        OptionError: a weight that is not above 0.
-        DlsIkError: matplotlib is not installed.
+        JointValueError: If the joint positions do not fit the robot or the times.
+        PoseError: If the targets do not fit the times or the tips.
+        OptionError: If the rotation weight is not above 0.
+        DlsIkError: If matplotlib is not installed.
     """
     t, values = checked_motion(robot, times, q)
     if not 0.0 < rotation_weight < np.inf:

@@ -158,8 +158,8 @@ def run_chunks(
         keep: called in this thread.
 
     Raises:
-        Exception: raised by a chunk. The other chunks under way are cancelled, or kept where they
-            run already, also after Ctrl-C.
+        Exception: If a chunk raises it. The other running chunks are cancelled or, if they run in
+            this process, completed and stored; the same holds for Ctrl-C.
     """
     waiting = iter(chunks)
     under_way: UnderWay = {}
@@ -207,8 +207,9 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
     """Run chunks on the scheduler at an address such as ``tcp://10.0.0.1:8786``.
 
     Raises:
-        ReachabilityError: dask.distributed is not installed, no scheduler answers there, its
-            cluster lacks this dls_ik, it goes away, or a chunk kills worker after worker.
+        ReachabilityError: If dask.distributed is not installed, no scheduler answers at the
+            address, its cluster lacks this version of dls_ik, the scheduler disappears, or a chunk
+            repeatedly kills its worker.
     """
     client = _connected_client(address)
     from distributed import KilledWorker
@@ -235,7 +236,8 @@ def _connected_client(address: str) -> Any:
     """Return a ``distributed.Client``.
 
     Raises:
-        ReachabilityError: dask.distributed is not installed, or no scheduler answers there.
+        ReachabilityError: If dask.distributed is not installed, or no scheduler answers at the
+            address.
     """
     try:
         import distributed

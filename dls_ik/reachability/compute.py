@@ -81,7 +81,8 @@ def reachability_map(
         The map; read from `out` where that holds a map with the same settings.
 
     Raises:
-        DlsIkError: invalid arguments, another map in `out`, or no such scheduler.
+        DlsIkError: If an argument is not valid, `out` holds another map, or the scheduler does not
+            exist.
     """
     arm = find_robot(robot, base, tip)
     job = new_job(
@@ -118,7 +119,7 @@ def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
     """Return the map of a job if its file is complete, else None.
 
     Raises:
-        ReachabilityError: the file holds something else.
+        ReachabilityError: If the file does not hold a map.
     """
     if not store.exists():
         return None
@@ -215,7 +216,7 @@ class FolderParts:
         """Write a chunk to a temporary file, then rename it.
 
         Raises:
-            ReachabilityError: it cannot be written.
+            ReachabilityError: If the file cannot be written.
         """
         path = self._path(chunk)
         part = path.with_suffix(".part")
@@ -238,7 +239,7 @@ class FolderParts:
         """Return a finished chunk.
 
         Raises:
-            ReachabilityError: its file is damaged; it is removed, to be computed anew.
+            ReachabilityError: If the file is damaged; it is removed, to be computed again.
         """
         path = self._path(chunk)
         first, last = self._settings.voxels(chunk)
@@ -288,7 +289,7 @@ def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
     """Open the finished chunks of an unfinished map, for one process at a time.
 
     Raises:
-        ReachabilityError: they belong to another map, another process has them open, or the
+        ReachabilityError: If the chunks belong to another map, another process uses them, or the
             folder cannot be written.
     """
     folder = parts_folder(store)

@@ -120,7 +120,7 @@ class ReachabilityMap:
         """Write the map to one file ``.npz`` or one store ``.zarr``, whole or not at all.
 
         Raises:
-            ReachabilityError: another suffix, or it cannot be written.
+            ReachabilityError: If the suffix is not supported, or the file cannot be written.
         """
         store = checked_store(path)
         part = store.with_name(f".{store.stem}.{os.getpid()}{store.suffix}")
@@ -145,7 +145,7 @@ class ReachabilityMap:
         """Read a map.
 
         Raises:
-            ReachabilityError: no such file, or it holds no map.
+            ReachabilityError: If the file does not exist, or holds no map.
         """
         store = Path(path)
         if not store.exists():
@@ -166,7 +166,7 @@ def checked_store(path: str | os.PathLike[str]) -> Path:
     """Refuse a path that no map can be written to.
 
     Raises:
-        ReachabilityError: the reason.
+        ReachabilityError: If the file cannot hold a map; the message gives the reason.
     """
     store = Path(path)
     if store.suffix.lower() not in SUFFIXES:
@@ -261,8 +261,8 @@ def map_picture(
         scene: the one of the map, whose objects are outlined in the slices.
 
     Raises:
-        ReachabilityError: another value of show, or another scene.
-        DlsIkError: matplotlib is not installed.
+        ReachabilityError: If `show` has another value, or the scene is not that of the map.
+        DlsIkError: If matplotlib is not installed.
     """
     shown = _shown(found, show)
     if scene is not None and scene.snapshot.digest != found.settings.scene:

@@ -151,7 +151,7 @@ def new_job(
     """Check the arguments of :func:`dls_ik.reachability.reachability_map`.
 
     Raises:
-        DlsIkError: the map cannot be computed; the message has the reason.
+        DlsIkError: If the map cannot be computed; the message gives the reason.
     """
     if len(robot.tips) > 1:
         raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
@@ -200,7 +200,7 @@ def checked_task(name: str) -> Task:
     """Return the task of that name.
 
     Raises:
-        ReachabilityError: an unknown name; the message lists the known ones.
+        ReachabilityError: If a name is unknown; the message lists the known names.
     """
     if name not in TASKS:
         raise ReachabilityError(f"unknown task {quoted(name)}; known: {listing(TASKS)}")
@@ -214,7 +214,8 @@ def checked_orientations(count: Any, task: str) -> int:
     """Return the number of orientations of every voxel; 1 if the task has no rotation.
 
     Raises:
-        ReachabilityError: not a whole number in range, or more than one without a rotation.
+        ReachabilityError: If the value is not an integer in range, or is larger than 1 for a task
+            without rotation.
     """
     if task == "position":
         if count not in (None, 1):
@@ -317,7 +318,7 @@ def checked_resolution(resolution: float) -> float:
     """Return the edge of a voxel [m].
 
     Raises:
-        ReachabilityError: not a length between a micrometre and a thousand kilometres.
+        ReachabilityError: If the length is not between a micrometre and a thousand kilometres.
     """
     if isinstance(resolution, (int, float, np.number)) and FINEST <= resolution <= COARSEST:
         return float(resolution)
@@ -331,7 +332,7 @@ def grid_around(ball: Ball, resolution: float) -> Grid:
     """Return voxels that cover a ball, one of them at its centre.
 
     Raises:
-        ReachabilityError: too many voxels.
+        ReachabilityError: If there are too many voxels.
     """
     beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))  # on each side of the middle
     x, y, z = (float(c) - beside * resolution for c in ball.centre)
@@ -348,7 +349,8 @@ def grid_in(region: Sequence[float], resolution: float) -> Grid:
         resolution: edge of a voxel [m].
 
     Raises:
-        ReachabilityError: not six finite numbers in order; too many voxels.
+        ReachabilityError: If the bounds are not six finite numbers in order, or there are too many
+            voxels.
     """
     ends = _checked_region(region)
     counts = [max(1, math.ceil((b - a) / resolution - 1e-9)) for a, b in ends]

@@ -280,8 +280,8 @@ def begin(
         reading: to run alone, such as ``as published``.
 
     Raises:
-        ReproductionError: fewer samples than the experiment needs; rows or a reading that it does
-            not have.
+        ReproductionError: If the experiment needs more samples, or does not have the rows or the
+            reading.
     """
     count = experiment.samples if samples is None else samples
     if count < experiment.least_samples:
@@ -339,7 +339,7 @@ def experiment(what: str) -> Experiment:
     """Return the experiment of that name.
 
     Raises:
-        ReproductionError: an unknown name; the message lists the known ones.
+        ReproductionError: If the name is unknown; the message lists the known names.
     """
     if what not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)

@@ -198,7 +198,8 @@ def check_report(path: Path) -> None:
     """Refuse a report that is neither HTML nor Markdown, or has no place for its pictures.
 
     Raises:
-        ReproductionError: another suffix, or the folder of the pictures is a file.
+        ReproductionError: If the suffix is not supported, or a file has the name of the picture
+            folder.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")

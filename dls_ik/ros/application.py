@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
+from dls_ik.core.jit import MissingKernelError
 from dls_ik.core.types import Array
 from dls_ik.errors import (
     Code,
@@ -20,13 +21,14 @@ from dls_ik.errors import (
     SceneError,
 )
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros import STARTED
+from dls_ik.ros import STARTED, process
 from dls_ik.ros.arm import PREPARING, Arm, Surroundings
 from dls_ik.ros.bounds import build_workspace
 from dls_ik.ros.frames import Frames, tf2_lookup
+from dls_ik.ros.kernels import KernelBuilder
 from dls_ik.ros.params import NONE, REQUIRED, Parameters
 from dls_ik.ros.presets import is_of_preset, with_preset
-from dls_ik.ros.process import LiveParameters, given_values, spin, warm_up
+from dls_ik.ros.process import LiveParameters, given_values, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor, load_collision_library
@@ -38,8 +40,10 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.options import GENTLE_TIP, motion_limits
 from dls_ik.text import escape, listing
+from dls_ik.warm_up import SCENE_USES, can_keep_kernels
 
 NO_ROBOT = "there is no robot yet"
+MAX_BUILDS = 20  # of missing kernels that the stream of one robot waits for
 FRAME_WAIT = 5.0  # [s] for frames of bounds of the workspace
 SWITCH_INTERVAL = 3e-4  # [s] between threads; Python's 5 ms are more than a cycle takes
 
@@ -69,21 +73,36 @@ def serve_ik(node: Node, stop: Future) -> bool:
         False if it was stopped while kernels were compiled; a thread still compiles them.
     """
     live = LiveParameters(node, with_preset(given_values(node)))
-    if not warm_up(node.get_logger().info, lambda: not stop.done()):
+    kernels = KernelBuilder(node.get_logger())
+    if not _compile_kernels(node, stop):
         return False
-    load_collision_library()  # later it would stop the loop for a tenth of a second
-    application = Application(node, live)
+    kernels.take_over_compilation()
+    load_collision_library()  # importing it stops all threads for a tenth of a second
+    application = Application(node, live, kernels)
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
-        application.start()
+        application.prepare()
         gc.collect()
         gc.freeze()  # the collector would stop the stream for 50 ms to look at numba's objects
         gc.enable()
         give_back_memory()
+        application.start()
         spin(node, stop)
     finally:
         application.stop()
     return True
+
+
+def _compile_kernels(node: Node, stop: Future) -> bool:
+    """Compile or load what every node needs; all kernels, where none can be kept on disk.
+
+    Returns:
+        False if it was stopped meanwhile.
+    """
+    announce, wanted = node.get_logger().info, lambda: not stop.done()
+    if not process.warm_up(announce, wanted):
+        return False
+    return can_keep_kernels() or process.warm_up(announce, wanted, SCENE_USES)
 
 
 class Application:
@@ -93,11 +112,15 @@ class Application:
     at once; requests that arrived earlier are answered with the previous one.
     """
 
-    def __init__(self, node: Node, live: LiveParameters[Parameters]) -> None:
-        self._node = node
+    def __init__(
+        self, node: Node, live: LiveParameters[Parameters], kernels: KernelBuilder | None = None
+    ) -> None:
+        self._node, self._kernels = node, kernels
         self._live = live
         self._parameters = live.current  # in effect, or soon
         self._arm: Arm | None = None
+        self._first: Arm | None = None  # of the parameters
+        self._reason = ""  # why their robot is not usable
         self._swap = threading.Lock()  # held where the arm or the parameters change
         self._builder = LatestOnlyExecutor(self._fault)
         self._description: DescriptionTopic | None = None  # where the node waits for robots
@@ -106,39 +129,50 @@ class Application:
         self._loop = ServoLoop(node, live.current, frames)
         current = self._loop.cycle.current
         self._frames = frames
+        waits = () if kernels is None else (kernels.await_scene,)
         self._scenes = PlanningSceneMonitor(
-            node, live.current, current, frames, self._adopt, self._equip
+            node, live.current, current, frames, self._adopt, self._equip, *waits
         )
         self._loop.cycle.watch(self._scenes.look)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)
 
+    def prepare(self) -> None:
+        """Compute all that a robot of the parameters needs; later that would stop the stream.
+
+        Raises:
+            DlsIkError: If a parameter does not fit the robot.
+        """
+        try:
+            robot = robot_from_parameters(self._live.current)
+        except RobotModelError as error:
+            self._reason = str(error)
+        else:
+            if robot is not None:
+                self._first = self._new_arm(robot)
+                self._first.prepare()
+
     def start(self) -> None:
-        """Start the stream with the robot of the parameters, or wait for one on the topic.
+        """Start the stream with the prepared robot, or wait for one on the topic.
 
         A robot of the parameters that is not usable is logged, and the node waits for another one.
 
         Raises:
-            DlsIkError: a parameter that does not fit the robot.
+            DlsIkError: If a parameter does not fit the robot.
         """
-        reason = ""
-        try:
-            robot = robot_from_parameters(self._live.current)
-        except RobotModelError as error:
-            reason, robot = str(error), None
-        if robot is None:
-            self._wait_for_robot(reason)
+        if self._first is None:
+            self._wait_for_robot(self._reason)
         else:
-            self._use(self._new_arm(robot))
+            self._use(self._first)
         self._loop.start()
         self._services.start()
-        if self._arm is not None:
-            self._executor.submit(self._arm.prepare)
 
     def stop(self) -> None:
         """Stop the services and the stream."""
         self._builder.close()
+        if self._kernels is not None:
+            self._kernels.close()
         self._scenes.close()
         self._services.close()
         self._loop.stop()
@@ -188,12 +222,18 @@ class Application:
         Args:
             reason: why there is none.
         """
+        builds = 0  # of kernels that were waited for
         while (before := self._arm) is not None and before.robot is robot:
             if not before.parameters.needs_surroundings:
                 return
             try:
                 arm = before.within(self._surroundings(before, scene, reason))
             except Exception as error:  # noqa: BLE001  the stream must not move without
+                kernels = self._kernels if isinstance(error, MissingKernelError) else None
+                if kernels is not None and builds < MAX_BUILDS:
+                    builds += 1
+                    kernels.wait()
+                    continue
                 if not isinstance(error, DlsIkError):
                     self._node.get_logger().error(trace(error))
                 words = str(error) if isinstance(error, DlsIkError) else repr(error)
@@ -273,6 +313,12 @@ class Application:
         names = [bound.name for bound in around.workspace]
         inside = f"stays inside of {listing(names)}" if names else ""
         self._node.get_logger().info(f"the stream {' and '.join(filter(None, (kept, inside)))}")
+        if tight := arm.controller.tight_pairs:
+            self._node.get_logger().warning(
+                f"min_distance = {options.min_distance:g} m stops the arm in many configurations "
+                f"because of {listing(map(str, tight))}; set min_distance lower, or let these "
+                "links touch in the SRDF"
+            )
 
     def _announce(self, arm: Arm) -> None:
         robot, node = arm.robot, self._node

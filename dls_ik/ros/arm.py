@@ -78,9 +78,9 @@ class Arm:
         surroundings: that the controller keeps away from, as far as they are known.
 
     Raises:
-        MethodError, OptionError: a method or a group that does not fit this robot, or distances
-            that its links never have.
-        JointValueError: initial positions that do not fit it.
+        MethodError: If the method does not support the robot.
+        OptionError: If a group does not fit the robot, or its links can never keep `min_distance`.
+        JointValueError: If the initial positions do not fit the robot.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Arm:
         """Return the same robot with other parameters; its controller is kept if none concern it.
 
         Raises:
-            MethodError, OptionError, JointValueError: as on construction.
+            MethodError, OptionError, JointValueError: If the constructor would raise it.
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
@@ -126,7 +126,7 @@ class Arm:
         """Return the same with other surroundings; all kernels of its stream are loaded.
 
         Raises:
-            OptionError: distances that its links never have.
+            OptionError: If the links can never keep `min_distance`.
         """
         arm = self._replaced(self.parameters, None, self.srdf, surroundings)
         if surroundings.scene is not None or surroundings.workspace:
@@ -166,7 +166,7 @@ class Arm:
         """Return the group of a name, the default group for an empty name.
 
         Raises:
-            RequestError: an unknown name; the message lists the valid ones.
+            RequestError: If the name is unknown; the message lists the valid names.
         """
         group = self.groups.get(name)
         if group is not None:
@@ -239,8 +239,8 @@ def build_groups(
             their reach take some tenths of a second.
 
     Raises:
-        OptionError: a group that does not fit the robot, with the valid names.
-        MethodError: a method that cannot solve for a group.
+        OptionError: If a group does not fit the robot; the message lists the valid names.
+        MethodError: If the method cannot solve for a group.
     """
     models = [robot, *(group.solver.robot for group in others.values())]
     groups = {DEFAULT: _prepared(robot, parameters.method, parameters.timeout, parameters)}
@@ -308,8 +308,8 @@ class SolverCache:
         them all, else from the root.
 
         Raises:
-            RequestError: unknown links, links that do not move, or not against each other; one
-                empty name of several.
+            RequestError: If links are unknown or do not move relative to each other, or one of
+                several names is empty.
         """
         return self._chain(group, tuple(links))
 

@@ -91,7 +91,7 @@ def changed_bounds(
     """Return the bounds of these names, with values by full names changed.
 
     Raises:
-        OptionError: a value of the wrong type, or out of range.
+        OptionError: If a value has the wrong type or is out of range.
     """
     known = {each.name: each for each in before}
     found = []
@@ -114,7 +114,7 @@ def build_workspace(
         lookup: Returns (4, 4) ``T_root_frame`` of a frame that is no link, or raises a FrameError.
 
     Raises:
-        OptionError: an unknown frame, or a link that moves against the root.
+        OptionError: If a frame is unknown, or its link moves relative to the root.
     """
     return tuple(_build(each, _pose(each, tree, lookup)) for each in details)
 

@@ -115,8 +115,8 @@ class ParameterSet:
         """Return the parameters with some values changed, by their names in ROS; all are checked.
 
         Raises:
-            OptionError: a value of the wrong type or out of range, or an unknown name.
-            DlsIkError: values that contradict each other.
+            OptionError: If a value has the wrong type or is out of range, or a name is unknown.
+            DlsIkError: If values contradict each other.
         """
         known = declared(type(self))
         unknown = sorted(set(given) - set(known))
@@ -146,7 +146,7 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
     """Read and check the value of a parameter.
 
     Raises:
-        OptionError: a wrong type, out of range, or not one of the choices.
+        OptionError: If the value has the wrong type, is out of range, or is not one of the choices.
     """
     about = field.metadata
     kind = "a list of" if field.type in (TEXTS, NUMBERS) else "one of"

@@ -38,7 +38,7 @@ def matrix_from_pose(pose: Any) -> Array:
     """Convert a ``geometry_msgs/Pose`` to (4, 4); the quaternion is normalised.
 
     Raises:
-        PoseError: numbers that are not finite, or a zero quaternion.
+        PoseError: If a number is not finite, or the quaternion is zero.
     """
     p, o = pose.position, pose.orientation
     position, quaternion = (p.x, p.y, p.z), (o.x, o.y, o.z, o.w)
@@ -171,8 +171,8 @@ class Frames:
             at_stamp: look frames outside the robot up at the stamp, not at the latest time.
 
         Raises:
-            FrameError: an unknown frame.
-            PoseError: a pose that is not valid.
+            FrameError: If the frame is unknown.
+            PoseError: If the pose is not valid.
         """
         T = matrix_from_pose(stamped.pose)
         frame = strip_slash(stamped.header.frame_id)
@@ -188,7 +188,7 @@ class Frames:
             stamp: ``builtin_interfaces/Time`` for frames outside the robot; zero: the latest.
 
         Raises:
-            FrameError: an unknown frame; the message lists the links of the robot.
+            FrameError: If the frame is unknown; the message lists the links of the robot.
         """
         frame = strip_slash(frame) or tree.root
         if frame in tree.child_joints:

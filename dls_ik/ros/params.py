@@ -17,7 +17,7 @@ from dls_ik.solver.plugins import load_plugin
 from dls_ik.solver.solver import CLEARANCE
 from dls_ik.text import listing
 
-REQUEST, ALWAYS, IGNORE, REFUSE = "request", "always", "ignore", "refuse"
+REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 NO_LIMIT = 1e9  # [rad/s^2 or m/s^2, m/s or rad/s]
@@ -201,10 +201,9 @@ class Parameters(GroupsParameters):
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
         REQUEST,
-        "answers free of collisions, with the arm itself too: request: if the request asks for it; "
-        "always; ignore: never; refuse: as request, and such requests are refused where the node "
-        "has no scene",
-        choices=(REQUEST, ALWAYS, IGNORE, REFUSE),
+        "collision-free answers, with the arm itself too: request: if the request asks for it; "
+        "always; ignore: never. Without a scene to check, such requests are refused",
+        choices=(REQUEST, ALWAYS, IGNORE),
     )
 
     # The scene
@@ -300,6 +299,9 @@ class Parameters(GroupsParameters):
     when_stuck: str = option(ControllerOptions, "when_stuck")
     feed_forward: bool = option(ControllerOptions, "feed_forward")
     target_timeout: float = option(ControllerOptions, "target_timeout")
+    when_stream_ends: str = option(ControllerOptions, "when_stream_ends")
+    settle_distance: float = option(ControllerOptions, "settle_distance")
+    settle_angle: float = option(ControllerOptions, "settle_angle")
     stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
     twist_lookahead: float = option(ControllerOptions, "twist_lookahead")
     twist_frame: str = parameter(
@@ -349,10 +351,11 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
     trajectory_points: int = parameter(
-        1,
-        "points of a joint_trajectory: 1 is a cycle ahead; more continue to a stop, in case the "
-        "stream ends",
-        span=(1, 100),
+        0,
+        "points of a joint_trajectory; 0: the command and the stop behind it, with as many points "
+        "as needed to stay within the limits between them; above 1: at least so many while the arm "
+        "moves; 1: the command alone, without a stop",
+        span=(0, 100),
         read_only=True,
     )
     trail: float = parameter(

@@ -4,7 +4,7 @@ The files are ordinary files of ROS parameters: ``--params-file`` takes them too
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.text import did_you_mean, listing, quoted
 
 ANCHOR = "wam.yaml"  # a file of the folder
+MAX_SUGGESTED = 3  # presets that are suggested for an unknown name
 # Parameters of a preset that give way to others, besides giving way to themselves.
 GIVES_WAY = {
     "robot": ("robot_description",),
@@ -47,7 +48,9 @@ def preset_values(name: str) -> dict[str, Any]:
     """
     known = preset_names()
     if name not in known:
-        hint = did_you_mean(name, known, " ({})")
+        close = _of_same_series(name, known)
+        hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+        hint = hint or did_you_mean(name, known, " ({})")
         raise OptionError(f"unknown preset {quoted(name)}{hint}; known: {listing(known, 40)}")
     import yaml
 
@@ -107,6 +110,29 @@ def summary() -> str:
     for name in names:
         with_preset({"preset": name})
     return f"{len(names)} for -p preset:=NAME: {', '.join(names)}"
+
+
+def _of_same_series(name: str, known: Iterable[str]) -> list[str]:
+    """Return the presets of the series of a name, such as ``ur``, with the closest numbers first.
+
+    Of arms with the same number the e-Series comes first, as the one in production.
+    """
+    series, number = _series(name)
+    if number is None:
+        return []
+    alike = [(each, given) for each in known for of, given in [_series(each)] if of == series]
+    ranked = sorted(
+        (abs(given - number), not each.endswith("e"), each)
+        for each, given in alike
+        if given is not None
+    )
+    return [each for _, _, each in ranked[:MAX_SUGGESTED]]
+
+
+def _series(name: str) -> tuple[str, int | None]:
+    """Return the letters before the first number of a name, and that number; None: no number."""
+    found = re.match(r"([a-z_]+)(\d{1,9})", name.lower())
+    return (found[1], int(found[2])) if found else (name.lower(), None)
 
 
 def _natural(name: str) -> list[Any]:

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import Field
 from typing import Any, Generic
 
@@ -26,15 +26,21 @@ from rclpy.task import Future
 from rclpy.utilities import try_shutdown
 
 from dls_ik import compat
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import DlsIkError, RobotModelError
+from dls_ik.model.files import share_file
 from dls_ik.ros.declare import NUMBERS, TEXTS, ParameterSetT, checked, declared
+from dls_ik.ros.endpoints import entity_words
 from dls_ik.ros.util import LogHandler, Throttle, flush_streams, on_signal
 from dls_ik.solver import announce_compilation_to
 from dls_ik.text import suggest_names
-from dls_ik.warm_up import use_kernels
+from dls_ik.warm_up import NODE_USES, use_kernels
 
 STOP_TIMEOUT = 4.8  # [s]; ros2 launch sends SIGTERM after 5
 WARM_UP_POLL = 0.1  # [s]
+
+# Ways to give Fast DDS a profile: variables, and files in the working directory.
+PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+PROFILE_FILES = ("DEFAULT_FASTDDS_PROFILES.xml", "DEFAULT_FASTRTPS_PROFILES.xml")
 
 # Declared by rclpy in every node.
 SIM_TIME = "use_sim_time"
@@ -83,21 +89,41 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
     Signals are left to :mod:`dls_ik.ros.util`: a handler of rclpy would shut the context down while
     callbacks use it.
     """
-    try:
+    with fastdds_profile():
         try:
-            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-            node = Node(name)
-        except RuntimeError as error:
-            raise StartError(f"{error}{_remedy(str(error))}") from error
-        handler = LogHandler(node)
-        logging.getLogger("dls_ik").addHandler(handler)
-        try:
-            yield node
+            try:
+                rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+                node = Node(name)
+            except RuntimeError as error:
+                raise StartError(f"{error}{_remedy(str(error))}") from error
+            handler = LogHandler(node)
+            logging.getLogger("dls_ik").addHandler(handler)
+            try:
+                yield node
+            finally:
+                logging.getLogger("dls_ik").removeHandler(handler)
+                node.destroy_node()
         finally:
-            logging.getLogger("dls_ik").removeHandler(handler)
-            node.destroy_node()
+            try_shutdown()
+
+
+@contextmanager
+def fastdds_profile() -> Iterator[None]:
+    """Point Fast DDS to config/fastdds_profile.xml inside the context, unless a profile is given.
+
+    Other DDS implementations connect to all topics only with that profile. A variable that is set
+    to the empty string leaves Fast DDS at its defaults. Other middlewares ignore the variable.
+    """
+    is_given = any(name in os.environ for name in PROFILE_VARIABLES)
+    if is_given or any(map(os.path.exists, PROFILE_FILES)):
+        yield
+        return
+    with suppress(RobotModelError):  # an incomplete installation has no profile
+        os.environ[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_profile.xml"))
+    try:
+        yield
     finally:
-        try_shutdown()
+        os.environ.pop(PROFILE_VARIABLES[0], None)
 
 
 def _remedy(reason: str) -> str:
@@ -109,28 +135,52 @@ def _remedy(reason: str) -> str:
 def spin(node: Node, stop: Future) -> None:
     """Run callbacks in this thread; log one that fails, and continue."""
     log = Throttle(node)
-    executor = SingleThreadedExecutor()
+    executor = NamingExecutor(context=node.context)
     executor.add_node(node)
     while node.context.ok() and not stop.done():
         _spin_until(stop, executor, log)
     executor.shutdown()
 
 
-def _spin_until(stop: Future, executor: SingleThreadedExecutor, log: Throttle) -> None:
+class NamingExecutor(SingleThreadedExecutor):
+    """An executor that knows which callback ran last."""
+
+    last: tuple[Any, Any] = (None, None)  # entity and node
+
+    def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """Return the next task with its entity and node, as rclpy's executor."""
+        self.last = (None, None)
+        task, entity, node = super().wait_for_ready_callbacks(*args, **kwargs)
+        self.last = (entity, node)
+        return task, entity, node
+
+    def last_words(self) -> str:
+        """Return what the callback that ran last serves."""
+        entity, node = self.last
+        return "of rclpy" if entity is None else entity_words(node, entity)
+
+
+def _spin_until(stop: Future, executor: NamingExecutor, log: Throttle) -> None:
     try:
         executor.spin_until_future_complete(stop)
     except ExternalShutdownException:
         pass
     except Exception as error:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
-        log.failed("callback", "a callback failed", error)
+        whose = executor.last_words()
+        log.failed(f"callback {whose}", f"a callback failed: {whose}", error)
 
 
-def warm_up(announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool:
-    """Compile all kernels in a thread, so that the process still receives signals.
+def warm_up(
+    announce: Callable[[str], None],
+    wanted: Callable[[], bool],
+    uses: Sequence[Callable[[], None]] = NODE_USES,
+) -> bool:
+    """Compile kernels in a thread, so that the process still receives signals.
 
     Args:
-        announce: called with a line if they must be compiled.
+        announce: called with a line if a kernel must be compiled.
         wanted: returns whether to go on waiting.
+        uses: functions that use the kernels.
 
     Returns:
         True if they are ready; else the thread still compiles, and nothing can stop it.
@@ -143,7 +193,7 @@ def warm_up(announce: Callable[[str], None], wanted: Callable[[], bool]) -> bool
 
     def compile_all() -> None:
         try:
-            use_kernels()
+            use_kernels(uses)
         except BaseException as error:  # noqa: BLE001  raised again below
             errors.append(error)
 

@@ -16,6 +16,7 @@ from rclpy.service import Service
 from rclpy.subscription import Subscription
 
 from dls_ik import compat
+from dls_ik.ros.endpoints import entity_words
 from dls_ik.ros.util import Throttle
 
 try:
@@ -25,7 +26,7 @@ except ImportError:  # Humble
 
 PAUSE = 0.1  # [s] after an error at most: it may last
 IDLE = 60.0  # [s] of a wait at most, where nothing else bounds it
-Reply = Callable[[Any], None]  # takes the response, once, in any thread
+Reply = Callable[[Any], None]  # sends the first response that it gets, in any thread
 
 
 class MessageReceiver(CallbackGroup):
@@ -100,11 +101,13 @@ class MessageReceiver(CallbackGroup):
 
         Returns after the first messages, :meth:`wake`, :meth:`close`, or `timeout` [s].
         """
+        taken: Subscription | Service | None = None
         try:
-            for entity in self._waiter.wait(self._entities, self._guard, timeout):
-                self._take(entity)
+            for taken in self._waiter.wait(self._entities, self._guard, timeout):
+                self._take(taken)
         except Exception as error:  # noqa: BLE001  the thread outlives any message
-            self._log.failed("callback", "a callback failed", error)
+            whose = "a wait for messages" if taken is None else entity_words(self._node, taken)
+            self._log.failed(f"callback {whose}", f"a callback failed: {whose}", error)
             self._closed.wait(min(timeout, PAUSE))
 
     def serve(self) -> None:
@@ -117,7 +120,7 @@ class MessageReceiver(CallbackGroup):
         if isinstance(entity, Service):
             request, header = entity.handle.service_take_request(entity.srv_type.Request)
             if header is not None:
-                entity.callback(request, partial(self._reply, entity, header))
+                entity.callback(request, OneReply(partial(self._reply, entity, header)))
         else:
             taken = entity.handle.take_message(entity.msg_type, entity.raw)
             if taken is not None:
@@ -143,6 +146,21 @@ class MessageReceiver(CallbackGroup):
     def _use(self, entities: Sequence[Subscription | Service]) -> None:
         self._entities = tuple(entities)
         self.wake()
+
+
+class OneReply:
+    """Sends the first of several responses to a request; later ones are dropped."""
+
+    def __init__(self, send: Callable[[Any], None]) -> None:
+        self._send, self._lock, self._is_sent = send, threading.Lock(), False
+
+    def __call__(self, response: Any) -> None:
+        """Send a response, unless one was sent."""
+        with self._lock:
+            if self._is_sent:
+                return
+            self._is_sent = True
+        self._send(response)
 
 
 def _pass() -> None:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dls_ik.errors import AmbiguousTipError, ChainError, DlsIkError, RobotModelError
@@ -21,7 +20,8 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import GroupsParameters, RobotParameters
-from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.subscriptions import call_every, read_bytes
+from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing, quoted
 
 TOPIC = "robot_description"
@@ -90,7 +90,7 @@ def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
 
 
 class DescriptionTopic:
-    """Takes robots from the topic; logs refused ones, and every few seconds that it waits for one.
+    """Takes robots from the topic; logs each refusal once, and repeatedly that it waits for one.
 
     Args:
         take: called with each usable robot; may raise DlsIkError to refuse it.
@@ -111,24 +111,26 @@ class DescriptionTopic:
         reason: str = "",
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
-        self.reason = reason
+        self.reason, self._told = reason, ""  # why a robot was refused; the same as logged last
         self._parameters, self._ends = parameters, parameters.ends()
         self._take, self._has_robot, self._run = take, has_robot, run
-        self._logger = node.get_logger()
+        self._node, self._log, self._logger = node, Throttle(node), node.get_logger()
         self._topic = node.resolve_topic_name(TOPIC)
         self._text = b""  # serialized
         node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
         call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
-        """Log what the node waits for, or why the robot was refused, while there is no robot."""
+        """Log what the node waits for, or once why the robot was refused, while there is none."""
         if self._has_robot():
             return
         if self.reason:
-            self._logger.error(
-                f"there is no robot: {escape(self.reason)}; start again with that mended, or "
-                f"publish another robot on {self._topic}"
-            )
+            if self.reason != self._told:
+                self._told = self.reason
+                self._logger.error(
+                    f"there is no robot: {escape(self.reason)}; start again with that mended, or "
+                    f"publish another robot on {self._topic}"
+                )
         else:
             self._logger.info(
                 f"waiting for a robot on {self._topic} (std_msgs/String, transient local); or "
@@ -142,7 +144,9 @@ class DescriptionTopic:
             self._run(lambda: self._refuse(RobotModelError(message)))
         elif data != self._text:
             self._text = data
-            self._run(lambda: self._read(deserialize_message(data, String).data))
+            content = read_bytes(self._node, data, String, self._topic, self._log)
+            if content is not None:
+                self._run(lambda: self._read(content.data))
 
     def _read(self, text: str) -> None:
         try:
@@ -156,7 +160,7 @@ class DescriptionTopic:
             self._refuse(error)
 
     def _refuse(self, error: DlsIkError) -> None:
-        self.reason = str(error)
+        self.reason = self._told = str(error)
         self._logger.error(f"robot refused: {escape(self.reason)}")
 
 

@@ -24,7 +24,7 @@ def hear_another_process() -> str:
     """Receive a message from another process; return a sentence about it.
 
     Raises:
-        DlsIkError: no message came.
+        DlsIkError: If no message arrives.
     """
     topic = f"dls_ik_selftest_{os.getpid()}"
     said: list[str] = []
@@ -60,7 +60,7 @@ def start_and_ask() -> str:
     """Start ``ik_node`` with the WAM and have it solve a pose; return a sentence about it.
 
     Raises:
-        DlsIkError: it does not start, or answers wrongly.
+        DlsIkError: If the node does not start, or its answer is wrong.
     """
     import numpy as np  # here, because the publishing process needs none of these
 

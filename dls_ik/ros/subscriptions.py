@@ -1,4 +1,4 @@
-"""Subscriptions that bound what anybody may send; reports of unreadable publishers; timers."""
+"""Subscriptions that bound and check messages; reports of publishers of other types; timers."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -11,6 +11,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from dls_ik.ros.cdr import read_message
+from dls_ik.ros.endpoints import publisher_words, type_name
 from dls_ik.ros.frames import MAX_NAME
 from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.util import Throttle
@@ -45,7 +46,7 @@ def subscribe_bounded(
     max_bytes: int = MAX_BYTES,
     receiver: MessageReceiver | None = None,
 ) -> Any:
-    """Subscribe to a topic; messages of more than `max_bytes` are logged and not read.
+    """Subscribe to a topic; messages that are too long or not readable are logged and ignored.
 
     Messages come serialized, because deserializing a large one would block all threads.
 
@@ -59,11 +60,29 @@ def subscribe_bounded(
         if len(data) > max_bytes:
             message = f"a message on {name} has {len(data)} bytes, more than {max_bytes}: not used"
             log.warn(f"bytes on {name}", message)
-        else:
-            store(read_message(data, kind), sent)
+            return
+        content = read_bytes(node, data, kind, name, log)
+        if content is not None:
+            store(content, sent)
 
     subscribe = node.create_subscription if receiver is None else receiver.create_subscription
     return subscribe(kind, topic, with_time(read), qos, raw=True)
+
+
+def read_bytes(node: Node, data: bytes, kind: Any, topic: str, log: Throttle) -> Any | None:
+    """Return a serialized message; None for bytes that are not one, with a throttled warning."""
+    try:
+        return read_message(data, kind)
+    except Exception as error:  # noqa: BLE001  the middleware has several for it
+        reason = " ".join(str(error).split()) or type(error).__name__
+        log.warn(
+            f"unreadable on {topic}",
+            lambda: (
+                f"a message on {topic}, {publisher_words(node, topic)}, is not used: its "
+                f"{len(data)} bytes are not a {type_name(kind)} ({reason})"
+            ),
+        )
+        return None
 
 
 def with_time(store: Callable[..., None]) -> Callable[..., None]:
@@ -129,8 +148,3 @@ class TypeMonitor:
                 self._reported.add(message)
                 self._node.get_logger().warning(escape(message))
         self._before = found
-
-
-def type_name(message_type: Any) -> str:
-    """Return a type as the graph names it, such as ``geometry_msgs/msg/Twist``."""
-    return f"{message_type.__module__.partition('.')[0]}/msg/{message_type.__name__}"

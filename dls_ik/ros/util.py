@@ -62,10 +62,14 @@ class Throttle:
         self._logged: dict[str, float] = {}  # time by topic [s]
         self._recent: dict[str, dict[str, float]] = {}  # the same by topic and message
 
-    def warn(self, topic: str, message: str) -> None:
-        """Log a warning, unless one of this topic was logged within the period."""
+    def warn(self, topic: str, message: str | Callable[[], str]) -> None:
+        """Log a warning, unless one of this topic was logged within the period.
+
+        Args:
+            message: the line, or a function that makes it if it is logged.
+        """
         if self._is_due(topic):
-            self._logger.warning(escape(message))
+            self._logger.warning(escape(message if isinstance(message, str) else message()))
 
     def warn_each(self, topic: str, message: str, most: int) -> None:
         """Log a warning, unless the same one, or `most` of this topic, came within the period."""

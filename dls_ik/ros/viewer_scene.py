@@ -81,7 +81,8 @@ class NodeScene:
             A line for each part that is not sent.
 
         Raises:
-            SceneError: not a scene, or an object in the frame of another link than the root.
+            SceneError: If the message is not a scene, or an object is in the frame of a link other
+                than the root.
         """
         change = read_scene(file)
         added = [each for each in change.operations if isinstance(each, AddObject)]

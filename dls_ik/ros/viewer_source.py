@@ -148,8 +148,9 @@ class NodeParameters:
         """Read the parameters of the node, which may start within a time [s].
 
         Raises:
-            ServiceMissingError, NoAnswerError: the node does not answer.
-            DlsIkError: a value is not valid here: the node is of another version.
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the node does not answer.
+            DlsIkError: If a value is not valid here, because the node has another version.
         """
         values = self._values(PARAMETERS, wait)
         values |= self._values(Parameters().further(values))
@@ -161,8 +162,9 @@ class NodeParameters:
         """Change a parameter.
 
         Raises:
-            OptionError: the node refuses it, with the reason.
-            ServiceMissingError, NoAnswerError: the node does not answer.
+            OptionError: If the node refuses the value; the message gives the reason.
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the node does not answer.
         """
         message = Parameter(name, value=value).to_parameter_msg()
         result = self._set.call(parameters=[message]).result
@@ -233,8 +235,8 @@ class NodeSource:
         own: returns the robot to show for the node's base and tip.
 
     Raises:
-        ServiceMissingError, NoAnswerError: no robot is given, and no node tells which.
-        RobotModelError: the node's robot is not usable here.
+        ServiceMissingError, NoAnswerError: If no robot is given, and no node names one.
+        RobotModelError: If the robot of the node is not usable here.
     """
 
     methods = FOLLOWERS
@@ -312,7 +314,7 @@ class NodeSource:
         """Refuse: the node keeps its limits.
 
         Raises:
-            DlsIkError: always.
+            DlsIkError: If called; a node has no bare steps.
         """
         raise DlsIkError(f"{self.name} follows within its limits: it takes no bare steps")
 
@@ -320,7 +322,7 @@ class NodeSource:
         """Refuse: the arm of a node only follows targets.
 
         Raises:
-            DlsIkError: always.
+            DlsIkError: If called; the arm of a node only follows targets.
         """
         raise DlsIkError(f"the arm of {self.name} goes where its targets are: it cannot be placed")
 

@@ -51,8 +51,8 @@ def apply_changes(
         at: Joint values [rad or m] for poses of links, in place of those of the snapshot.
 
     Raises:
-        SceneError: an unknown link, object or frame, or a value that is out of range.
-        JointValueError: an unknown joint, or a value that is not finite.
+        SceneError: If a link, object or frame is unknown, or a value is out of range.
+        JointValueError: If a joint is unknown, or a value is not finite.
     """
     each: Operation | None = None
     try:
@@ -212,7 +212,7 @@ def frame_pose(now: SceneSnapshot, frame: str, at: Mapping[str, float] | None = 
     """Return (4, 4) ``T_root_frame`` of a link, an object, its subframe or a frame that was given.
 
     Raises:
-        SceneError: an unknown frame.
+        SceneError: If the frame is unknown.
     """
     frame = frame.removeprefix("/")
     if frame in ("", now.tree.root):
@@ -235,7 +235,7 @@ def known_object(now: SceneSnapshot, name: str) -> PlacedBody:
     """Return an object of the world.
 
     Raises:
-        SceneError: there is none of this name.
+        SceneError: If there is no object of this name.
     """
     if name not in now.objects:
         where = (
@@ -250,7 +250,7 @@ def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
     """Check that links exist.
 
     Raises:
-        SceneError: one does not.
+        SceneError: If a link does not exist.
     """
     for link in links:
         if link not in now.tree.child_joints:

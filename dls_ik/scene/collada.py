@@ -41,8 +41,8 @@ def read_collada(content: bytes) -> Part:
     """Read the triangles of the scene: (k, 3) vertices [m], (m, 3) indices of them.
 
     Raises:
-        SceneError: not COLLADA, a geometry that is not of polygons, skinned, or broken, too many
-            triangles. The message gives the line.
+        SceneError: If the text is not COLLADA, a geometry is skinned, broken or not made of
+            polygons, or there are too many triangles. The message gives the line.
     """
     root = read_elements(content, SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
     parts = _Document(root).draw()
@@ -57,7 +57,7 @@ def read_unit(content: bytes) -> float:
     """Read the unit [m] of a COLLADA file, 1 where it has none.
 
     Raises:
-        SceneError: not COLLADA, or a unit that is not positive.
+        SceneError: If the text is not COLLADA, or its unit is not positive.
     """
     schema = {"asset": SCHEMA["asset"]}
     return _unit(read_elements(content, schema, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES))

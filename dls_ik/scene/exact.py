@@ -14,18 +14,20 @@ from dls_ik.core.shape_distance import mesh_distances
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.weak_memo import kept_with_owner
 
-TOLERANCE, ITERATIONS = 1e-9, 1000  # of the library's iterations [m]
+GJK_TOLERANCE = 1e-9  # [m] of distances
+EPA_TOLERANCE = 1e-6  # [m] of depths; below 1e-7 the library's expansion diverges
+MAX_ITERATIONS = 1000
 CONVEX = 1e-9  # of its size, by which a mesh may be beyond planes of its triangles
 MOST_CONVEX = 2000  # triangles of a mesh that is looked at
 MOST_CONTACTS = 200  # of a pair of meshes, among which the deepest is looked for
-KEPT = 4096  # geometries that are kept for the next question
 
 
 class Separation(NamedTuple):
-    """The shortest way between two shapes, or out of each other."""
+    """The shortest translation that brings two shapes into contact, or out of each other."""
 
-    distance: float  # [m]; negative: how deep they are in each other, at least
+    distance: float  # [m]; negative: depth, the length of a translation that separates the shapes
     points: Array  # (2, 3) on the first and on the second shape
     normal: Array  # (3,) unit vector from the first to the second shape
 
@@ -53,10 +55,13 @@ def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
 
 
 def separation(a: PlacedShape, b: PlacedShape) -> Separation:
-    """Find the distance of two shapes, their nearest points and the direction.
+    """Return the distance of two shapes, their nearest points and the direction.
+
+    A depth is at most the overlap of the shapes along each of their axes, whatever the library
+    returns.
 
     Raises:
-        SceneError: the library is not installed.
+        SceneError: If the library is not installed.
     """
     coal = library()
     request, result = coal.DistanceRequest(), coal.DistanceResult()
@@ -67,9 +72,9 @@ def separation(a: PlacedShape, b: PlacedShape) -> Separation:
     found = Separation(float(d), points, np.array(result.normal))
     if d > 0.0 and not (_contains(a, b) or _contains(b, a)):
         return found
-    if d <= 0.0 and not (isinstance(a.shape, Mesh) or isinstance(b.shape, Mesh)):
-        return found
-    return _deepest(a, b, found)
+    if d > 0.0 or isinstance(a.shape, Mesh) or isinstance(b.shape, Mesh):
+        found = _deepest(a, b, found)
+    return _plausible(a, b, found)
 
 
 def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
@@ -88,6 +93,52 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
     return Separation(min(-depth, found.distance), points, np.array(deepest.normal))
 
 
+def _plausible(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
+    """Return a separation whose depth is finite, and at most the overlap along any tested axis.
+
+    Moving one shape by the overlap along an axis separates the shapes: no depth is larger.
+    """
+    axes = np.concatenate([a.T[:3, :3].T, b.T[:3, :3].T, _plane_normals(a, b)])
+    for normal in np.concatenate([axes, -axes]):
+        first, second = _farthest_point(a, normal), _farthest_point(b, -normal)
+        if first is None or second is None:
+            continue
+        overlap = float(normal @ (first - second))
+        if not -found.distance <= overlap + 2.0 * EPA_TOLERANCE:
+            found = Separation(-max(overlap, 0.0), np.array([first, second]), normal)
+    return found
+
+
+def _plane_normals(*shapes: PlacedShape) -> Array:
+    planes = [
+        each.T[:3, :3] @ each.shape.normal for each in shapes if isinstance(each.shape, Plane)
+    ]
+    return np.array(planes).reshape(-1, 3)
+
+
+def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
+    """Return the farthest point (3,) of a shape along a unit vector (3,), None if it has none."""
+    n = direction @ placed.T[:3, :3]
+    match placed.shape:
+        case Box(size=size):
+            local = 0.5 * size * np.sign(n)
+        case Sphere(radius=radius):
+            local = radius * n
+        case Cylinder(radius=radius, length=length):
+            across = n * [1.0, 1.0, 0.0]
+            local = radius * across / max(float(np.linalg.norm(across)), 1e-12)
+            local[2] = 0.5 * length * np.sign(n[2])
+        case Capsule(radius=radius, length=length):
+            local = radius * n + np.array([0.0, 0.0, 0.5 * length * np.sign(n[2])])
+        case Plane(normal=normal, offset=offset):
+            if n @ normal < 1.0 - 1e-9:
+                return None
+            local = offset * normal
+        case Mesh(vertices=vertices):
+            local = vertices[np.argmax(vertices @ n)]
+    return np.asarray(placed.T[:3, :3] @ local + placed.T[:3, 3])
+
+
 @lru_cache(maxsize=1)
 def library() -> Any:
     """Return the library.
@@ -104,16 +155,16 @@ def library() -> Any:
 
 
 def _be_exact(request: Any) -> None:
-    request.gjk_tolerance = request.epa_tolerance = TOLERANCE
-    request.gjk_max_iterations = request.epa_max_iterations = ITERATIONS
+    request.gjk_tolerance, request.epa_tolerance = GJK_TOLERANCE, EPA_TOLERANCE
+    request.gjk_max_iterations = request.epa_max_iterations = MAX_ITERATIONS
 
 
 def _pose(placed: PlacedShape) -> Any:
     return library().Transform3s(placed.T[:3, :3], placed.T[:3, 3])
 
 
-@lru_cache(maxsize=KEPT)
-def _geometry(shape: Shape) -> Any:
+@kept_with_owner
+def _geometry(shape: Shape, /) -> Any:
     """Return the library's geometry of a shape, which is compared by identity."""
     coal = library()
     match shape:
@@ -151,8 +202,8 @@ def _convex(mesh: Mesh) -> Any:
     return coal.Convex(vertices, triangles)
 
 
-@lru_cache(maxsize=KEPT)
-def is_convex(mesh: Mesh) -> bool:
+@kept_with_owner
+def is_convex(mesh: Mesh, /) -> bool:
     """Test if a mesh is closed, and no vertex is beyond the plane of a triangle."""
     if not mesh.is_watertight or len(mesh.triangles) > MOST_CONVEX:
         return False
@@ -180,8 +231,8 @@ def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
     return bool((distances < 0.0).any())
 
 
-@lru_cache(maxsize=KEPT)
-def _one_point_a_part(shape: Shape) -> Array:
+@kept_with_owner
+def _one_point_a_part(shape: Shape, /) -> Array:
     """Return a point (k, 3) of each connected part of a shape."""
     if not isinstance(shape, Mesh):
         return np.zeros((1, 3))

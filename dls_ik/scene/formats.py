@@ -53,8 +53,8 @@ def read_scene(
         allow: Folders in which meshes may be read, beside it and ROS packages.
 
     Raises:
-        SceneError: a file that cannot be read, or a part that cannot be used; the message names
-            the object, or the line.
+        SceneError: If the file cannot be read, or a part of it is not usable; the message names the
+            object or the line.
     """
     where = None if folder is None else Path(folder)
     if not isinstance(source, (str, os.PathLike)):
@@ -95,7 +95,8 @@ def read_yaml(text: str) -> Iterator[Any]:
     """Read plain YAML: its documents of mappings, lists, strings, numbers, true, false and null.
 
     Raises:
-        SceneError: not YAML, anchors, tags, or nested too deep; the message gives the line.
+        SceneError: If the text is not YAML, has anchors or tags, or is nested too deeply; the
+            message gives the line.
     """
     import yaml
 
@@ -233,7 +234,8 @@ def read_scene_text(text: str) -> SceneChange:
     Colours are left out.
 
     Raises:
-        SceneError: not such a text, or a shape that cannot be used; the message gives the line.
+        SceneError: If the text has another format, or a shape is not usable; the message gives the
+            line.
     """
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if i and line.startswith("*")), None)
@@ -311,7 +313,7 @@ def scene_text(
             subframes.
 
     Raises:
-        SceneError: a subframe whose name is not one word.
+        SceneError: If the name of a subframe is not one word.
     """
     lines = [" ".join(name.split()) or "scene"]
     for key, (body, T, *rest) in objects.items():

@@ -49,7 +49,7 @@ def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[
         allow: Further folders in which files are looked for and may be read.
 
     Raises:
-        SceneError: not found, or in none of these folders.
+        SceneError: If the file is not found, or is in none of these folders.
     """
     further = [Path(normpath(abspath(root))) for root in allow]
     allowed = [*(Path(normpath(abspath(root))) for root in package_roots()), *further]
@@ -81,7 +81,7 @@ def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
     The up axis of COLLADA is ignored, as RViz and MoveIt do.
 
     Raises:
-        SceneError: not a mesh that can be read whole; the message names the file.
+        SceneError: If the file is not a complete mesh; the message names the file.
     """
     suffix = Path(path).suffix.lower()
     shown = quoted(os.fspath(path))
@@ -111,7 +111,7 @@ def read_stl(content: bytes) -> Triangles:
     """Read an STL, binary or text.
 
     Raises:
-        SceneError: its size does not match its header, or its facets not their vertices.
+        SceneError: If the size of the data does not match its header, or facets lack vertices.
     """
     count = int.from_bytes(content[STL_HEADER - 4 : STL_HEADER], "little")
     size = STL_HEADER + STL_TRIANGLE * count
@@ -147,7 +147,7 @@ def read_obj(content: bytes) -> Triangles:
     """Read vertices and faces of an OBJ; polygons become fans.
 
     Raises:
-        SceneError: a vertex or a face that is not understood; the message gives the line.
+        SceneError: If a vertex or a face is not valid; the message gives the line.
     """
     vertices: list[tuple[float, float, float]] = []
     triangles: list[tuple[int, int, int]] = []

@@ -63,7 +63,7 @@ def field_of(given: Given, key: str, default: Any = None) -> Any:
     """Return a field, or a default where it is left out or null.
 
     Raises:
-        SceneError: not a message, nor a mapping.
+        SceneError: If the value is neither a message nor a mapping.
     """
     if isinstance(given, PLAIN):
         raise SceneError(f"{quoted(given, 60)} has no {key}{shortened(given)}")
@@ -75,7 +75,7 @@ def record(given: Given, key: str, kind: str) -> Given:
     """Return a field that is a message, without fields if it is left out.
 
     Raises:
-        SceneError: not one, or with other fields than those of its kind.
+        SceneError: If the value is not a message, or has fields that its type does not have.
     """
     value = field_of(given, key, {})
     try:

@@ -69,8 +69,8 @@ def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = N
         meshes: Reader of the files that meshes name as ``resource``; default: ROS packages only.
 
     Raises:
-        SceneError: another kind, an unknown field, or a value that cannot be used; the message
-            names the object.
+        SceneError: If the message has another type, an unknown field or an unusable value; the
+            message names the object.
     """  # noqa: D205
     reader = _MessageReader(meshes or MeshLibrary(None))
     several = given if isinstance(given, (list, tuple)) else [given]

@@ -19,7 +19,8 @@ from dls_ik.core.types import Array
 from dls_ik.model.rotations import inverse, rotation_from_z, transform
 from dls_ik.model.tree import Tree
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
-from dls_ik.scene.spheres import SphereTree, sphere_tree
+from dls_ik.scene.sphere_fit import SphereTree, leaves_each
+from dls_ik.scene.spheres import sphere_tree
 
 
 class LinkFrames(NamedTuple):
@@ -126,7 +127,8 @@ def pack_shapes(
         for each, (kind, _, _) in zip(standing, rows, strict=True)
         if kind == TREE
     }
-    others = pack_trees([sphere_tree(shape) for shape in meshes.values()], len(own.child))
+    trees = [sphere_tree(shape, True, leaves_each(len(meshes))) for shape in meshes.values()]
+    others = pack_trees(trees, len(own.child))
     first = dict(zip(meshes, others.root.tolist(), strict=True))
     tree_of = [first.get(id(each.shape), 0) for each in standing]
     places = [

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dls_ik.core.collision import OPEN, count_pairs
+from dls_ik.core.collision import COLLIDING, OPEN, check_pairs, count_pairs
 from dls_ik.core.types import WIDEST, Array
 from dls_ik.model.tree import Tree
 from dls_ik.scene.shapes import Body
@@ -33,7 +33,7 @@ SOURCES = (  # that the search depends on
 )
 
 
-def default_pairs(tree: Tree, links: Mapping[str, Body]) -> dict[Pair, str]:
+def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> dict[Pair, str]:
     """Find the pairs of links that may touch, each with the reason; kept on disk.
 
     Adjacent: a joint is between them. Default: they collide with all joints at 0. Always: they
@@ -41,26 +41,33 @@ def default_pairs(tree: Tree, links: Mapping[str, Body]) -> dict[Pair, str]:
 
     Args:
         links: Collision geometry by link.
+        exact: Decide by the library what spheres leave open. False: a pair that spheres leave open
+            in some configuration may not touch.
     """
     folder = kept_folder()
-    path = None if folder is None else os.path.join(folder, f"pairs.{_digest(tree, links)[:24]}")
+    path = (
+        None
+        if folder is None
+        else os.path.join(folder, f"pairs.{_digest(tree, links, exact)[:24]}")
+    )
     content = None if path is None else read_kept(path, SOURCES)
     if content is not None:
         return {pair_of(a, b): reason for a, b, reason in json.loads(content)}
-    found = dict(_find(tree, links))
+    found = dict(_find(tree, links, exact))
     if path is not None:
         rows = [(*pair, reason) for pair, reason in found.items()]
         write_kept(path, SOURCES, json.dumps(rows).encode())
     return found
 
 
-def _find(tree: Tree, links: Mapping[str, Body]) -> Iterator[tuple[Pair, str]]:
+def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[Pair, str]]:
     adjacent = set(_adjacent(tree, links))
     yield from ((pair, ADJACENT) for pair in sorted(adjacent))
     masters = {mimic.master for mimic in tree.mimic_of.values()}
     joint_names = tuple(joint.name for joint in tree.joints if joint.name in masters)
     q = _samples(tree, joint_names)
-    shares = _shares(SceneSnapshot(tree, joint_names, links, dict.fromkeys(adjacent, True)), q)
+    allowed = dict.fromkeys(adjacent, True)
+    shares = _shares(SceneSnapshot(tree, joint_names, links, allowed, exact=exact), q)
     for pair, (at_start, share) in shares.items():
         if at_start:
             yield pair, DEFAULT
@@ -102,17 +109,20 @@ def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
 def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]:
     """Return for each pair if it collides at q[0], and in which share of q (b, n).
 
-    Exact checks are made only where they can decide.
+    Exact checks are made only where they can decide. Without them, only certain collisions count,
+    and the share is above 0 for a pair that spheres leave open.
     """
     pairs = sorted(set(snapshot.names))
     number = {pair: i for i, pair in enumerate(pairs)}
     group = np.array([number[name] for name in snapshot.names], np.int64)
     counts = np.zeros((len(pairs), 2), np.int64)
     count_pairs(*snapshot.packed, q, group, counts)
-    at_start = snapshot.touching_pairs(q[0])
+    at_start = snapshot.touching_pairs(q[0]) if snapshot.exact else _certain_pairs(snapshot, q[0])
     shares = {}
     for pair, (certain, unsure) in zip(pairs, counts.tolist(), strict=True):
-        if unsure and (not certain or certain < OFTEN * len(q) <= certain + unsure):
+        if not snapshot.exact:
+            certain = max(certain, min(unsure, 1))
+        elif unsure and (not certain or certain < OFTEN * len(q) <= certain + unsure):
             only = {each: each != pair for each in pairs}
             alone = replace(snapshot, allowed={**snapshot.allowed, **only})
             rows = np.flatnonzero(alone.states(q)[:, 0] == OPEN)
@@ -122,8 +132,15 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
     return shares
 
 
-def _digest(tree: Tree, links: Mapping[str, Body]) -> str:
-    digest = hashlib.sha256(tree.digest)
+def _certain_pairs(snapshot: SceneSnapshot, q: Array) -> set[Pair]:
+    """Return the names of the pairs that collide at q (n,) by their spheres alone."""
+    states = np.empty(len(snapshot.names), np.int64)
+    check_pairs(*snapshot.packed, q, states)
+    return {snapshot.names[k] for k in np.flatnonzero(states == COLLIDING)}
+
+
+def _digest(tree: Tree, links: Mapping[str, Body], exact: bool) -> str:
+    digest = hashlib.sha256(tree.digest + bytes([exact]))
     for name, body in links.items():
         digest.update(name.encode())
         for shape, T in body.parts:

@@ -66,6 +66,7 @@ class PlanningScene:
         *,
         bodies: Mapping[str, Body] | None = None,
         allow: Iterable[str | os.PathLike[str]] = (),
+        exact: bool = True,
     ) -> None:
         """Read the robot's shapes, and find which links may touch.
 
@@ -76,9 +77,13 @@ class PlanningScene:
                 pairs by samples.
             bodies: Collision geometry by link, in place of the URDF's.
             allow: Folders in which meshes may be read, beside the URDF's and its packages'.
+            exact: Decide by the library coal what the spheres around shapes leave open. False:
+                count such shapes as touching, which needs no library; no shapes that touch are
+                called free, but some that are up to a few millimetres apart are called touching.
 
         Raises:
-            SceneError: no collision geometry, or some that cannot be used; not an SRDF.
+            SceneError: If there is no collision geometry, or it cannot be used; if `srdf` is not
+                an SRDF.
         """
         self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
@@ -93,10 +98,10 @@ class PlanningScene:
             self.srdf = srdf
         else:
             self.srdf = load_srdf(srdf, tree)
-        empty = SceneSnapshot(tree, robot.joint_names, dict(bodies), {})
+        empty = SceneSnapshot(tree, robot.joint_names, dict(bodies), {}, exact=exact)
         known_links(empty, bodies)
         if self.srdf is None:
-            self.pairs = default_pairs(tree, bodies)
+            self.pairs = default_pairs(tree, bodies, exact)
             frames = {}
         else:
             self.pairs = self.srdf.allowed_pairs(bodies)
@@ -397,24 +402,59 @@ class PlanningScene:
         with self._lock:
             self._snapshot = snapshot
 
-    def take_over(self, other: PlanningScene) -> None:
-        """Take the objects, the state and the changed pairs of a scene of the same robot."""
+    def take_over(self, other: PlanningScene) -> tuple[str, ...]:
+        """Take the objects, the state and the changed pairs of another scene.
+
+        That scene may be of another robot. Objects of the world and frames are taken if both robots
+        have the same root link, attached objects if this robot has the link that carries them.
+
+        Returns:
+            The names of objects that are left out.
+        """
         before = other.snapshot
-        is_default = before.allowed == dict.fromkeys(other.pairs, True) and not before.passes
         with self._lock:
-            now = self._snapshot
-            allowed = (now.allowed, now.passes) if is_default else (before.allowed, before.passes)
+            links, now = self._snapshot.tree.child_joints, self._snapshot
+            has_root = now.tree.root == before.tree.root
+            placed = before.objects if has_root else {}
+            objects = {name: each for name, each in placed.items() if name not in links}
+            attached = {
+                name: each
+                for name, each in before.attached.items()
+                if each.link in links and name not in links
+            }
+            frames = {name: T for name, T in before.frames.items() if has_root}
             self._snapshot = replace(
                 now,
-                allowed=allowed[0],
-                passes=allowed[1],
-                values=before.values,
-                objects=before.objects,
-                attached=before.attached,
-                padding=before.padding,
-                scale=before.scale,
-                frames={**before.frames, **now.frames},
+                values={name: v for name, v in before.values.items() if name in now.tree.joint},
+                objects=objects,
+                attached=attached,
+                padding={link: d for link, d in before.padding.items() if link in links},
+                scale={link: s for link, s in before.scale.items() if link in links},
+                frames={**frames, **now.frames},
             )
+            self._take_changed_pairs(other)
+        names = (*before.objects, *before.attached)
+        return tuple(name for name in names if name not in objects and name not in attached)
+
+    def _take_changed_pairs(self, other: PlanningScene) -> None:
+        """Take the pairs that may touch from another scene, as far as they were changed there."""
+        now, before = self._snapshot, other.snapshot
+        default = dict.fromkeys(other.pairs, True)
+        if before.allowed == default and not before.passes:
+            return
+        allowed, passes = before.allowed, before.passes
+        if now.tree is not before.tree:
+            known = {*now.tree.child_joints, *now.objects, *now.attached}
+            changed = {
+                pair: value
+                for pair, value in allowed.items()
+                if default.get(pair) != value and known.issuperset(pair)
+            }
+            removed = default.keys() - allowed.keys()
+            kept = {pair: value for pair, value in now.allowed.items() if pair not in removed}
+            allowed = {**kept, **changed}
+            passes = {name: value for name, value in passes.items() if name in known}
+        self._snapshot = replace(now, allowed=allowed, passes=passes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the scene, as MoveIt reads it too.

@@ -32,7 +32,7 @@ class Box:
     """A box, centred.
 
     Raises:
-        SceneError: not three positive sizes.
+        SceneError: If the sizes are not three positive numbers.
     """
 
     size: Array  # (3,) edge lengths [m]
@@ -47,7 +47,7 @@ class Sphere:
     """A sphere, centred.
 
     Raises:
-        SceneError: the radius is not positive.
+        SceneError: If the radius is not positive.
     """
 
     radius: float  # [m]
@@ -63,7 +63,7 @@ class Cylinder:
     """A cylinder about the z axis, centred.
 
     Raises:
-        SceneError: the radius or the length is not positive.
+        SceneError: If the radius or the length is not positive.
     """
 
     radius: float  # [m]
@@ -81,7 +81,7 @@ class Capsule:
     """A cylinder about the z axis with half a sphere at either end, centred.
 
     Raises:
-        SceneError: the radius or the length is not positive.
+        SceneError: If the radius or the length is not positive.
     """
 
     radius: float  # [m]
@@ -99,7 +99,7 @@ class Plane:
     """The half-space below a plane, ``normal . x <= offset``, which is solid.
 
     Raises:
-        SceneError: a normal without a direction, or numbers that are not finite.
+        SceneError: If the normal has zero length, or a number is not finite.
     """
 
     normal: Array  # (3,), made a unit
@@ -120,7 +120,7 @@ class Mesh:
     """A surface of triangles; equal vertices are made one, triangles without area left out.
 
     Raises:
-        SceneError: no triangles, too many, or a triangle without its vertices.
+        SceneError: If there are no triangles or too many, or a triangle lacks vertices.
     """
 
     vertices: Array  # (k, 3) [m]
@@ -157,7 +157,7 @@ class Body:
     """Shapes that move together: the collision geometry of a link, or an object.
 
     Raises:
-        SceneError: a pose that is not a rigid transform, or too many parts.
+        SceneError: If a pose is not a rigid transform, or there are too many parts.
     """
 
     name: str
@@ -177,7 +177,7 @@ def checked_pose(given: Any, name: str) -> Array:
     """Return a rigid transform (4, 4), read-only.
 
     Raises:
-        SceneError: not one, or farther than `LARGEST` [m].
+        SceneError: If the pose is not a rigid transform, or is farther than `LARGEST` [m].
     """
     try:
         T = rigid_transform(given, name)
@@ -206,9 +206,9 @@ def link_bodies(
         allow: Folders in which meshes may be read, beside those of :func:`find_mesh`.
 
     Raises:
-        SceneError: a shape that cannot be used, or a mesh that cannot be read; the message names
-            the link, and the line or the file.
-        RobotModelError: a file that cannot be read.
+        SceneError: If a shape is not usable, or a mesh cannot be read; the message names the link,
+            and the line or the file.
+        RobotModelError: If a file cannot be read.
     """
     description = urdf if isinstance(urdf, Description) else read_description(urdf)
     root = read_elements(description.urdf, COLLISIONS, "URDF", "robot", SceneError)
@@ -242,8 +242,8 @@ class MeshLibrary:
         """Return a mesh by the name of its file, with (3,) factors along its axes.
 
         Raises:
-            SceneError: as :func:`find_mesh` and :func:`read_mesh_file`; too many triangles in all,
-                or a scale without a size.
+            SceneError: If :func:`find_mesh` or :func:`read_mesh_file` raises it, all meshes
+                together have too many triangles, or a scale is zero.
         """
         factors = _numbers(scale, (3,), "the scale of a mesh is x, y, z")
         path = find_mesh(name, self._folder, self._allow)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
@@ -40,6 +40,7 @@ from dls_ik.scene.pack import (
     turns_of_pairs,
 )
 from dls_ik.scene.shapes import Body, Mesh
+from dls_ik.scene.sphere_fit import leaves_each, link_leaves
 from dls_ik.scene.spheres import sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
 
@@ -115,6 +116,7 @@ class SceneSnapshot:
     padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
     scale: Mapping[str, float] = field(default_factory=dict)  # by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
+    exact: bool = True  # False: pairs that spheres leave open count as colliding
     kept: dict[str, _KeptResult] = field(default_factory=dict, repr=False)  # shared with others
 
     def with_state(
@@ -233,13 +235,17 @@ class SceneSnapshot:
         moving = []
         carried = [(each.body, each.link, each.T) for each in self.attached.values()]
         links = [(body, name, np.eye(4)) for name, body in self.links.items()]
+        most = leaves_each(sum(len(body.parts) for body, _, _ in carried))
+        count = sum(len(body.parts) for body in self.links.values())
         for body, link, T_link in (*links, *carried):
             frame, T_frame = self._frames.links[link]
             scale, padding = self.scale.get(body.name, 1.0), self.padding.get(body.name, 0.0)
             for shape, T in body.parts:
-                keep = body.name in self.links or isinstance(shape, Mesh)  # boxes come and go
+                is_link = body.name in self.links
+                keep = is_link or isinstance(shape, Mesh)  # boxes come and go
                 T_shape = T_frame @ T_link @ T
-                spheres = sphere_tree(shape, keep).placed(np.eye(4), scale).placed(T_shape)
+                tree = sphere_tree(shape, keep, link_leaves(shape, count) if is_link else most)
+                spheres = tree.placed(np.eye(4), scale).placed(T_shape)
                 each = scaled(shape, scale)
                 moving.append(MovingShape(body.name, each, spheres, frame, T_shape, padding))
         return moving
@@ -276,6 +282,38 @@ class SceneSnapshot:
             "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
         )
         return pack_shapes(self._frames, *self._shapes, *self._numbers, trees)
+
+    @cached_property
+    def pair_keys(self) -> tuple[Hashable, ...]:
+        """Keys of the (p + s,) pairs, equal in snapshots in which both shapes move alike."""
+        (moving, standing), (own, outside) = self._shapes, self._numbers
+        one = self._keep("keys", (), (moving,), lambda: self._moving_keys(moving))
+        rows = zip(self.arrays.kind, self.arrays.size, self.arrays.place, strict=True)
+        two: list[Hashable] = []
+        for each, parts in zip(standing, rows, strict=True):
+            key = b"".join([each.name.encode(), *(part.tobytes() for part in parts)])
+            two.append((key, each.shape) if isinstance(each.shape, Mesh) else key)
+        return (
+            *((one[a], one[b]) for a, b in own),
+            *((one[a], two[b]) for a, b in outside),
+        )
+
+    @property
+    def frames_key(self) -> bytes:
+        """Digest of how joints move the frames of the robot."""
+        frames = self._frames
+        lists = frames.parent, frames.variable, frames.prismatic, frames.scale, frames.offset
+        content = repr((self.joint_names, lists)).encode() + np.array(frames.fixed).tobytes()
+        return hashlib.sha256(content).digest()
+
+    def _moving_keys(self, moving: list[MovingShape]) -> list[bytes]:
+        frames_key, keys = self.frames_key, []
+        for each in moving:
+            key = hashlib.sha256(frames_key + repr((each.name, each.frame, each.padding)).encode())
+            key.update(each.spheres.child.tobytes())
+            key.update(each.spheres.node.tobytes())
+            keys.append(key.digest())
+        return keys
 
     @cached_property
     def packed(self) -> tuple[Array, NDArray[np.int64]]:
@@ -355,12 +393,13 @@ class SceneSnapshot:
         return {self.names[k] for k in self._touching(q)}
 
     def _touching(self, q: Array) -> Iterator[int]:
-        """Yield the pairs that collide at q (n,)."""
+        """Yield the pairs that collide at q (n,); if not `exact`, those that may collide too."""
         states = np.empty(len(self.names), np.int64)
         check_pairs(*self.packed, q, states)
         placed = _Placement(self, q)
         for k in np.flatnonzero(states != FREE).tolist():
-            if states[k] == COLLIDING or collide(*placed.pair(k), self._margins[k]):
+            is_certain = states[k] == COLLIDING or not self.exact
+            if is_certain or collide(*placed.pair(k), self._margins[k]):
                 yield k
 
     @cached_property
@@ -432,7 +471,7 @@ class SceneSnapshot:
 
         Conservative advancement: a pair is skipped for as long as its distance lasts at the
         greatest speed with which the joints can bring it together. Shapes nearer than 1e-5 m count
-        as touching.
+        as touching; if not `exact`, pairs count so from where their bound leaves a contact open.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
@@ -443,6 +482,8 @@ class SceneSnapshot:
             if k < 0:
                 return None
             now = float(time[k])
+            if not self.exact:
+                return PathContact(now, self.names[k])
             d = _Placement(self, q0 + now * (q1 - q0)).separation(k).distance
             if d <= TOUCHING:
                 return PathContact(now, self.names[k])

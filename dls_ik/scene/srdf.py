@@ -103,7 +103,7 @@ class Srdf:
         """Return the joints of a group, fixed ones too, parents before children.
 
         Raises:
-            SceneError: an unknown group, or one that contains itself.
+            SceneError: If a group is unknown or contains itself.
         """
         chosen = self._joints(tree, group, ())
         return tuple(each.name for each in tree.downward if each.name in chosen)
@@ -116,7 +116,7 @@ class Srdf:
         link that is fixed to it.
 
         Raises:
-            SceneError: an unknown group, one whose joints are not connected, or do not move.
+            SceneError: If a group is unknown, or its joints are not connected or do not move.
         """
         joints = [tree.joint[name] for name in self.group_joints(tree, group)]
         if not any(joint.is_driven for joint in joints):
@@ -153,7 +153,7 @@ class Srdf:
             group: Its group; default: the only one that has a pose of that name.
 
         Raises:
-            SceneError: an unknown pose, or one of several groups.
+            SceneError: If the pose is unknown, or several groups have a pose of that name.
         """
         found = [key for key in self.states if key[1] == name and group in (None, key[0])]
         if not found:
@@ -219,7 +219,7 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
         tree: Tree of the robot.
 
     Raises:
-        SceneError: not an SRDF; the message gives the line.
+        SceneError: If the text is not an SRDF; the message gives the line.
     """
     text, folder = read_document(source, "SRDF", SceneError)
     file = "" if folder is None else f"{quoted(os.fspath(source))}: "

@@ -94,7 +94,7 @@ def way_limits(
     Joints without limits stay within half a turn beyond start and goals.
 
     Raises:
-        OptionError: a number below 0, or one that is not finite.
+        OptionError: If a number is negative or not finite.
     """
     if not 0 <= max_nodes < np.inf:
         raise OptionError(f"max_nodes is a number of at least 0, not {quoted(max_nodes)}")

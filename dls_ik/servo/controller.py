@@ -20,10 +20,12 @@ from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.servo.guard import NearPair
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.guard import TightPair
+from dls_ik.servo.knots import Knots, trajectory_knots
 from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.motion import StopPath, at_start_of
 from dls_ik.servo.options import split_options
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import (
     ConditionMonitor,
     Event,
@@ -32,6 +34,7 @@ from dls_ik.servo.state import (
     StreamState,
     transition,
 )
+from dls_ik.servo.stream_end import FINISHING, stop_reason
 from dls_ik.servo.supervision import Rest, Supervision
 from dls_ik.servo.targets import (
     PoseTarget,
@@ -47,6 +50,7 @@ from dls_ik.servo.targets import (
 from dls_ik.servo.tracker import Tracked, build_tracker
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver.poses import checked_pose
+from dls_ik.text import elapsed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -115,6 +119,7 @@ class Controller:
         self._stream = StreamState()
         self._condition = ConditionMonitor()
         self._rest = Rest()
+        self._knots: Knots | None = None  # of the last trajectory
 
     def __repr__(self) -> str:
         """Return the robot, the method and what the controller does."""
@@ -162,6 +167,7 @@ class Controller:
         self._stream = other._stream
         self._adapt_target()
         self._rest = other._rest
+        self._knots = other._knots
 
     def hold_like(self, other: Controller) -> None:
         """Be paused, or in a fault, if another controller is, of other joints as well."""
@@ -177,13 +183,33 @@ class Controller:
         """
         return self._tracker.limiter.stop_path(period)
 
+    def trajectory(self, period: float, count: int = 0) -> Knots:
+        """Return the knots of the path to the last command and of the stop behind it.
+
+        Cubics between the knots stay within the limits of velocity and acceleration. Times count
+        from the last cycle on; the command is due a period later. Call this once a cycle.
+
+        Args:
+            period: of the cycles [s].
+            count: Number of knots wanted; there are more only if the path needs them. 1: the
+                command alone.
+        """
+        limiter = self._tracker.limiter
+        given = limiter.motion(), limiter.stop_path(period), self._tracker.acceleration
+        self._knots = trajectory_knots(*given, period, count, self._knots)
+        return self._knots
+
     def go_back(self, stop: StopPath) -> None:
         """Continue from the beginning of the stop of an earlier cycle, the last that went out."""
-        self._tracker.limiter.go_back(stop)
+        self._tracker.limiter.take_over(at_start_of(stop))
 
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self._tracker.limiter.resume_at(elapsed, period)
+
+    def stand_still(self) -> None:
+        """Continue at rest at the command, at which the arm stopped by itself."""
+        self._tracker.limiter.reset(self._tracker.limiter.q)
 
     def resume_after_gap(self, q: Array) -> None:
         """Continue after a time without commands, at rest at joint values (n,), or where measured.
@@ -207,7 +233,7 @@ class Controller:
         T, sampled = checked_pose(T_d).copy(), self._sampled(now, age)
         self._refuse_if_latched()
         target, options = self._stream.target, self.options
-        if not isinstance(target, PoseTarget):
+        if not isinstance(target, PoseTarget) or self._stream.reason:
             target = PoseTarget(options.target_timeout, options.feed_forward, self._metric[1])
         target.take(T, sampled, now)
         self._follow(target, now)
@@ -254,9 +280,13 @@ class Controller:
         """Stop and hold, because a target is not valid."""
         self._change(Event.REFUSAL, reason)
 
-    def pause(self) -> None:
-        """Stop, and take no targets until :meth:`resume`. A fault stays one."""
-        self._change(Event.PAUSE)
+    def pause(self, reason: str = "") -> None:
+        """Stop, and take no targets until :meth:`resume`. A fault stays one.
+
+        Args:
+            reason: Why the arm is paused; a part of the messages.
+        """
+        self._change(Event.PAUSE, reason)
 
     def resume(self) -> None:
         """Take targets again, the next one from where the arm is measured to be."""
@@ -312,8 +342,8 @@ class Controller:
             if fault:
                 self._change(Event.FAILURE, fault)
         target = self._stream.target
-        if target is not None and target.is_stale(now):
-            self._change(Event.SILENCE)
+        if target is not None and target.has_timed_out(now):
+            self._end_stream(target, now)
         if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
         output = self._advance(now, elapsed)
@@ -332,6 +362,20 @@ class Controller:
         if target is not self._stream.target:  # else it is followed already
             self._change(Event.TARGET, target=target)
 
+    def _end_stream(self, target: Target, now: float) -> None:
+        """Finish the motion to the last pose of a stream that has ended, or stop."""
+        if not isinstance(target, PoseTarget):
+            self._change(Event.TIMEOUT)
+            return
+        T = self.robot.fk(self._tracker.limiter.q)
+        silence = now - target.arrived
+        reason = stop_reason(self.options, T, target.last, silence, self._metric[1])
+        if reason:
+            self._change(Event.TIMEOUT, reason)
+        else:
+            target.finish()
+            self._change(Event.FINISH, FINISHING, target)
+
     def _seed(self, q: Array) -> None:
         """Let the command be joint values (n,), not as a motion from those before."""
         self._tracker.seed(q)
@@ -342,13 +386,13 @@ class Controller:
         now, age = checked_time("now", now), checked_time("age", age)
         if age > self.options.target_timeout:
             raise StaleTargetError(
-                f"the target is {age:.3g} s old by its stamp, more than target_timeout = "
+                f"the target is {elapsed(age)} old by its stamp, more than target_timeout = "
                 f"{self.options.target_timeout:g} s"
             )
         if -age > self.options.stamp_tolerance:
             raise StaleTargetError(
-                f"the target's stamp is {-age:.3g} s in the future, more than stamp_tolerance = "
-                f"{self.options.stamp_tolerance:g} s: do the clocks agree?"
+                f"the target's stamp is {elapsed(-age)} in the future, more than stamp_tolerance = "
+                f"{self.options.stamp_tolerance:g} s"
             )
         return now - max(age, 0.0)
 
@@ -425,7 +469,7 @@ class Controller:
             q,
             self.velocity,
             state,
-            state.message(reason),
+            "; ".join(filter(None, (state.message(reason), self._stream.reason))),
             T_d.copy(),
             position,
             rotation,
@@ -439,6 +483,11 @@ class Controller:
     @property
     def _nearest(self) -> NearPair | None:
         return None if self._tracker.guard is None else self._tracker.guard.nearest
+
+    @property
+    def tight_pairs(self) -> tuple[TightPair, ...]:
+        """Pairs of links that `min_distance` stops in many random configurations."""
+        return () if self._tracker.guard is None else self._tracker.guard.tight_pairs
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
         """Return errors of the command (n,), which may be behind the reference of the step."""

@@ -3,141 +3,84 @@
 Each cycle the limiter moves on. If the step and the stop behind it are certified, they are taken.
 Else the command goes along the stop that was certified before, or between the two as far as that
 is certified: position, velocity, acceleration and jerk are within limits in both, and so between.
+
+The stop behind the command, with the distance that each pair was certified to keep along it, goes
+from controller to controller and from scene to scene. Pairs that are the same in a new scene keep
+their distances without a test. Only pairs that are new, or that changed, are certified anew, from
+their present distance on. Neither a change of parameters nor one of another object can therefore
+replace the stop by a longer one.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dls_ik import compat
-from dls_ik.core.certificate import certify
-from dls_ik.core.near_pairs import watch
-from dls_ik.core.proximity import ROUNDING
-from dls_ik.core.types import Array, Indices
+from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.servo.limiter import Limiter, Motion, StopPath
+from dls_ik.servo.limiter import UNKNOWN_PERIOD, Limiter
+from dls_ik.servo.motion import Handover, Motion, StopPath
 from dls_ik.servo.own_step import NearRows
-from dls_ik.servo.workspace import Bound, GuardedPairs, checked_bounds, guarded_pairs
+from dls_ik.servo.scene_state import NearPair, SceneState
+from dls_ik.servo.workspace import Bound, checked_bounds, guarded_pairs
 
 BISECTIONS = 3  # between the stop and the step that was not certified
 SAMPLES = 40  # of a stop that cannot be certified
 CONFIGURATIONS = 64  # in which links are looked at that always are near
-REST = 0.01  # [s] of a cycle that is not known
+TIGHT_SHARE = 0.25  # share of these configurations above which a pair is reported
+USUAL_QUANTILE = 0.1  # quantile of these distances that is proposed as min_distance
+DEEPER = 1e-4  # [m] by which a stop must deepen a contact to be a fault
+NUM_RECENT_STOPS = 4  # of earlier commands, to which the motion may go back
 
 
-class NearPair(NamedTuple):
-    """The two links, objects or bounds that are nearest each other within `influence_distance`."""
+class TightPair(NamedTuple):
+    """Two links whose distance is often below `min_distance`, by the bounds of their spheres."""
 
     names: Pair
-    distance: float  # [m], at most as large as it is: of spheres around the shapes
-    points: Array  # (2, 3) on either, in the root link's frame [m]
-    normal: Array  # (3,) unit vector from the first to the second
+    share: float  # of random configurations in which the pair stops the arm
+    usual: float  # [m] distance that nine of ten random configurations keep
 
     def __str__(self) -> str:
-        """Return names and distance."""
-        return f"{self.names[0]!r} and {self.names[1]!r}, {1e3 * self.distance:.3g} mm apart"
+        """Return names, share and distance."""
+        shown = f"{self.names[0]!r} and {self.names[1]!r}"
+        return f"{shown} ({100.0 * self.share:.0f} %, min_distance up to {self.usual:.2g} m)"
 
 
 class Certificate(Protocol):
-    """A property that a step and the stop behind it keep, beside distances."""
+    """A property of a cycle and of the stop behind it, besides distances."""
 
-    def __call__(self, last: Motion, stop: StopPath, dt: float) -> bool:
-        """Test the step of `dt` [s] from the last motion to the beginning of a stop, and that."""
+    def __call__(self, motion: Motion, stop: StopPath) -> bool:
+        """Return whether the last cycle of a motion and the stop behind it have the property."""
 
-    def share(self, q_a: Array, q_b: Array, dt: float) -> float:
-        """Return the share of a step of `dt` [s] (n,) that is likely to keep it."""
+    def share(self, motion: Motion, stop: StopPath) -> float:
+        """Return the share of the velocity that is likely to have the property."""
+
+
+class KeptStop(NamedTuple):
+    """The stop behind a command, and the distances that it is certified to keep."""
+
+    path: StopPath
+    promised: Array  # (p + s,) distance of each pair along the path [m]; -inf: not certified
+    is_certified: bool = False  # all pairs that move are
+
+    def renumbered(self, numbers: Indices) -> "KeptStop":
+        """Return the same stop for other pairs.
+
+        Args:
+            numbers: (p,) number that each pair had before, -1 if it is new or changed.
+        """
+        known = np.append(self.promised, -np.inf)
+        return KeptStop(self.path, known[numbers])
 
 
 def prepare(snapshot: SceneSnapshot) -> None:
     """Compute all that a guard needs of a snapshot, before a cycle does."""
-    _ = snapshot.packed, snapshot.leverage, snapshot.second_first
-
-
-class SceneState:
-    """Distances of the pairs of a scene, as the command moves.
-
-    Args:
-        n: joints.
-    """
-
-    def __init__(self, pairs: GuardedPairs, n: int) -> None:
-        self.pairs = pairs
-        count = len(pairs.names)
-        self.least = np.full(count, -np.inf)  # (p + s,) that each pair keeps [m]
-        self._known = np.full(count, -np.inf), np.zeros(n)
-        self._seen = np.full(n, np.nan), np.zeros((count, 2), np.int64)
-        self._points = np.zeros((3, 3))
-        self._certify: Callable[..., Any] | None = None  # for arguments of these types
-        self._watch: Callable[..., Any] | None = None
-
-    @property
-    def watched(self) -> tuple[Array, Array, Indices]:
-        """Distances (p + s,) and the place (n,) of the last look, and nearest leaves (p + s, 2)."""
-        return self._known[0], *self._seen
-
-    def begin(self, q: Array, influence: float) -> None:
-        """Let pairs that are too near at q (n,) keep what they have."""
-        self._known[0].fill(-np.inf)
-        self.least.fill(-np.inf)
-        self.look(q, influence)
-
-    def failing(self, q: Array, stop: StopPath) -> int:
-        """Return a pair that does not keep its distance from q to a stop and along it, or -1."""
-        if not len(self.least):
-            return -1
-        pairs = self.pairs
-        args = (pairs.packed, pairs.leverage, self.least, self._known, q, stop[:])
-        if self._certify is None:
-            self._certify = compat.numba_entry(certify, args)
-        return int(self._certify(*args))
-
-    def look(self, q: Array, influence: float) -> NearPair | None:
-        """Return the nearest pair at q (n,), if it is within a distance [m]."""
-        if not len(self.least):
-            return None
-        pairs = self.pairs
-        limits = self.least, pairs.distance
-        packed, reach = pairs.packed, pairs.leverage[0]
-        args = (packed, reach, limits, self._known, self._seen, q, influence, self._points)
-        if self._watch is None:
-            self._watch = compat.numba_entry(watch, args)
-        k, d = self._watch(*args)
-        if k < 0:
-            return None
-        return self._near_pair(k, float(d), self._points.copy())
-
-    def relax(self, promised: Array) -> None:
-        """Let pairs keep what they have, where a stop led nearer than its arm had been on the way.
-
-        Spheres of leaves stand out of those about them: the distance that is known may be less than
-        that which is certified, and what a pair keeps would sink by that at every stop.
-
-        Args:
-            promised: (p + s,) distance that each pair kept when the stop was certified [m].
-        """
-        least, known = self.least, self._known[0]
-        below = known < least - 2.0 * ROUNDING
-        least[below] = np.maximum(known[below] + 0.9 * ROUNDING, promised[below])
-
-    def distances(self, q: Array, within: float) -> Array:
-        """Return lower bounds (p + s,) of the distances at q (n,) [m], exact within a distance."""
-        self.begin(q, within)
-        return self._known[0].copy()
-
-    def near_pair(self, k: int) -> NearPair:
-        """Return the names of a pair and a lower bound of its distance."""
-        return self._near_pair(k, float(self._known[0][k]), np.zeros((3, 3)))
-
-    def _near_pair(self, k: int, d: float, points: Array) -> NearPair:
-        one, normal = points[:2], points[2]
-        if self.pairs.second_first[k]:
-            one, normal = one[::-1], -normal
-        return NearPair(self.pairs.names[k], d, one, normal)
+    _ = snapshot.packed, snapshot.leverage, snapshot.second_first, snapshot.pair_keys
 
 
 class Guard:
@@ -157,7 +100,8 @@ class Guard:
         nearest: the nearest pair at the command.
         near: what the reference keeps apart.
         refused: the pair for which the command did not follow its reference in the last cycle.
-        collision: a fault: the pair that comes too near although the arm stops.
+        collision: a fault: a pair that the stop brings into contact, or deeper into one.
+        tight_pairs: pairs of links that `min_distance` stops in many configurations.
 
     Raises:
         SceneError: a scene of another robot, or bounds that are none.
@@ -195,12 +139,13 @@ class Guard:
             )
         self._snapshot = None if scene is None else scene.snapshot
         self.state, self.near = self._new_state()
-        self._refuse_constant_pairs()
+        self.tight_pairs = self._find_tight_pairs()
         self.nearest: NearPair | None = None
         self.refused: NearPair | None = None
         self.collision: NearPair | None = None
-        self._stop, self._is_forced = limiter.stop_path(REST), False
-        self._begin(REST)
+        self._kept: KeptStop
+        self._recent: deque[KeptStop] = deque(maxlen=NUM_RECENT_STOPS)
+        self._stand()
 
     @property
     def q(self) -> Array:
@@ -212,42 +157,74 @@ class Guard:
         """Mean velocity of the last cycle (n,) [rad/s or m/s]."""
         return self.limiter.v
 
+    @property
+    def rate(self) -> Array:
+        """Velocity at the end of the last cycle (n,) [rad/s or m/s]."""
+        return self.limiter.rate
+
+    def motion(self) -> Motion:
+        """Return the state of the limiter."""
+        return self.limiter.motion()
+
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Stand at `q` (n,), or pass it with `v`."""
+        known = [each for each in (self._kept, *self._recent) if each.path.q.tolist() == q.tolist()]
         self.limiter.reset(q, v)
-        self._begin(REST)
+        self._stand(known[0].promised if known and v is None else None)
 
-    def take_over(self, other: Limiter) -> None:
-        """Continue the motion of another limiter of the same joints."""
-        self.limiter.take_over(other)
-        self._begin(REST)
+    def hand_over(self) -> Handover:
+        """Return the whole state of motion, for another guard or limiter of the same joints."""
+        kept = self._kept
+        pairs = zip(self.state.pairs.keys, kept.promised.tolist(), strict=True)
+        return Handover(self.limiter.hand_over().motion, kept.path, dict(pairs))
+
+    def take_over(self, state: Handover) -> None:
+        """Continue the motion of another limiter or guard of the same joints, or an earlier motion.
+
+        The stop that comes with the motion is followed until another one is certified. A stop that
+        leaves the position limits is replaced if one that does not is certified.
+        """
+        if self._scene is not None and self._scene.snapshot is not self._snapshot:
+            self._see(self._scene.snapshot)
+        known = {id(each.path): each.promised for each in (self._kept, *self._recent)}
+        promised = known.get(id(state.stop))
+        if promised is None:
+            keys = self.state.pairs.keys
+            promised = np.array([state.promises.get(key, -np.inf) for key in keys])
+        fits = self.limiter.take_over(state)
+        self._adopt(KeptStop(state.stop, promised))
+        stop = state.stop if fits else self.limiter.stop_path(UNKNOWN_PERIOD)
+        if not fits and self.state.failing(self.q, stop) < 0:
+            self._kept = KeptStop(stop, self.state.least.copy(), True)
+        self._watch()
 
     def look(self) -> None:
         """Take the scene as it stands, at the beginning of a cycle."""
         if self._scene is None or self._scene.snapshot is self._snapshot:
             return
-        self._snapshot = self._scene.snapshot
-        self.state, self.near = self._new_state()
-        self._check_stop()
+        self._see(self._scene.snapshot)
+        self._adopt(self._kept)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
-        if self._is_forced:
+        kept = self._kept
+        if not kept.is_certified:
             self.brake(dt)
             return
-        limiter, last, stop = self.limiter, self.limiter.motion(), self._stop
+        limiter, last = self.limiter, self.limiter.motion()
+        self._recent.append(kept)
         limiter.advance(q_r, v_r, dt)
-        share = min([1.0, *(each.share(last.q, limiter.q, dt) for each in self._certificates)])
-        if share < 1.0:
-            way = share * (limiter.q - last.q)
-            limiter.restore(last)
-            limiter.advance(last.q + way, way / dt, dt)
+        if self._certificates:
+            behind = limiter.motion(), limiter.stop_path(dt)
+            share = min(each.share(*behind) for each in self._certificates)
+            if share < 1.0:
+                limiter.advance_slower(last, share, dt)
         self.refused = None
         if not self._take(last, dt):
             step = limiter.motion()
             limiter.restore(last)
-            limiter.continue_stop(stop, dt)
-            safe, self._stop = limiter.motion(), limiter.stop_path(dt)
+            limiter.continue_stop(kept.path, dt)
+            safe, self._kept = limiter.motion(), kept._replace(path=limiter.stop_path(dt))
             taken, low, high = safe, 0.0, 1.0
             for _ in range(BISECTIONS):
                 share = 0.5 * (low + high)
@@ -260,26 +237,21 @@ class Guard:
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s], along the stop."""
-        self.limiter.continue_stop(self._stop, dt)
-        self._stop = self.limiter.stop_path(dt)
-        if self._is_forced:
-            self._check_stop()
-        self._watch()
-
-    def go_back(self, stop: StopPath) -> None:
-        """Be at the beginning of a stop under way, of an earlier command."""
-        self.limiter.go_back(stop)
-        self._stop = stop
-        self._check_stop()
+        kept = self._kept
+        self._recent.append(kept)
+        self.limiter.continue_stop(kept.path, dt)
+        self._kept = kept._replace(path=self.limiter.stop_path(dt))
+        if not kept.is_certified:
+            self._adopt(self._kept)
         self._watch()
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
-        return self._stop.end
+        return self._kept.path.end
 
     def stop_path(self, period: float) -> StopPath:
         """Return the stop that a controller follows if no command comes after this one."""
-        return self._stop
+        return self._kept.path
 
     def resume_at(self, elapsed: float, period: float) -> None:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
@@ -301,11 +273,23 @@ class Guard:
             self._influence,
         )
 
-    def _begin(self, period: float) -> None:
-        """Begin with the limiter's state, whatever it is."""
-        self._stop = self.limiter.stop_path(period)
+    def _see(self, snapshot: SceneSnapshot) -> None:
+        """Use another snapshot; pairs that are the same in it keep what was promised of them."""
+        before = {key: k for k, key in enumerate(self.state.pairs.keys)}
+        self._snapshot = snapshot
+        self.state, self.near = self._new_state()
+        numbers = np.array([before.get(key, -1) for key in self.state.pairs.keys], np.int64)
+        self._kept = self._kept.renumbered(numbers)
+        recent = [each.renumbered(numbers) for each in self._recent]
+        self._recent = deque(recent, NUM_RECENT_STOPS)
+
+    def _stand(self, promised: Array | None = None) -> None:
+        """Start from the state of the limiter, of which distances (p + s,) may be promised."""
+        if promised is None:
+            promised = np.full(len(self.state.least), -np.inf)
+        self._recent.clear()
         self.refused = None
-        self._check_stop()
+        self._adopt(KeptStop(self.limiter.stop_path(UNKNOWN_PERIOD), promised))
         self._watch()
 
     def _take(self, last: Motion, dt: float) -> bool:
@@ -315,34 +299,50 @@ class Guard:
         if k >= 0:
             self.refused = self._pair(k)
             return False
-        if not all(keeps(last, stop, dt) for keeps in self._certificates):
+        motion = self.limiter.motion()
+        if not all(keeps(motion, stop) for keeps in self._certificates):
             return False
-        self._stop, self._promised = stop, self.state.least.copy()
+        self._kept = KeptStop(stop, self.state.least.copy(), True)
         return True
 
-    def _check_stop(self) -> None:
-        """Certify the stop under way in a scene that is new; if it is not, go along it to its end.
+    def _adopt(self, kept: KeptStop) -> None:
+        """Keep a stop that starts at the command, and certify it for pairs without a promise.
 
-        Pairs that are too near at its beginning may come no nearer.
+        These pairs may come no nearer along the stop than they are, and than they have to keep. If
+        one does, the stop is followed until it is certified, at its end at the latest.
         """
-        self.state.begin(self.q, self._influence)
-        k = self.state.failing(self.q, self._stop)
-        self._is_forced = k >= 0
-        self._promised = self.state.least.copy()
+        state = self.state
+        state.begin(self.q, self._influence, kept.promised)
+        is_open = np.isneginf(kept.promised)
+        k = state.failing_among(is_open, self.q, kept.path)
         self.collision = None
-        if k >= 0:
-            self.refused = self._pair(k)
-            path = self._stop.at(np.linspace(0.0, self._stop.duration, SAMPLES))[0]
-            found = [self.state.look(q, self._influence) for q in path]
-            worst = min((f for f in found if f is not None), key=lambda f: f.distance)
-            if worst.distance <= 0.0:
-                self.collision = worst
-            self.state.begin(self.q, self._influence)
+        if k < 0:
+            promised = np.where(is_open, state.least, kept.promised)
+            self._kept = KeptStop(kept.path, promised, True)
+            return
+        self._kept = kept._replace(is_certified=False)
+        self.refused = self._pair(k)
+        self.collision = self._unavoidable_contact(is_open)
+
+    def _unavoidable_contact(self, some: Flags) -> NearPair | None:
+        """Return the pair, of some (p + s,), that the stop brings deepest into contact, if any.
+
+        A pair that overlaps already and separates along the stop is none.
+        """
+        before = self.state.distances_now()
+        path = self._kept.path.at(np.linspace(0.0, self._kept.path.duration, SAMPLES))[0]
+        deepest = self.state.smallest_along(path, self._influence)
+        self.state.look(self.q, self._influence)
+        is_contact = some & (deepest <= 0.0) & (deepest < before - DEEPER)
+        if not is_contact.any():
+            return None
+        k = int(np.argmin(np.where(is_contact, deepest, np.inf)))
+        return self.state.near_pair(k, float(deepest[k]))
 
     def _watch(self) -> None:
         self.nearest = self.state.look(self.q, self._influence)
-        if self.refused is not None and self._stop.is_over:
-            self.state.relax(self._promised)
+        if self.refused is not None and self._kept.path.is_over:
+            self.state.relax(self._kept.promised)
 
     def _pair(self, k: int) -> NearPair:
         """Return the names of a pair, with the distance now."""
@@ -352,17 +352,27 @@ class Guard:
             return near
         return self.state.near_pair(k)
 
-    def _refuse_constant_pairs(self) -> None:
-        """Refuse a distance that links of the arm never have."""
+    def _find_tight_pairs(self) -> tuple[TightPair, ...]:
+        """Return the pairs of links that `min_distance` stops in many random configurations.
+
+        Raises:
+            OptionError: If two links are closer than `min_distance` in every configuration.
+        """
         if self._snapshot is None:
-            return
+            return ()
         rng, near = np.random.default_rng(0), self._min_distance + 1e-3
         found = [self.state.distances(self._robot.random(rng), near) for _ in range(CONFIGURATIONS)]
-        farthest = np.max(found, axis=0)
-        own = len(self._snapshot.arrays.pairs)
-        for k in np.flatnonzero(farthest[:own] < self._min_distance).tolist():
-            a, b = self.state.pairs.names[k]
-            raise OptionError(
-                f"min_distance = {self._min_distance:g} m: {a!r} and {b!r} are never farther than "
-                f"{farthest[k]:.3g} m apart; let them touch in the scene, or set it lower"
-            )
+        own = np.array(found)[:, : len(self._snapshot.arrays.pairs)]  # (CONFIGURATIONS, p)
+        farthest, tight = own.max(axis=0, initial=-np.inf), []
+        for k in np.flatnonzero(np.mean(own < self._min_distance, axis=0) >= TIGHT_SHARE).tolist():
+            names = self.state.pairs.names[k]
+            if farthest[k] < self._min_distance:
+                raise OptionError(
+                    f"min_distance = {self._min_distance:g} m: {names[0]!r} and {names[1]!r} are "
+                    f"never farther than {farthest[k]:.3g} m apart; let them touch in the scene, "
+                    "or set it lower"
+                )
+            share = float(np.mean(own[:, k] < self._min_distance))
+            usual = max(float(np.quantile(own[:, k], USUAL_QUANTILE)), 0.0)
+            tight.append(TightPair(names, share, usual))
+        return tuple(sorted(tight, key=lambda pair: -pair.share))

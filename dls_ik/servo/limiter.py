@@ -3,16 +3,15 @@
 Behind each command there is a stop within all limits: the stop path.
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dls_ik.core.limiter import advance, brake, even_stop, stop_phases, stopping_point
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.motion import CyclePath, Handover, Motion, RuckigPath, StopPath, blended_path
 from dls_ik.servo.pursuit import Pursuit
 
 LONGEST_STOP = 600.0  # [s]
@@ -20,78 +19,15 @@ FAST = 1e6  # [rad/s, rad/s^2, ...] in place of an infinite limit, which Ruckig 
 ROUNDING = 1e-11  # [rad or m]
 HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
 BISECTIONS = 40
-
-
-class StopPath(NamedTuple):
-    """Path of the joints from a command to rest: m phases of constant jerk for each joint.
-
-    Each joint has durations of its own, and stands still after its last phase.
-    """
-
-    q: Array  # (n,) where it begins [rad or m]
-    v: Array  # (n,) velocity there [rad/s or m/s]
-    durations: Array  # (m, n) [s]
-    accelerations: Array  # (m, n) at the beginning of each phase [rad/s^2 or m/s^2]
-    jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) bounds of position, against rounding [rad or m]
-    upper: Array  # (n,)
-
-    @property
-    def duration(self) -> float:
-        """Time until all joints stand still [s]."""
-        return float(self.durations.sum(axis=0).max(initial=0.0))
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether all joints stand still."""
-        return not self.durations.any()
-
-    @property
-    def end(self) -> Array:
-        """Joint values at rest (n,); a copy."""
-        return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
-
-    def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
-        left = np.repeat(times[:, None], len(self.q), axis=1)
-        q, v, a = self.q, self.v, np.zeros_like(left)
-        phases = zip(self.durations, self.accelerations, self.jerks, strict=True)
-        for duration, acceleration, jerk in phases:
-            t = np.clip(left, 0.0, duration)
-            a = np.where(left >= 0.0, acceleration + t * jerk, a)
-            q = q + t * (v + t * (0.5 * acceleration + t * jerk / 6.0))
-            v = v + t * (acceleration + 0.5 * t * jerk)
-            left = left - duration
-        rests = left >= 0.0
-        return np.clip(q, self.lower, self.upper), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
-
-    def after(self, elapsed: float) -> "StopPath":
-        """Return the rest of the path, from a time [s] on."""
-        q, v, _ = self.at(np.array([elapsed]))
-        gone = np.clip(elapsed - np.cumsum(self.durations, axis=0) + self.durations, 0.0, None)
-        gone = np.minimum(gone, self.durations)
-        accelerations = self.accelerations + gone * self.jerks
-        return self._replace(
-            q=q[0], v=v[0], durations=self.durations - gone, accelerations=accelerations
-        )
-
-    def reordered(self, order: NDArray[np.intp]) -> "StopPath":
-        """Return the same path for the joints in the order (n,) of their indices."""
-        return StopPath(*(x[..., order] for x in self))
-
-
-class Motion(NamedTuple):
-    """State of a limiter between two cycles; never changed."""
-
-    q: Array  # (n,) command [rad or m]
-    v: Array  # (n,) its mean velocity in the last cycle [rad/s or m/s]
-    rate: Array  # (n,) velocity now
-    a: Array  # (n,) acceleration now [rad/s^2 or m/s^2]
-    stop: StopPath | None  # that is followed, or is planned already
+UNKNOWN_PERIOD = 0.01  # [s] assumed for the cycles of a stop that is planned outside a cycle
 
 
 class AccelerationLimiter:
     """Limits of position, velocity and acceleration; the last may be infinite.
+
+    The acceleration is constant during a cycle, so that position and velocity at the end of each
+    cycle describe the motion between them. With infinite limits for all joints the velocity is
+    constant during a cycle instead.
 
     Args:
         acceleration: (n,) [rad/s^2 or m/s^2].
@@ -101,99 +37,141 @@ class AccelerationLimiter:
     Attributes:
         q: (n,) command [rad or m]; read it, do not change it.
         v: (n,) its mean velocity in the last cycle [rad/s or m/s].
+        rate: (n,) its velocity at the end of that cycle [rad/s or m/s].
     """
 
     def __init__(self, robot: RobotModel, acceleration: Array, scale: float = 1.0) -> None:
-        self._chain, self._acceleration = robot.chain, acceleration
+        self._chain = robot.chain
+        self._is_smooth = bool(np.isfinite(acceleration).any())
+        self._acceleration = np.minimum(acceleration, FAST) if self._is_smooth else acceleration
         share = scale if scale > 0.0 else 1.0  # at 0 it brakes
-        self._scale, self._used = scale, share * acceleration
+        self._scale, self._used = scale, share * self._acceleration
         self._slow = robot.chain._replace(velocity=share * robot.velocity)
-        self._pursuit = Pursuit(self._used)
+        self._pursuit = Pursuit(share * acceleration)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Stand at `q` (n,), or pass it with `v`."""
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
-        self._rest_of_stop: StopPath | None = None  # while the command continues along one
+        self.rate = self.v.copy()
+        self._stop: StopPath | None = None  # while the command continues along one
+        self.path: CyclePath | None = None
         self._pursuit.reset(self.v)
 
-    def take_over(self, other: "Limiter") -> None:
-        """Continue the motion of another limiter of the same joints."""
-        self.reset(other.q, other.v)
+    def hand_over(self) -> Handover:
+        """Return the whole state of motion, for another limiter of the same joints."""
+        motion, stop = self.motion(), self.stop_path(UNKNOWN_PERIOD)
+        if motion.stop is not None:
+            motion = motion._replace(a=stop.at(np.zeros(1))[2][0])
+        return Handover(motion, stop)
+
+    def take_over(self, state: Handover) -> bool:
+        """Continue the motion of another limiter of the same joints, or an earlier motion.
+
+        A motion that exceeds these limits follows the stop that came with it.
+
+        Returns:
+            Whether that stop stays within the position limits. If it does not, a stop of this
+            limiter replaces it.
+        """
+        motion = state.motion
+        self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
+        self.path = motion.path
+        self._pursuit.reset(self.rate)
+        fits = _ends_inside(state.stop, self._chain.lower, self._chain.upper)
+        follows = fits and (motion.stop is not None or self._exceeds_limits(self.rate))
+        self._stop = state.stop if follows else None
+        return fits
 
     def motion(self) -> Motion:
         """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
-        stop = self._rest_of_stop
-        v = self.v.copy()
-        rate = v if stop is None else np.zeros_like(v) if stop.is_over else stop.v
-        return Motion(self.q.copy(), v, rate, np.zeros_like(v), stop)
+        q, v, rate = self.q.copy(), self.v.copy(), self.rate.copy()
+        return Motion(q, v, rate, np.zeros_like(v), self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
         """Go back to a state."""
-        self.q, self.v, self._rest_of_stop = motion.q.copy(), motion.v.copy(), motion.stop
+        self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
+        self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
         """Set the state between two that may follow `last` after `dt` [s]: `share` of b.
 
-        Both are within all limits, and so is what is between. Returns True.
+        Both are within all limits, and so is each state between them. Returns True.
         """
         self.q = a.q + share * (b.q - a.q)
-        self.v = (self.q - last.q) / dt
-        self._rest_of_stop = self._even_stop(self.q, a.rate + share * (b.rate - a.rate), dt)
+        self.rate = a.rate + share * (b.rate - a.rate)
+        self.v, self._stop = (self.q - last.q) / dt, None
+        self.path = blended_path(a, b, share)
         return True
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
         if self._is_too_fast():
             self.brake(dt)
-        elif self._rest_of_stop is None:
-            q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
-            advance(self._slow, self._used, q_r, v_r, dt, self.q, self.v)
-        elif not self._leave_stop(self._rest_of_stop.v, q_r, v_r, dt):
-            self.continue_stop(self._rest_of_stop, dt)
+            return
+        q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
+        before, rate = self.q.copy(), self.rate.copy()
+        advance(self._slow, self._used, q_r, v_r, dt, self.q, self.rate)
+        self._finish(before, rate, dt)
+
+    def advance_slower(self, last: Motion, share: float, dt: float) -> None:
+        """Repeat the last advance from the state before it, to a share of its velocity."""
+        rate = share * self.rate
+        self.restore(last)
+        mean = 0.5 * (last.rate + rate) if self._is_smooth else rate
+        before = self.q.copy()
+        advance(self._slow, self._used, before + mean * dt, rate, dt, self.q, self.rate)
+        self._finish(before, last.rate, dt)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s]."""
-        if self._rest_of_stop is None:
-            brake(self._chain, self._acceleration, dt, self.q, self.v)
-        else:
-            self.continue_stop(self._rest_of_stop, dt)
+        """Slow down for `dt` [s]; along the stop that is followed, if there is one."""
+        if self._stop is not None:
+            self.continue_stop(self._stop, dt)
+            return
+        before, rate = self.q.copy(), self.rate.copy()
+        brake(self._chain, self._acceleration, dt, self.q, self.rate)
+        self._finish(before, rate, dt)
+
+    def _finish(self, before: Array, rate: Array, dt: float) -> None:
+        """Note a cycle of constant acceleration from a position and a velocity (n,)."""
+        self.v = (self.q - before) / dt
+        self._stop, self.path = None, CyclePath(before, rate, dt)
 
     def _is_too_fast(self) -> bool:
         """Return whether the command is faster than the scaled limits allow, as after a change."""
-        if self._scale == 1.0:
-            return False
-        stop = self._rest_of_stop
-        v = self.v if stop is None else stop.v
+        may_exceed = self._scale < 1.0 or self._stop is not None
+        return self._scale == 0.0 or (may_exceed and self._exceeds_limits(self.rate))
+
+    def _exceeds_limits(self, v: Array) -> bool:
+        """Return whether v (n,) is too fast for the scaled limits, or to stop at a position limit.
+
+        A stop is planned with the scaled limit of acceleration.
+        """
         left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(invalid="ignore"):
             too_late = v * v > 2.0 * self._used * np.maximum(left, 0.0) + ROUNDING
         too_fast = np.abs(v) > self._slow.velocity * (1.0 + 1e-9)
-        return self._scale == 0.0 or bool((too_fast | too_late).any())
+        return bool((too_fast | too_late).any())
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
-        if self._rest_of_stop is not None:
-            return self._rest_of_stop.end
+        if self._stop is not None:
+            return self._stop.end
         q_s = np.empty_like(self.q)
-        stopping_point(self._chain, self._acceleration, self.q, self.v, q_s)
+        stopping_point(self._chain, self._acceleration, self.q, self.rate, q_s)
         return q_s
 
     def stop_path(self, period: float) -> StopPath:
         """Return the stop that a controller follows if no command comes after this one.
 
         All joints slow down evenly and together, along a straight line, in whole cycles of `period`
-        [s]; a joint that is nearer to its position limit takes the distance that is left, which is
+        [s]; a joint that is closer to its position limit takes the distance that is left, which is
         never less than its acceleration needs.
         """
-        if self._rest_of_stop is not None:
-            return self._rest_of_stop
-        return self._even_stop(self.q, self.v, period)
-
-    def _even_stop(self, q: Array, v: Array, period: float) -> StopPath:
-        """Return the stop of :meth:`stop_path` from a place and a velocity (n,)."""
-        times, slopes = np.empty((2, 1, len(q)))
+        if self._stop is not None:
+            return self._stop
+        q, v, times, slopes = self.q, self.rate, *np.empty((2, 1, len(self.q)))
         even_stop(self._chain, self._acceleration, q, v, (period, LONGEST_STOP), times, slopes)
         return StopPath(
             q.copy(),
@@ -209,36 +187,12 @@ class AccelerationLimiter:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self.continue_stop(self.stop_path(period), elapsed)
 
-    def go_back(self, stop: StopPath) -> None:
-        """Be at the beginning of a stop under way, of an earlier command."""
-        self.reset(stop.q, stop.v)
-        self._rest_of_stop = stop
-
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move for `dt` [s] along a stop that begins at the command."""
-        stop = stop.after(dt)
+        path, stop = CyclePath(stop.q, stop.v, dt, stop), stop.after(dt)
         self.v = (stop.q - self.q) / dt
-        self.q = stop.q.copy()
-        self._rest_of_stop = None if stop.is_over and not self.v.any() else stop
-
-    def _leave_stop(self, rate: Array, q_r: Array, v_r: Array, dt: float) -> bool:
-        """Move toward a reference from a velocity now (n,), which is not the mean of a cycle.
-
-        The mean of the cycle to come may be only half as far from it as the next one from that.
-
-        Returns:
-            False, with nothing changed, where that is too fast: near a position limit only the stop
-            itself may be gentle enough.
-        """
-        q, v, change = self.q.copy(), rate.copy(), 0.5 * self._used * dt
-        advance(self._slow, self._used, q_r, v_r, dt, q, v)
-        v_r = 0.5 * (rate + v)
-        q, v, q_r = self.q.copy(), rate.copy(), self.q + v_r * dt
-        advance(self._slow, self._used, q_r, v_r, dt, q, v)
-        if (np.abs(v - rate) > change * (1.0 + 1e-9)).any():
-            return False
-        self.q, self.v, self._rest_of_stop = q, v, None
-        return True
+        self.q, self._stop, self.path = stop.q.copy(), stop, path
+        self.rate = np.zeros_like(self.q) if stop.is_over else stop.v.copy()
 
 
 class JerkLimiter:
@@ -280,22 +234,34 @@ class JerkLimiter:
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Stand at `q` (n,), or pass it with `v`, without acceleration."""
         v = np.zeros_like(q) if v is None else v
-        self._begin(q, v, v, np.zeros_like(q))
+        self.q, self.v, self.rate, self._a = q.copy(), v.copy(), v.copy(), np.zeros_like(q)
+        self.path: CyclePath | None = None
+        self._stop = self._plan_stop(self.q, self.rate, self._a)
 
-    def take_over(self, other: "Limiter") -> None:
-        """Continue the motion of another limiter of the same joints, its acceleration too."""
-        if isinstance(other, JerkLimiter):
-            self._begin(other.q, other.v, other._rate, other._a)
-        else:
-            self.reset(other.q, other.v)
+    def hand_over(self) -> Handover:
+        """Return the whole state of motion, for another limiter of the same joints."""
+        return Handover(self.motion(), self._stop)
+
+    def take_over(self, state: Handover) -> bool:
+        """Continue the motion of another limiter of the same joints, or an earlier motion.
+
+        Returns:
+            As :meth:`AccelerationLimiter.take_over`.
+        """
+        q, v, rate, a = (each.copy() for each in state.motion[:4])
+        self.q, self.v, self.rate, self._a, self.path = q, v, rate, a, state.motion.path
+        fits = _ends_inside(state.stop, self._lower, self._upper)
+        self._stop = state.stop if fits else self._plan_stop(q, rate, a)
+        return fits
 
     def motion(self) -> Motion:
         """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
-        return Motion(self.q, self.v, self._rate, self._a, self._stop)
+        return Motion(self.q, self.v, self.rate, self._a, self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
         """Go back to a state."""
-        self.q, self.v, self._rate, self._a = motion.q, motion.v, motion.rate, motion.a
+        self.q, self.v, self.rate, self._a = motion.q, motion.v, motion.rate, motion.a
+        self.path = motion.path
         self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
@@ -310,12 +276,8 @@ class JerkLimiter:
             return False
         self._stop = stop
         self._set(q, v, accel, dt)
+        self.path = blended_path(a, b, share)
         return True
-
-    def go_back(self, stop: StopPath) -> None:
-        """Be at the beginning of a stop under way, of an earlier command."""
-        q, v, a = (each[0].copy() for each in stop.at(np.zeros(1)))
-        self.q, self.v, self._rate, self._a, self._stop = q, v, v, a, stop
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move for `dt` [s] along a stop that begins at the command."""
@@ -324,30 +286,44 @@ class JerkLimiter:
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
-        too_fast = np.abs(self._rate) > self._scale * self._velocity * (1.0 + 1e-9)
+        too_fast = np.abs(self.rate) > self._scale * self._velocity * (1.0 + 1e-9)
         if self._scale == 0.0 or too_fast.any():
             self.brake(dt)
             return
         q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
         way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
+        self._move_along(way, dt)
+
+    def advance_slower(self, last: Motion, share: float, dt: float) -> None:
+        """Repeat the last advance from the state before it, to a share of its velocity."""
+        rate = share * self.rate
+        self.restore(last)
+        self._move_along(self._way_along(self.q, rate), dt)
+
+    def _move_along(self, way: Any, dt: float) -> None:
+        """Move for `dt` [s] along a trajectory of Ruckig if the arm can stop there; else brake."""
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
             q = self._clipped(q)
             stop, overshoot = stop_within(q, v, a, self._limits(1.0))
             if (overshoot <= ROUNDING).all():
+                path = CyclePath(self.q, self.rate, dt, RuckigPath(way))
                 self._stop = stop
                 self._set(q, v, a, dt)
+                self.path = path
                 return
         self.brake(dt)
 
     def brake(self, dt: float) -> None:
         """Slow down for `dt` [s]."""
         if self._stop.is_over:
-            self.v, self._rate, self._a = (np.zeros_like(self.q) for _ in range(3))
+            self.v, self.rate, self._a = (np.zeros_like(self.q) for _ in range(3))
+            self.path = CyclePath(self.q, self.rate, dt)
             return
+        self.path = CyclePath(self.q, self.rate, dt, self._stop)
         self._stop = self._stop.after(dt)
-        q, v, a = self._stop.at(np.zeros(1))
-        self._set(q[0], v[0], a[0], dt)
+        q, v, a = (each[0] for each in self._stop.at(np.zeros(1)))
+        self.q, self.v, self.rate, self._a = q, (q - self.q) / dt, v, a
 
     def stopping_point(self) -> Array:
         """Return the joint values (n,) at rest after braking from now on."""
@@ -361,15 +337,10 @@ class JerkLimiter:
         """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
         self.brake(elapsed)
 
-    def _begin(self, q: Array, v: Array, rate: Array, a: Array) -> None:
-        """Pass `q` at a rate and an acceleration (n,); `v` (n,) is that of the last cycle."""
-        self.q, self.v, self._rate, self._a = q.copy(), v.copy(), rate.copy(), a.copy()
-        self._stop = self._plan_stop(q, rate, a)
-
     def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
         q = self._clipped(q)
         self.v = (q - self.q) / dt
-        self.q, self._rate, self._a = q, v, a
+        self.q, self.rate, self._a = q, v, a
 
     def _clipped(self, q: Array) -> Array:
         """Clip to the limits (n,); from beyond a limit, to where the command is."""
@@ -426,7 +397,7 @@ class JerkLimiter:
         given.max_acceleration = (self._scale * self._acceleration).tolist()
         given.max_jerk = self._jerk.tolist()
         given.current_position = self.q.tolist()
-        given.current_velocity = self._rate.tolist()
+        given.current_velocity = self.rate.tolist()
         given.current_acceleration = self._a.tolist()
         return given
 
@@ -443,6 +414,13 @@ class JerkLimiter:
 
 
 Limiter = AccelerationLimiter | JerkLimiter
+
+
+def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:
+    """Return whether a stop ends within position limits (n,), or no farther outside."""
+    end = stop.end
+    low, high = np.minimum(lower, stop.q) - ROUNDING, np.maximum(upper, stop.q) + ROUNDING
+    return bool(((end >= low) & (end <= high)).all())
 
 
 def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:

@@ -23,6 +23,7 @@ from dls_ik.solver.options import (
 from dls_ik.text import listing, quoted, suggest_names
 
 HOLD, JOINT_MOTION = "hold", "joint_motion"
+SETTLE, STOP, FINISH = "settle", "stop", "finish"
 
 # The acceleration of an arm that people stand beside: it takes a fifth of a second, and 26 mm, from
 # the reduced speed of ISO 10218-1 (0.25 m/s) to rest. It is the default of UR's linear moves.
@@ -57,8 +58,27 @@ class ControllerOptions:
         1e-3,
         3600.0,
         "s",
-        "time without a message after which a stream of targets has ceased; targets with older "
+        "time without a message after which a stream of targets has ended; targets with older "
         "stamps are ignored",
+    )
+    when_stream_ends: str = choice_of(
+        SETTLE,
+        (SETTLE, STOP, FINISH),
+        "action when a stream of poses ends: settle: finish the motion to the last pose if it is "
+        "within settle_distance and settle_angle of the command, otherwise stop; stop; finish: "
+        "always finish; fewer than five poses in a row are single poses, which are always "
+        "finished, and twists always stop",
+    )
+    settle_distance: float = number(
+        0.05,
+        0.0,
+        100.0,
+        "m",
+        "largest distance from the command to the last pose of a stream for "
+        "when_stream_ends: settle to finish the motion",
+    )
+    settle_angle: float = number(
+        0.2, 0.0, math.pi, "rad", "largest angle from the command to the last pose, likewise"
     )
     stamp_tolerance: float = number(
         0.1, 0.0, 3600.0, "s", "largest lead of the stamp of a target on the clock"
@@ -122,6 +142,9 @@ class ControllerKeywords(SolverKeywords, total=False):
     when_stuck: Literal["joint_motion", "hold"]
     feed_forward: bool
     target_timeout: float
+    when_stream_ends: Literal["settle", "stop", "finish"]
+    settle_distance: float
+    settle_angle: float
     stamp_tolerance: float
     twist_lookahead: float
     supervised: bool

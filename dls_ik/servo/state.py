@@ -5,8 +5,8 @@ import math
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
-from dls_ik.servo.guard import NearPair
 from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
 
 HELD = 0.99  # activation from which a joint counts as held
@@ -31,7 +31,8 @@ class ServoState(enum.Enum):
     NEAR_COLLISION = (4, "slowed or turned by what is near")
     BLOCKED = (5, "what is near leaves no way on; the arm holds")
     JOINT_BOUND = (6, "a joint is held at its limit; the others make up for it as they can")
-    STALE = (-1, "the targets have ceased to come; the arm stops and holds")
+    TIMED_OUT = (0, "no target received within target_timeout; the arm stops and holds")
+    STALE = (-1, "no current data; the arm holds")
     REFUSED = (-1, "the target is not valid; the arm stops and holds")
     FAULT = (-1, "a fault; the arm stops and holds until it is reset")
 
@@ -39,7 +40,8 @@ class ServoState(enum.Enum):
     def code(self) -> int:
         """The number in ServoStatus.
 
-        -1 invalid, 0 fine, 1 to 3 singularity, 4 and 5 collision, 6 joint bound.
+        -1: invalid, 0: no warning, 1 to 3: singularity, 4 and 5: collision, 6: joint bound. A pause
+        in the targets, chosen by their sender, is no warning: WAITING, PAUSED and TIMED_OUT are 0.
         """
         return self.value[0]
 
@@ -62,7 +64,8 @@ class Event(enum.Enum):
 
     TARGET = (ServoState.FOLLOWING, LATCHED)
     REFUSAL = (ServoState.REFUSED, LATCHED)  # of a target that is not valid
-    SILENCE = (ServoState.STALE, _ALL - {ServoState.FOLLOWING})  # targets have ceased
+    TIMEOUT = (ServoState.TIMED_OUT, _ALL - {ServoState.FOLLOWING})  # no target received in time
+    FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})  # to the last pose of a stream
     PAUSE = (ServoState.PAUSED, frozenset({ServoState.FAULT}))
     RESUME = (ServoState.WAITING, _ALL - {ServoState.PAUSED})
     RESET = (ServoState.WAITING, frozenset[ServoState]())
@@ -72,7 +75,7 @@ class Event(enum.Enum):
 class StreamState(NamedTuple):
     """State of the stream of targets; changed by :func:`transition` only."""
 
-    state: ServoState = ServoState.WAITING  # or FOLLOWING, REFUSED, STALE, PAUSED, FAULT
+    state: ServoState = ServoState.WAITING  # or FOLLOWING, REFUSED, TIMED_OUT, PAUSED, FAULT
     reason: str = ""
     target: Target | None = None  # while FOLLOWING
     has_started: bool = False  # a target was taken since the start, or the last reset or resume
@@ -91,10 +94,13 @@ class StreamState(NamedTuple):
 def transition(
     before: StreamState, event: Event, reason: str = "", target: Target | None = None
 ) -> StreamState:
-    """Return the state after an event; the same one where the event is ignored.
+    """Return the state after an event; the same state if the event is ignored.
 
     Args:
-        target: of the event TARGET.
+        before: State before the event.
+        event: Event of the stream.
+        reason: Why the event happened, for a person.
+        target: Target of the events TARGET and FINISH.
     """
     state, ignored_in = event.value
     if before.state in ignored_in:

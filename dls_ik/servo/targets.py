@@ -25,6 +25,7 @@ from dls_ik.text import quoted
 SAME = 1e-4  # [m and 1] entries of two poses that are the same target, in spite of noise
 STANDING = 0.25  # [s] without change, after which a target stands still
 LONGEST_EXTRAPOLATION = 1.5  # intervals between poses
+MIN_STREAM_POSES = 5  # fewer poses in a row are single poses, sent again or corrected
 K_P = 10.0  # [1/s] of a twist
 BLOCKED = 0.1  # share of the twist: a slower tip is blocked
 BESIDE = 0.02  # share of the lookahead where something near slows or turns the tip
@@ -132,23 +133,27 @@ class Target(Protocol):
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
         """Return the pose (4, 4) to be at, at the end of a cycle of `dt` [s]; once a cycle."""
 
-    def is_stale(self, now: float) -> bool:
-        """Return whether its messages have ceased."""
+    def has_timed_out(self, now: float) -> bool:
+        """Return whether the stream of its messages has stopped."""
 
     def stands(self, now: float) -> bool:
         """Return whether it waits for the arm, which may come there by any way."""
 
 
 class PoseTarget:
-    """A pose that stands until the next one.
+    """A pose that stays in force until the next one, or the newest pose of a stream.
 
-    Poses that follow each other within `timeout` are a stream, which has ceased after that time
-    without a pose. A single pose, or one now and then, stays in force.
+    A stream is a run of at least `MIN_STREAM_POSES` poses, each of which arrived at most `timeout`
+    after the pose before. The stream has ended when no pose arrived for longer than `timeout`.
+    Shorter runs are single poses, which never time out; a later pose starts a new run.
 
     Args:
-        timeout: [s].
-        feed_forward: extrapolate between messages by the velocity of the last two poses.
-        length_unit: units of the poses' lengths in a metre.
+        timeout: Longest time between two poses of a stream [s].
+        feed_forward: Extrapolate between messages by the velocity of the last two poses.
+        length_unit: Units of the poses' lengths in a metre.
+
+    Attributes:
+        arrived: Time of arrival of the newest pose [s].
     """
 
     is_velocity = False
@@ -161,17 +166,31 @@ class PoseTarget:
         self._reference: Array = self._T  # the pose that it has not left since it changed
         self._velocity = np.zeros(6)  # [m/s, rad/s]
         self._interval = math.inf  # [s] between the last two
-        self._arrived = self.sampled = self._changed = -math.inf
+        self.arrived = self.sampled = self._changed = -math.inf
+        self._count = 0  # poses of the run
+
+    @property
+    def last(self) -> Array:
+        """The newest pose (4, 4), without extrapolation."""
+        return self._T
 
     def take(self, T: Array, sampled: float, now: float) -> None:
-        """Take the next pose (4, 4), sampled at a time [s] before it arrived now."""
+        """Take the next pose.
+
+        Args:
+            T: (4, 4) T_base_tip.
+            sampled: Time when the pose was sampled [s].
+            now: Time of arrival [s].
+        """
         V = difference(self._T, T)
-        interval = now - self._arrived
-        if not interval <= self.timeout or not is_same(T, self._reference, self._unit):
+        interval = now - self.arrived
+        continues = interval <= self.timeout
+        self._count = self._count + 1 if continues else 1
+        if not continues or not is_same(T, self._reference, self._unit):
             self._changed, self._reference = now, T
         between = sampled - self.sampled
         self._velocity = V / between if 1e-4 < between <= self.timeout else np.zeros(6)
-        self._T, self._arrived, self.sampled, self._interval = T, now, sampled, interval
+        self._T, self.arrived, self.sampled, self._interval = T, now, sampled, interval
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
         """Return the pose now (4, 4)."""
@@ -180,9 +199,14 @@ class PoseTarget:
         ahead = min(max(now - self.sampled, 0.0), LONGEST_EXTRAPOLATION * self._interval)
         return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
 
-    def is_stale(self, now: float) -> bool:
-        """Return whether it was a stream that has ceased."""
-        return self._interval <= self.timeout < now - self._arrived
+    def finish(self) -> None:
+        """Keep the newest pose in force as a single pose, without extrapolation."""
+        self._count = 1
+        self._velocity = np.zeros(6)
+
+    def has_timed_out(self, now: float) -> bool:
+        """Return whether the poses were a stream, and the stream has ended."""
+        return self._count >= MIN_STREAM_POSES and now - self.arrived > self.timeout
 
     def stands(self, now: float) -> bool:
         """Return whether it has not changed for a while."""
@@ -243,8 +267,8 @@ class TwistTarget:
         self._x_d, self._x_a = moved(moved(x_a, ahead), way), x_a
         return moved(x_a, way + share * ahead)
 
-    def is_stale(self, now: float) -> bool:
-        """Return whether no twist came for the timeout."""
+    def has_timed_out(self, now: float) -> bool:
+        """Return whether no twist arrived for longer than the timeout."""
         return now - self._arrived > self.timeout
 
     def stands(self, now: float) -> bool:
@@ -312,8 +336,8 @@ class TrajectoryTarget:
             return self._Ts[-1]
         return moved(self._Ts[leg], self._legs[leg] * (done - leg))
 
-    def is_stale(self, now: float) -> bool:
-        """Return False: it is complete."""
+    def has_timed_out(self, now: float) -> bool:
+        """Return False: a trajectory arrives as a whole."""
         return False
 
     def stands(self, now: float) -> bool:

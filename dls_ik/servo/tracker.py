@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.servo.guard import Guard, NearPair
+from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import (
     ARRIVED,
     Answer,
@@ -26,6 +26,7 @@ from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
 from dls_ik.servo.planner import Planner
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.stall import TICK, RefusalMonitor, StallMonitor
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, TwistTarget, is_same
@@ -92,6 +93,7 @@ class Tracker:
 
     Args:
         planner: None: the command does not move through joint space.
+        acceleration: (n,) limits of the limiter [rad/s^2 or m/s^2].
         tip: limits of the speed of the tip.
         scale: share of the limits that is used; 0: the command stops and holds.
     """
@@ -101,10 +103,11 @@ class Tracker:
         local_ik: LocalIk,
         limiter: Limiter | Guard,
         planner: Planner | None,
+        acceleration: Array,
         tip: TipSpeed | None = None,
         scale: float = 1.0,
     ) -> None:
-        self.local_ik, self.limiter = local_ik, limiter
+        self.local_ik, self.limiter, self.acceleration = local_ik, limiter, acceleration
         self.guard = limiter if isinstance(limiter, Guard) else None
         self._planner, self._tip, self._scale = planner, tip, scale
         self._unit = local_ik.options.length_unit
@@ -133,9 +136,7 @@ class Tracker:
 
     def take_over(self, other: "Tracker") -> None:
         """Continue the motion of another tracker of the same joints."""
-        guard = other.guard
-        moved = other.limiter if guard is None else guard.limiter
-        self.limiter.take_over(cast(Limiter, moved))
+        self.limiter.take_over(other.limiter.hand_over())
         self._restart()
         other._cancel_questions()
         before = other._motion
@@ -217,7 +218,7 @@ class Tracker:
 
     def _slowed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
         """Return the step from joint values (n,), shortened to the speeds of the tip."""
-        share = 1.0 if self._tip is None else self._tip.share(before, step.q, dt)
+        share = 1.0 if self._tip is None else self._tip.step_share(before, step.q, dt)
         if share == 1.0:
             return step
         q = before + share * (step.q - before)
@@ -414,7 +415,7 @@ def build_tracker(
         else JerkLimiter(robot, acceleration, jerk, options.scale)
     )
     speeds = options.max_linear_speed, options.max_angular_speed
-    tip = tip_speed(robot, *speeds, options.scale, local_ik.options.length_unit)
+    tip = tip_speed(robot, speeds, options.scale, local_ik.options.length_unit, acceleration)
     limiter: Limiter | Guard = bare
     if scene is not None or workspace or tip is not None:
         distances = options.min_distance, options.influence_distance
@@ -427,6 +428,6 @@ def build_tracker(
         metric = {name: getattr(local_ik.options, name) for name in names}
         limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)
         planner = Planner(robot, executor, limits, scene=scene, **metric)
-    tracker = Tracker(local_ik, limiter, planner, tip, options.scale)
+    tracker = Tracker(local_ik, limiter, planner, acceleration, tip, options.scale)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

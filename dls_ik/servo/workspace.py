@@ -1,6 +1,6 @@
 """Bounds that the tip and named links may not leave, and the pairs that a stream keeps apart."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -118,6 +118,7 @@ class GuardedPairs(NamedTuple):
     distance: Array  # (p + s,) to keep [m]
     names: tuple[Pair, ...]  # (p + s,)
     second_first: Flags  # (p + s,) whether the kernels have the shape of the second name first
+    keys: tuple[Hashable, ...]  # (p + s,) of :attr:`SceneSnapshot.pair_keys`, and of bounds
 
 
 def guarded_pairs(
@@ -131,9 +132,11 @@ def guarded_pairs(
         snapshot = SceneSnapshot(robot.tree, robot.joint_names, {}, {})
     names, count = snapshot.names, len(snapshot.names)
     arrays, packed, leverage = snapshot.arrays, snapshot.packed, snapshot.leverage
+    keys = snapshot.pair_keys
     if bounds:
         frames = link_frames(robot.tree, robot.joint_names, robot.tree.values(snapshot.values))
         arrays, names = _with_bounds(arrays, names, robot, bounds, frames.links)
+        keys += _bound_keys(arrays, names[count:], snapshot.frames_key)
         packed = pack_scene(arrays)
         extent = np.maximum(abs(robot.lower), abs(robot.upper))
         extent = np.where(np.isfinite(extent), extent, FARTHEST)
@@ -144,6 +147,7 @@ def guarded_pairs(
         np.where(np.arange(len(names)) < count, min_distance, 0.0),
         names,
         np.concatenate([snapshot.second_first, np.zeros(len(names) - count, bool)]),
+        keys,
     )
 
 
@@ -209,6 +213,27 @@ def _with_bounds(
         outside=np.concatenate([arrays.outside, np.array(pairs)]),
     )
     return added, (*names, *named)
+
+
+def _bound_keys(
+    arrays: SceneArrays, names: tuple[Pair, ...], frames_key: bytes
+) -> tuple[Hashable, ...]:
+    """Return the keys of the last pairs, of points and bounds, by their names."""
+    pairs = arrays.outside[len(arrays.outside) - len(names) :]
+    points = arrays.node[arrays.root[pairs[:, 0]]]
+    on, walls = arrays.frame[pairs[:, 0]], pairs[:, 1]
+    return tuple(
+        (*each, frames_key, frame, point.tobytes(), kind, size.tobytes(), place.tobytes())
+        for each, frame, point, kind, size, place in zip(
+            names,
+            on.tolist(),
+            points,
+            arrays.kind[walls].tolist(),
+            arrays.size[walls],
+            arrays.place[walls],
+            strict=True,
+        )
+    )
 
 
 def _pose(name: str, T: ArrayLike) -> Array:

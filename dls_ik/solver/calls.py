@@ -1,4 +1,4 @@
-"""The calls of a solver: one pose by the clock, all its solutions, and batches on all cores."""
+"""Solver calls: one pose with a timeout, all solutions of a pose, and batches on all cores."""
 
 from __future__ import annotations
 
@@ -41,14 +41,18 @@ from dls_ik.solver.search import Search, attempts_of, found, put_back, some_rows
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 
-SLICE = 0.01  # [s] of attempts between two looks at the clock, about
+SLICE_DURATION = 0.01  # [s] approximate time of attempts between two readings of the clock
 
-DISTINCT = 0.1  # by which some joint differs, in the joint metric [rad or m]
-STARTS, MAX_IN_VAIN, MAX_ROUNDS = 64, 16, 200  # a round; rounds without a new solution; rounds
+# All solutions of a pose:
+MIN_DIFFERENCE = 0.1  # minimum difference of some joint, in the joint metric [rad or m]
+STARTS_PER_ROUND = 64
+MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
+MAX_ROUNDS = 200
 
-RESTARTS = 1000  # of one pose of a batch, where the solver has no bound of its own
-CHUNK = 1024  # poses that a thread takes at a time, at most
-CHUNKS = 8  # for each thread, at least
+# Batches:
+BATCH_RESTARTS = 1000  # maximum number of restarts per pose if max_restarts is None
+MAX_CHUNK_SIZE = 1024  # maximum number of poses that a thread takes at a time
+MIN_CHUNKS_PER_THREAD = 8  # minimum number of chunks per thread, if there are enough poses
 
 # One pose
 
@@ -56,13 +60,14 @@ CHUNKS = 8  # for each thread, at least
 def solve_pose(
     search: Search, T: PoseLike, seed: JointValues | None, timeout: float, begin: float
 ) -> IkResult:
-    """Solve for a pose as :meth:`dls_ik.IkSolver.solve`.
+    """Solve for a pose; see :meth:`dls_ik.IkSolver.solve`.
 
-    Most poses need the first attempts only. Those are made here on what is given, which the kernel
-    checks: a generator and checks in Python would take a tenth of their time each.
+    Most poses need the first attempts only. They run directly on the given arrays, which the kernel
+    validates: a generator and validation in Python would each add a tenth of the time.
 
     Args:
-        timeout: [s], begin: the clock at the call, by perf_counter [s].
+        timeout: [s].
+        begin: Time of the call on the clock of `time.perf_counter` [s].
     """
     row, given = None, None if search.is_narrowed else _as_given(search, T, seed)
     if given is not None:
@@ -84,22 +89,26 @@ def pose_slices(
     begin: float,
     row: Rows | None = None,
 ) -> Generator[None, None, IkResult]:
-    """Solve for a pose as :meth:`dls_ik.IkSolver.slices`, in arrays as kernels take them.
+    """Solve for a pose given as kernel arrays; see :meth:`dls_ik.IkSolver.slices`.
 
     Args:
-        poses: (1, k, 4, 4), seeds: (1, n); seeded: whether a seed was given.
-        timeout: [s], begin: the clock at the call, by perf_counter [s].
-        row: of the first attempts, if they were made since `begin`.
+        poses: (1, k, 4, 4) desired poses.
+        seeds: (1, n) seed [rad or m].
+        seeded: Whether the caller gave a seed.
+        timeout: [s].
+        begin: Time of the call on the clock of `time.perf_counter` [s].
+        row: State after the first attempts, if they were made since `begin`.
 
     Raises:
-        PoseError, JointValueError: values that are not valid.
+        PoseError: If the pose is not valid.
+        JointValueError: If the seed is not valid.
     """
     seeds, no_answer = search.starts(seeds)
     before = begin
     if row is None:
         row, before = _new_row(search), time.perf_counter()
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
-    if not row.counts[0, ATTEMPTS]:  # passed over by the kernel: it is inexact, or not valid
+    if not row.counts[0, ATTEMPTS]:  # the kernel skipped an inexact or invalid pose or seed
         poses, seeds = search.checked(poses[0], seeds[0])
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout
@@ -123,13 +132,17 @@ def _attempts(
     row: Rows,
     no_answer: bool,
 ) -> Generator[None, None, Status]:
-    """Make more attempts after the first, and yield between; return how they ended.
+    """Run the attempts after the first ones, and yield between slices of them.
 
-    Attempts are made more at a time as they prove quick. A pose that is proved to be beyond reach,
+    The number of attempts in a slice grows while they are quick. A pose that is proven unreachable,
     or that has `no_answer` near the seed, gets `prove_after` attempts.
 
     Args:
-        before: when the first attempts began, on the clock of `deadline` [s].
+        deadline: End of the search on the clock of `time.perf_counter` [s].
+        before: Start of the first attempts on the same clock [s].
+
+    Returns:
+        The status of the search.
     """
     limit, prove_after = search.max_attempts, search.options.prove_after
     attempts = search.first_attempts
@@ -146,10 +159,10 @@ def _attempts(
                 not search.was_blocked(row)[0] and search.proves_unreachable(poses)[0]
             ):
                 return Status.UNREACHABLE
-            deadline += time.perf_counter() - now  # bounds are computed once for all poses
+            deadline += time.perf_counter() - now  # building the reach bounds is not charged
         if is_over:
             return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
-        affordable = attempts * min(0.5 * (deadline - now), SLICE) / (now - before)
+        affordable = attempts * min(0.5 * (deadline - now), SLICE_DURATION) / (now - before)
         until = limit if made >= prove_after else min(limit, prove_after)
         attempts = max(1, int(min(2.0 * attempts, affordable, until - made)))
         yield
@@ -181,14 +194,14 @@ def _result(search: Search, row: Rows, status: Status, success: bool, begin: flo
 
 
 def _new_row(search: Search) -> Rows:
-    """Return the state of a search before its first attempt, which writes all but the counts."""
+    """Return the state of a search before its first attempt; only the counts are initialised."""
     counts = np.zeros((1, search.columns), np.int64)
     counts[0, STATE] = search.options.random_seed
     return Rows(counts, np.empty((1, search.robot.n)), np.empty((1, 3)))
 
 
 def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
-    """Return a pose (1, k, 4, 4) and a seed (1, n) if they are arrays as kernels take them."""
+    """Return a pose (1, k, 4, 4) and a seed (1, n) if kernels can use the arrays without a copy."""
     k = len(search.robot.tips)
     if not is_plain(T, (4, 4) if k == 1 else (k, 4, 4)):
         return None
@@ -201,7 +214,7 @@ def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
 
 
 def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None) -> Array:
-    """Find distinct solutions of a pose as :meth:`dls_ik.IkSolver.solve_all`."""
+    """Find distinct solutions of a pose; see :meth:`dls_ik.IkSolver.solve_all`."""
     count = checked_count("count", count, 0)
     poses, near = search.checked(T, seed)
     weights = search.problem.starts.joint_weights
@@ -212,32 +225,32 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
         kept = _distinct(weights, kept, _solutions(search, poses, None, near))
     rng = np.random.default_rng(search.options.random_seed)
     low, high = _bounds_of_starts(search, near)
-    in_vain = 0
+    num_fruitless = 0
     for _ in range(MAX_ROUNDS):
-        if len(kept) >= count or in_vain >= MAX_IN_VAIN:
+        if len(kept) >= count or num_fruitless >= MAX_FRUITLESS_ROUNDS:
             break
-        starts = rng.uniform(low, high, (STARTS, search.robot.n))
+        starts = rng.uniform(low, high, (STARTS_PER_ROUND, search.robot.n))
         more = _distinct(weights, kept, _solutions(search, poses, starts, near))
-        in_vain = 0 if len(more) > len(kept) else in_vain + 1
+        num_fruitless = 0 if len(more) > len(kept) else num_fruitless + 1
         kept = more
     distances = ((kept - near) ** 2) @ weights
     return kept[np.argsort(distances, kind="stable")[:count]]
 
 
 def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
-    """(0 or 1, n) the solution that `solve_type="distance"` finds."""
+    """Return the solution (0 or 1, n) that `solve_type="distance"` finds."""
     row = search.new_rows(1)
     replace(search, kind=NEAREST).attempt(poses, near, search.options.num_candidates, row)
     return _admissible(search, row.best[found(row)], near)
 
 
 def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) -> Array:
-    """(s, n) solutions from some starts (b, n), or from those of the table."""
+    """Return the solutions (s, n) from given starts (b, n), or from those of the table."""
     b = LEAF if starts is None else len(starts)
     rows = search.new_rows(b)
     anywhere = replace(search, kind=FIRST, max_change=np.full(search.robot.n, np.inf))
     if starts is None:
-        rows.counts[:, ATTEMPTS] = np.arange(b)  # each as if it had used the starts before
+        rows.counts[:, ATTEMPTS] = np.arange(b)  # row i continues with start i of the table
     Ts = np.repeat(poses, b, axis=0)
     anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
     solved, robot = rows.best[found(rows)], search.robot
@@ -247,7 +260,7 @@ def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) 
 
 
 def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
-    """(1, n) each: the limits, and no farther from `near` than answers may be."""
+    """Return bounds (1, n) of starts: the joint limits within `max_change` of `near`."""
     robot, change = search.robot, search.max_change
     low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
     lower, upper = robot.finite_limits()
@@ -257,14 +270,18 @@ def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
 
 
 def _admissible(search: Search, q: Array, near: Array) -> Array:
-    """Those of q (s, n) that keep the limits, and are near enough."""
+    """Return the rows of q (s, n) inside the limits and within `max_change` of `near`."""
     return q[search.is_inside(q) & search.is_near(q, near)]
 
 
 def _distinct(weights: Array, kept: Array, more: Array) -> Array:
-    """`kept` (s, n), and those of `more` (b, n) that differ from all before; weights: (n,)."""
+    """Append the rows of `more` (b, n) to `kept` (s, n) that differ from all earlier rows.
+
+    Args:
+        weights: (n,) weights of the joint metric.
+    """
     for q in more:
-        if ((np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > DISTINCT).all():
+        if ((np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > MIN_DIFFERENCE).all():
             kept = np.vstack([kept, q])
     return kept
 
@@ -279,13 +296,13 @@ def solve_batch(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> IkBatchResult:
-    """Solve for many poses as :meth:`dls_ik.IkSolver.solve_batch`."""
+    """Solve for many poses; see :meth:`dls_ik.IkSolver.solve_batch`."""
     begin = time.perf_counter()
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
     starts = search.middle if seeds is None else _checked_seeds(seeds, search.robot)
     b = len(poses)
     if len(starts) not in (1, b):
-        raise JointValueError(f"{b} poses need {b} seeds or one for all, not {len(starts)}")
+        raise JointValueError(f"{b} poses need {b} seeds or one for all; got {len(starts)} seeds")
     workers = usable_cores() if threads is None else checked_count("threads", threads, 1)
     rows, status = search.new_rows(b), np.full(b, int(Status.INTERRUPTED))
 
@@ -310,21 +327,22 @@ def solve_batch(
 def solve_rows(
     search: Search, poses: Array, seeds: Array, seeded: bool, rows: Rows
 ) -> NDArray[np.int64]:
-    """Make attempts for every pose, as many as the options allow, and return how each ended.
+    """Run all attempts that the options allow for every pose, and return the status (b,) of each.
 
     Args:
-        poses: (b, k, 4, 4), not checked; seeds: (b, n), or (1, n) for all.
-        seeded: whether the seeds were given.
-        rows: state of the searches, out.
+        poses: (b, k, 4, 4) desired poses, not validated.
+        seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+        seeded: Whether the caller gave seeds.
+        rows: State of the searches, written.
     """
     seeds, no_answer = search.starts(seeds)
     no_answer = np.broadcast_to(no_answer, len(poses))
     restarts = search.options.max_restarts
-    limit = 1 + (RESTARTS if restarts is None else restarts)
+    limit = 1 + (BATCH_RESTARTS if restarts is None else restarts)
     first = min(limit, search.options.prove_after)
     search.attempt(poses, seeds, first, rows, seeded)
     if search.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not no_answer.any():
-        return np.full(len(poses), int(Status.SUCCESS))  # as a rule; the rest holds Python's lock
+        return np.full(len(poses), int(Status.SUCCESS))  # usual case; the rest holds the GIL
     poses = _solve_inexact(search, poses, seeds, seeded, first, rows)
     ended = np.where(attempts_of(rows) > 0, Status.MAX_RESTARTS, Status.REFUSED)
     is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND] < ALL)
@@ -339,14 +357,14 @@ def solve_rows(
 def _solve_inexact(
     search: Search, poses: Array, seeds: Array, seeded: bool, attempts: int, rows: Rows
 ) -> Array:
-    """Make attempts for poses that the kernel passed over for a slightly inexact rotation.
+    """Run attempts for poses that the kernel skipped for a slightly inexact rotation.
 
     Returns:
-        The poses, in a copy with exact rotations where some were not.
+        The poses; a copy with orthonormal rotations if some were inexact.
     """
     exact: dict[int, Array] = {}
     for i in np.flatnonzero(attempts_of(rows) == 0).tolist():
-        if np.isfinite(seeds[i % len(seeds)]).all():  # one for all, or one each
+        if np.isfinite(seeds[i % len(seeds)]).all():  # one seed for all poses, or one for each
             try:
                 exact[i] = checked_poses(poses[i], len(search.robot.tips))
             except PoseError:
@@ -359,7 +377,7 @@ def _solve_inexact(
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use; Linux alone tells which those are."""
+    """Return the number of cores this process may use; off Linux, the number of all cores."""
     affinity = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if affinity is None else len(affinity(0))
 
@@ -367,8 +385,8 @@ def usable_cores() -> int:
 def _in_chunks(
     solve: Callable[[slice], None], b: int, threads: int, progress: Progress | None
 ) -> None:
-    """Solve slices of b rows in threads; kernels run without Python's lock."""
-    size = min(CHUNK, max(1, -(-b // (CHUNKS * threads))))
+    """Solve slices of b rows in threads; kernels run without the GIL."""
+    size = min(MAX_CHUNK_SIZE, max(1, -(-b // (MIN_CHUNKS_PER_THREAD * threads))))
     stopped = threading.Event()
 
     def work(first: int) -> int:
@@ -395,7 +413,11 @@ def batch_result(
     success: NDArray[np.bool_],
     begin: float,
 ) -> IkBatchResult:
-    """Return the results of rows, from the clock at the call on, by perf_counter [s]."""
+    """Return the results of rows.
+
+    Args:
+        begin: Time of the call on the clock of `time.perf_counter` [s].
+    """
     return IkBatchResult(
         success=success,
         status=status,
@@ -412,12 +434,18 @@ def batch_result(
 
 
 def _checked_seeds(seeds: JointValues, robot: RobotModel) -> Array:
-    """(b, n), or (1, n)."""
+    """Return validated seeds (b, n), or (1, n) for all poses [rad or m].
+
+    Raises:
+        JointValueError: If the seeds are not an array of numbers of that shape.
+    """
     n = robot.n
     try:
         starts = real_array(ordered_values(seeds, robot.joint_names, robot.tree.joint))
     except (TypeError, ValueError, OverflowError) as error:
-        raise JointValueError(f"seeds are an array of numbers (b, {n}): {error}") from error
+        raise JointValueError(f"seeds must be an array of numbers (b, {n}): {error}") from error
     if starts.ndim not in (1, 2) or starts.shape[-1] != n:
-        raise JointValueError(f"seeds have the shape (b, {n}) or ({n},), not {starts.shape}")
+        raise JointValueError(
+            f"seeds must have the shape (b, {n}) or ({n},); got the shape {starts.shape}"
+        )
     return starts.reshape(-1, n)

@@ -98,8 +98,9 @@ def compare_on_path(
             is that of the slowest joint in a time step unless it is given.
 
     Raises:
-        MethodError: an unknown method, or one that does not fit the robot.
-        OptionError: no method, a path of less than two poses, or invalid options.
+        MethodError: If a method is unknown or does not support the robot.
+        OptionError: If no method is given, the path has fewer than two poses, or an option is not
+            valid.
     """
     if not methods:
         raise OptionError("no method to compare is given")

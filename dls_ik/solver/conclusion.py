@@ -1,4 +1,4 @@
-"""The end of searches: nearer configurations for poses that are missed, and what is a success."""
+"""The conclusion of searches: final status, and the closest configurations to missed poses."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from dls_ik.solver.method import AUTO
 from dls_ik.solver.result import MISSED, Status
 from dls_ik.solver.search import Search, found, put_back, seeds_of, some_rows
 
-# As numbers: members of an enum are slow to look up.
+# Plain integers, because looking up members of an enum is slow.
 SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
 OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
 IN_COLLISION = int(Status.IN_COLLISION)
-NOT_REACHED = (*MISSED, IN_COLLISION)  # freely
+NOT_REACHED = (*MISSED, IN_COLLISION)  # statuses without a collision-free solution
 
-# The last attempts for a pose that is missed.
-OTHERS = 7  # ends of attempts from which a free configuration is looked for too
-LAST_TRIES = 8  # where the nearest configuration is an answer; else one
+NUM_RANDOM_SOLUTIONS = 7  # random solutions used as further starts for a collision-free search
+NUM_FINAL_ATTEMPTS = 8  # attempts if the closest configuration counts as an answer; else 1
 
-# The nearest free configuration.
-ROUNDS, TRIES = 30, 48  # of configurations; in each
-BEGIN, LEAST = 0.05, 1e-5  # deviation of the first ones, and of the last [rad or m], joint metric
-WIDER, NARROWER = 2.0, 0.6  # times the deviation after a round that found a nearer one, or none
-FARTHEST = 3.0  # [rad or m] deviation at which there is no free configuration around
-TOWARD = 8  # tries of a round that lie on the way to a solution
-SHARES = 2.0 ** -np.arange(TOWARD)[:, None]  # of that way
+# Evolution strategy of `nearest_free`; deviations are in the joint metric [rad or m].
+NUM_ROUNDS, ROUND_SIZE = 30, 48  # maximum number of rounds, and configurations per round
+START_DEVIATION, MIN_DEVIATION, MAX_DEVIATION = 0.05, 1e-5, 3.0
+GROWTH, SHRINKAGE = 2.0, 0.6  # factors of the deviation after a success, and after a failure
+NUM_TOWARD = 8  # configurations of a round on the line toward a solution
+SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # their shares of that line
 
 
 def conclude(
@@ -44,11 +42,14 @@ def conclude(
     ended: NDArray[np.int64],
     no_answer: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Come nearer to poses that were missed, and return how each search ended.
+    """Make final attempts for missed poses, and return the status (b,) of each search.
 
     Args:
-        ended: (b,) status of each row without a solution; REFUSED if it was passed over.
-        no_answer: (b,) as :meth:`starts` has it.
+        poses: (b, k, 4, 4) desired poses.
+        seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+        rows: State of the searches, read and written.
+        ended: (b,) status of the rows without a solution; REFUSED for skipped rows.
+        no_answer: (b,) rows that cannot have an answer, from :meth:`Search.starts`.
     """
     begun, solved = ended != REFUSED, found(rows)
     if not solved.all():
@@ -71,10 +72,10 @@ def conclude(
 def pairs_in_the_way(
     search: Search, rows: Rows, status: NDArray[np.int64]
 ) -> tuple[Pair | None, ...]:
-    """Return (b,) the pair that collided most often; () without a scene.
+    """Return the most frequently colliding pair of each row; () without a scene.
 
     Args:
-        status: (b,) None stands for rows that are not IN_COLLISION.
+        status: (b,); rows with a status other than IN_COLLISION get None.
     """
     if search.snapshot is None:
         return ()
@@ -87,9 +88,9 @@ def pairs_in_the_way(
 def has_answer(
     search: Search, status: NDArray[np.int64], q: Array, seeds: Array
 ) -> NDArray[np.bool_]:
-    """Return (b,) the rows that are a success: with `approximate` also missed poses.
+    """Return (b,) whether a row is a success; with `approximate`, missed poses are too.
 
-    Rows beyond limits, where some methods get, are no success either way.
+    Rows outside the joint limits, which some methods do not enforce, are never a success.
     """
     success: NDArray[np.bool_] = status == SUCCESS
     if search.approximate:
@@ -101,39 +102,40 @@ def has_answer(
 
 
 def _come_nearer(search: Search, poses: Array, seeds: Array, rows: Rows) -> None:
-    """Make last attempts for missed poses, which may reach some of them after all.
+    """Make final attempts for missed poses; some may reach their pose.
 
-    Steps are counted, attempts are no restarts. They start at the best so far, or at the seeds
-    where answers have to be near those.
+    They start at the best configuration so far, or at the seed if `max_change` is finite. Their
+    steps are counted, their attempts are not counted as restarts.
     """
     if search.snapshot is not None and search.approximate:
         _come_nearer_free(search, search.snapshot, poses, seeds, rows)
         return
     tried = search.new_rows(len(poses))
     starts = seeds if search.is_narrowed else np.ascontiguousarray(rows.best)
-    tries = LAST_TRIES if search.approximate else 1
-    search.with_long_attempts.attempt(poses, starts, tries, tried)
+    num_attempts = NUM_FINAL_ATTEMPTS if search.approximate else 1
+    search.with_long_attempts.attempt(poses, starts, num_attempts, tried)
     _take(rows, tried, found(tried) | (_errors(search, tried) < _errors(search, rows)))
 
 
 def _come_nearer_free(
     search: Search, snapshot: SceneSnapshot, poses: Array, seeds: Array, rows: Rows
 ) -> None:
-    """Make last attempts one by one, and take the nearest end that is free of collisions.
+    """Make final attempts one by one, and keep the closest collision-free configuration.
 
-    From the best so far, or the seeds, and then from random configurations.
+    The first attempt starts at the best configuration so far, or at the seed if `max_change` is
+    finite; the others start at random configurations.
     """
     starts = seeds if search.is_narrowed else np.ascontiguousarray(rows.best)
-    least = np.where(snapshot.in_collision(rows.best), np.inf, _errors(search, rows))
-    for k in range(LAST_TRIES):
+    smallest = np.where(snapshot.in_collision(rows.best), np.inf, _errors(search, rows))
+    for k in range(NUM_FINAL_ATTEMPTS):
         tried = search.new_rows(len(poses))
         tried.counts[:, ATTEMPTS], tried.counts[:, STATE] = k, search.options.random_seed + k
         search.with_long_attempts.attempt(poses, starts, 1, tried)
         error = np.where(snapshot.in_collision(tried.best), np.inf, _errors(search, tried))
-        nearer = ~found(rows) & (found(tried) | (error < least))
-        _take(rows, tried, nearer)
-        least = np.where(nearer, error, least)
-    if search.problem.kdl is not None:  # its attempts cannot be made without a step
+        is_closer = ~found(rows) & (found(tried) | (error < smallest))
+        _take(rows, tried, is_closer)
+        smallest = np.where(is_closer, error, smallest)
+    if search.problem.kdl is not None:  # KDL cannot evaluate a configuration without a step
         return
     for i in np.flatnonzero(search.was_blocked(rows) & ~found(rows)).tolist():
         _come_out(search, snapshot, poses[[i]], seeds_of(seeds, np.array([i])), rows, i)
@@ -142,14 +144,15 @@ def _come_nearer_free(
 def _come_out(
     search: Search, snapshot: SceneSnapshot, T: Array, seed: Array, rows: Rows, i: int
 ) -> None:
-    """Write the nearest free configuration to row i, of a pose that is reached in collision.
+    """Write the collision-free configuration closest to a pose to row i.
 
     Args:
-        T: (1, k, 4, 4), seed: (1, n) that it is to be near.
+        T: (1, k, 4, 4) desired pose; its solutions found so far are in collision.
+        seed: (1, n) center of `max_change` [rad or m].
     """
     n, options = search.robot.n, search.options
     alone = replace(search, snapshot=None, kind=FIRST, max_change=np.full(n, np.inf))
-    there = alone.with_criteria(0, 1.0, 0)  # attempts without a step
+    there = alone.with_criteria(0, 1.0, 0)  # attempts of 0 steps evaluate a configuration
     rng = np.random.default_rng(options.random_seed)
     lower = np.maximum(search.robot.lower, seed[0] - search.max_change)
     upper = np.minimum(search.robot.upper, seed[0] + search.max_change)
@@ -164,7 +167,8 @@ def _come_out(
         free = snapshot.states(seen.best)[:, 0] == FREE
         return np.where(free, _errors(search, seen), np.inf), seen
 
-    others = attempted(alone, rng.uniform(*search.robot.finite_limits(), (OTHERS, n))).best
+    random_starts = rng.uniform(*search.robot.finite_limits(), (NUM_RANDOM_SOLUTIONS, n))
+    others = attempted(alone, random_starts).best
     solutions, scale = np.vstack([rows.best[[i]], others]), search.problem.starts.joint_weights
     nearest = nearest_free(
         observe, lambda q: attempted(alone, q[None]).best[0], solutions, scale**-0.5, rng
@@ -174,16 +178,16 @@ def _come_out(
 
 
 def _errors(search: Search, rows: Rows) -> Array:
-    """(b,) norm of the errors, rotation weighted [m]."""
+    """Return (b,) the norm of the errors, rotation weighted [m]."""
     weights = np.array([1.0, search.problem.goal.rotation_weight])
     lengths: Array = np.linalg.norm(rows.figures[:, :2] * weights, axis=1)
     return lengths
 
 
-def _take(rows: Rows, tried: Rows, nearer: NDArray[np.bool_]) -> None:
-    """Take what was tried where it is nearer; steps are counted in any case."""
-    rows.best[nearer], rows.figures[nearer] = tried.best[nearer], tried.figures[nearer]
-    rows.counts[nearer, FOUND] = tried.counts[nearer, FOUND]
+def _take(rows: Rows, tried: Rows, is_closer: NDArray[np.bool_]) -> None:
+    """Replace the rows `is_closer` (b,) by those of a new attempt; always add the step counts."""
+    rows.best[is_closer], rows.figures[is_closer] = tried.best[is_closer], tried.figures[is_closer]
+    rows.counts[is_closer, FOUND] = tried.counts[is_closer, FOUND]
     rows.counts[:, STEPS] += tried.counts[:, STEPS]
 
 
@@ -194,36 +198,37 @@ def nearest_free(
     deviation: Array,
     rng: np.random.Generator,
 ) -> tuple[Array, Array] | None:
-    """Find the configuration of least error among those certainly free.
+    """Find the collision-free configuration with the smallest error.
 
-    An evolution strategy with one parent (Rechenberg 1973): random configurations around the best
-    one, or around solutions in collision until there is one, and some on the way to a solution.
+    An evolution strategy with one parent (Rechenberg 1973): each round draws random configurations
+    around the best collision-free configuration, or around the solutions in collision while there
+    is none, and adds configurations on the line toward a solution.
 
     Args:
-        observe: Returns the errors of configurations (b, n) within limits, inf where they may
-            collide, and their rows.
-        advance: Returns where an attempt from q (n,) ends, without the scene.
-        solutions: (s, n) in collision.
-        deviation: (n,) of joints, relative to each other.
+        observe: Returns the errors (b,) of configurations (b, n) clipped to the limits, inf for
+            those not proven collision-free, and their rows.
+        advance: Returns the end (n,) of an attempt from q (n,) that ignores the scene.
+        solutions: (s, n) solutions in collision [rad or m].
+        deviation: (n,) relative standard deviations of the joints.
         rng: Generator of the random configurations.
 
     Returns:
-        q (n,) and its figures (3,); None if none is found.
+        The configuration (n,) and its figures (3,); None if no collision-free one is found.
     """
     errors, rows = observe(solutions)
-    k, width = int(errors.argmin()), BEGIN
+    k, width = int(errors.argmin()), START_DEVIATION
     error, best, figures = errors[k], rows.best[k], rows.figures[k]
-    for _ in range(ROUNDS):
+    for _ in range(NUM_ROUNDS):
         has_one = error < np.inf
-        around = best if has_one else solutions[rng.integers(len(solutions), size=TRIES)]
-        tries = around + width * deviation * rng.normal(size=(TRIES, len(best)))
+        around = best if has_one else solutions[rng.integers(len(solutions), size=ROUND_SIZE)]
+        tries = around + width * deviation * rng.normal(size=(ROUND_SIZE, len(best)))
         if has_one:
-            tries[:TOWARD] = best + SHARES * (advance(best) - best)
+            tries[:NUM_TOWARD] = best + SHARES * (advance(best) - best)
         errors, rows = observe(tries)
         k = int(errors.argmin())
-        width *= WIDER if has_one == (errors[k] < error) else NARROWER
+        width *= GROWTH if has_one == (errors[k] < error) else SHRINKAGE
         if errors[k] < error:
             error, best, figures = errors[k], rows.best[k], rows.figures[k]
-        if not LEAST < width < FARTHEST:
+        if not MIN_DEVIATION < width < MAX_DEVIATION:
             break
     return (best, figures) if error < np.inf else None

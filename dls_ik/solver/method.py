@@ -230,7 +230,7 @@ def method_info(name: str) -> MethodInfo:
     """Describe a method, listed or combined from parts.
 
     Raises:
-        MethodError: as :func:`parse_method`.
+        MethodError: If :func:`parse_method` raises it for a name.
     """
     choice = parse_method(name)
     known = choice.name
@@ -251,8 +251,8 @@ def parse_method(name: str) -> MethodChoice:
     """Find the method for a name such as ``ctp+sd+svf``, its parts in any order or case.
 
     Raises:
-        MethodError: an unknown part, with those that may be meant, or that there are; parts that
-            exclude each other, with the reason.
+        MethodError: If a part of the name is unknown, or parts exclude each other; the message
+            lists similar or valid names, or the reason.
     """
     words = [part.strip() for part in str(name).lower().split("+")]
     if words == [AUTO]:

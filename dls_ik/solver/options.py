@@ -331,9 +331,9 @@ def solver_options(
         joint_names: of the robot, where options with a value for each joint may be given by name.
 
     Raises:
-        JointValueError: an unknown joint, or a reference that lacks one.
-        OptionError: for an unknown option, or a value out of its range.
-        MethodError: for parameters that break a condition of the method.
+        JointValueError: If a joint is unknown, or a reference lacks a joint.
+        OptionError: If an option is unknown or its value is out of range.
+        MethodError: If parameters violate a condition of the method.
     """
     known = {f.name: f for f in fields(SolverOptions)}
     unknown = sorted(set(given) - set(known))
@@ -389,7 +389,8 @@ def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) ->
         joint_names: of the robot, by which options with a value for each joint may be given.
 
     Raises:
-        OptionError: another type, or a value out of range; the message says which are valid.
+        OptionError: If the value has another type or is out of range; the message says which values
+            are valid.
     """
     if isinstance(value, Mapping) and joint_names:
         value = _ordered(option, value, joint_names)

@@ -1,8 +1,8 @@
-"""Paths of poses: each from the answer before, and among obstacles along other solutions.
+"""Paths of poses: each pose is solved from the previous answer.
 
-With a scene, an answer that the joints do not reach freely from the one before is mended: other
-solutions of the poses around it, along the redundancy and on other branches, are joined by free
-motions, from as far back as needed.
+With a scene, a motion between two answers may collide, or jump. The path is then repaired: other
+solutions of the poses around the motion, by self-motion and on other branches, are connected by
+collision-free motions, starting as many poses earlier as needed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from dls_ik.text import quoted
 
 Progress = Callable[[int, int], None]
 
-WINDOW, GROWTH = 8, 4  # poses on either side of one that is mended, at first; times that they grow
-TRACKS = 24  # ways that are followed side by side, at most
-APART = 0.1  # by which some joint of two of them differs, in the joint metric [rad or m]
-PARENTS = 3  # answers before, from which a way to one is looked for
-WIDEST = 1.0  # [rad or m] from a way to the starts of others beside it, at most
-SAME = 1e-3  # [rad or m] between the seed and the first answer, if that is where the arm stands
+INITIAL_WINDOW, WINDOW_GROWTH = 8, 4  # poses on each side of a repair, and their growth factor
+MAX_TRACKS = 24  # maximum number of joint paths that are followed at the same time
+MIN_TRACK_DIFFERENCE = 0.1  # minimum difference of some joint, in the joint metric [rad or m]
+MAX_PARENTS = 3  # maximum number of previous answers from which a motion to an answer is tried
+MAX_START_OFFSET = 1.0  # [rad or m] maximum offset of random starts from a track
+AT_SEED_TOLERANCE = 1e-3  # [rad or m] the arm is at the first pose if the seed is that close
 
 
 def solve_path(
@@ -47,11 +47,11 @@ def solve_path(
     max_joint_step: float,
     progress: Progress | None = None,
 ) -> IkPathResult:
-    """Solve for a path of poses as :meth:`dls_ik.IkSolver.solve_path`."""
+    """Solve for a path of poses; see :meth:`dls_ik.IkSolver.solve_path`."""
     begin = time.perf_counter()
     if not _is_positive(max_joint_step):
         given = quoted(max_joint_step)
-        raise OptionError(f"max_joint_step is a number above 0 [rad or m], not {given}")
+        raise OptionError(f"max_joint_step must be a number above 0 [rad or m]; got {given}")
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
     start = None if seed is None else search.checked_seed(seed)
     walk, b, i = _Walk(search, poses, start, max_joint_step), len(poses), 0
@@ -68,20 +68,20 @@ def solve_path(
 
 
 class _Tracks(NamedTuple):
-    """Ways side by side, at one pose."""
+    """Alternative joint paths at one pose."""
 
-    q: Array  # (w, n) [rad or m]
-    figures: Array  # (w, 3) of Rows
-    length: Array  # (w,) of each way, in the joint metric
-    parent: Indices  # (w,) track that each comes from, at the pose before
+    q: Array  # (w, n) joint positions [rad or m]
+    figures: Array  # (w, 3) figures of these solutions, as in Rows
+    length: Array  # (w,) length of each path up to here, in the joint metric
+    parent: Indices  # (w,) index of the track that each path continues from the previous pose
 
 
 class _Walk:
-    """The answers along a path as far as they are known.
+    """The answers along a path up to the pose solved last.
 
     Args:
-        start: (n,) seed of the first pose, or None.
-        largest: change of a joint from one pose to the next, beyond which it is a jump.
+        start: (n,) seed of the first pose [rad or m], or None.
+        largest: Maximum change of a joint between poses that is not a jump [rad or m].
     """
 
     def __init__(self, search: Search, poses: Array, start: Array | None, largest: float) -> None:
@@ -91,11 +91,11 @@ class _Walk:
         self.jumps, self.success = np.zeros(b, np.bool_), np.zeros(b, np.bool_)
         self.contacts: list[PathContact | None] = [None] * b
         self._last = start
-        self._base = 0  # the first pose whose answer may still change
-        self._end = -1  # pose that no way goes on to
+        self._base = 0  # index of the first pose whose answer may still change
+        self._end = -1  # index of a pose that no track reaches, or -1
 
     def step(self, i: int) -> None:
-        """Solve for pose i from the last answer."""
+        """Solve for pose i, with the previous answer as the seed."""
         search, last, one = self._search, self._last, slice(i, i + 1)
         row, start = some_rows(self.rows, one), search.middle if last is None else last[None]
         self.status[one] = solve_rows(search, self._poses[one], start, last is not None, row)
@@ -111,17 +111,17 @@ class _Walk:
             self._last = self.rows.best[i]
 
     def is_broken(self, i: int) -> bool:
-        """Test if another answer at pose i may be reached freely where this one is not."""
+        """Return whether the motion to pose i collides or jumps, and a repair may be possible."""
         hit = self.contacts[i] is not None or bool(self.jumps[i])
         return hit and i > self._base and self._search.snapshot is not None
 
     def mend(self, i: int) -> int:
-        """Look for ways to pose i and some poses on, from farther and farther back.
+        """Repair the path around pose i, starting at earlier and earlier poses.
 
         Returns:
-            The pose up to which there are answers now.
+            The index of the last pose that has an answer now.
         """
-        size, until = WINDOW, i
+        size, until = INITIAL_WINDOW, i
         while i != self._end:
             first = max(self._base, i - size)
             layers, is_whole = self._follow(first, min(len(self._poses) - 1, i + size))
@@ -132,15 +132,16 @@ class _Walk:
                     self._end = -1 if is_whole else until + 1
                     return until
                 break
-            size *= GROWTH
+            size *= WINDOW_GROWTH
         self._base = i
         return i
 
     def _follow(self, first: int, last: int) -> tuple[list[_Tracks], bool]:
-        """Follow ways from one pose to another, and return them pose by pose as far as they go.
+        """Follow tracks from one pose to another.
 
         Returns:
-            True too if they go as far as there are answers.
+            The tracks of each pose up to the last pose they reach, and whether they reach every
+            pose that has a solution.
         """
         layers = [self._first_tracks(first)]
         for j in range(first + 1, last + 1):
@@ -152,7 +153,7 @@ class _Walk:
         return layers, True
 
     def _first_tracks(self, first: int) -> _Tracks:
-        """The answer where a way begins, and where it is free to choose other solutions too."""
+        """Return the tracks at their first pose: the answer and, if it may change, alternatives."""
         q, figures = self.rows.best[[first]], self.rows.figures[[first]]
         if first != self._base or (first == 0 and self._stands_there):
             return _Tracks(q, figures, np.zeros(1), np.zeros(1, np.int64))
@@ -163,42 +164,46 @@ class _Walk:
         length = self._lengths(q, start)[:, 0]
         kept = list[int]()
         for k in length.argsort(kind="stable").tolist():
-            if len(kept) < TRACKS and self._is_apart(q[k], q[kept]):
+            if len(kept) < MAX_TRACKS and self._is_different(q[k], q[kept]):
                 kept.append(k)
         return _Tracks(q[kept], figures[kept], length[kept], np.zeros(len(kept), np.int64))
 
     @property
     def _stands_there(self) -> bool:
-        """True if the seed is a solution of the first pose: the arm is there already."""
+        """Whether the seed is a solution of the first pose: the arm is there already."""
         return self._start is not None and bool(
-            (abs(self.rows.best[0] - self._start) <= SAME).all()
+            (abs(self.rows.best[0] - self._start) <= AT_SEED_TOLERANCE).all()
         )
 
     def _around(self, first: int, q: Array) -> Array:
-        """Starts (s, n) of the solutions of a pose: spread, and near an answer (1, n)."""
+        """Return random starts (s, n) for alternatives: anywhere, and near an answer (1, n)."""
         rng = np.random.default_rng([self._search.options.random_seed, first])
         lower, upper = self._search.robot.finite_limits()
-        anywhere = rng.uniform(lower, upper, (3 * TRACKS, len(lower)))
-        beside = q + rng.uniform(-WIDEST, WIDEST, (TRACKS, len(lower)))
-        return np.vstack([anywhere, beside])
+        anywhere = rng.uniform(lower, upper, (3 * MAX_TRACKS, len(lower)))
+        offset = rng.uniform(-MAX_START_OFFSET, MAX_START_OFFSET, (MAX_TRACKS, len(lower)))
+        return np.vstack([anywhere, q + offset])
 
     def _next_tracks(self, j: int, before: _Tracks) -> tuple[_Tracks, bool]:
-        """Return the shortest free ways to pose j that differ, and if any solution was found."""
+        """Continue the tracks to pose j by the shortest collision-free motions.
+
+        Returns:
+            The tracks at pose j, which differ from each other, and whether pose j has a solution.
+        """
         rng = np.random.default_rng([self._search.options.random_seed, j])
-        width = min(self._largest, WIDEST)
-        beside = before.q + rng.uniform(-width, width, before.q.shape)
-        more = self._solutions(j, np.vstack([before.q, beside]))
+        width = min(self._largest, MAX_START_OFFSET)
+        offset = before.q + rng.uniform(-width, width, before.q.shape)
+        more = self._solutions(j, np.vstack([before.q, offset]))
         q, kept, parents = more.best, list[int](), list[int]()
         lengths = self._lengths(q, before.q)  # (m, w)
         change = abs(q[:, None] - before.q)
         may_follow = (change <= np.minimum(self._largest, self._search.max_change)).all(axis=2)
         lengths = np.where(may_follow, lengths + before.length, np.inf)
         for k in lengths.min(axis=1, initial=np.inf).argsort(kind="stable").tolist():
-            if len(kept) == TRACKS or not np.isfinite(lengths[k]).any():
+            if len(kept) == MAX_TRACKS or not np.isfinite(lengths[k]).any():
                 break
-            if not self._is_apart(q[k], q[kept]):
+            if not self._is_different(q[k], q[kept]):
                 continue
-            for w in lengths[k].argsort(kind="stable")[:PARENTS].tolist():
+            for w in lengths[k].argsort(kind="stable")[:MAX_PARENTS].tolist():
                 if np.isfinite(lengths[k, w]) and self._contact(before.q[w], q[k]) is None:
                     kept.append(k)
                     parents.append(w)
@@ -207,7 +212,7 @@ class _Walk:
         return _Tracks(q[kept], more.figures[kept], lengths[kept, parent], parent), bool(len(q))
 
     def _solutions(self, j: int, starts: Array) -> Rows:
-        """Solutions of pose j from starts (s, n) that keep the limits, as rows."""
+        """Return the rows of solutions of pose j from starts (s, n), inside the joint limits."""
         search, pose = self._anywhere, self._poses[j : j + 1]
         rows = search.new_rows(len(starts))
         search.attempt(np.repeat(pose, len(starts), axis=0), starts, 1, rows)
@@ -225,21 +230,22 @@ class _Walk:
         return bool(ended[0] == Status.SUCCESS)
 
     def _lengths(self, q: Array, before: Array) -> Array:
-        """(m, w) from each of (w, n) to each of (m, n), in the joint metric."""
+        """Return the distances (m, w) from `before` (w, n) to q (m, n), in the joint metric."""
         weights = self._search.problem.starts.joint_weights
         squared = ((q[:, None] - before) ** 2) @ weights
         return np.asarray(np.sqrt(squared))
 
-    def _is_apart(self, q: Array, others: Array) -> bool:
+    def _is_different(self, q: Array, others: Array) -> bool:
         scale = np.sqrt(self._search.problem.starts.joint_weights)
-        return bool(((scale * abs(others - q)).max(axis=1, initial=0.0) > APART).all())
+        difference = (scale * abs(others - q)).max(axis=1, initial=0.0)
+        return bool((difference > MIN_TRACK_DIFFERENCE).all())
 
     def _contact(self, q0: Array, q1: Array) -> PathContact | None:
         snapshot = self._search.snapshot
         return None if snapshot is None else snapshot.path_in_collision(q0, q1)
 
     def _take(self, first: int, layers: list[_Tracks]) -> None:
-        """Write the shortest way as the answers from a pose on."""
+        """Write the shortest track to the answers from pose `first` on."""
         k = int(layers[-1].length.argmin())
         self._last = layers[-1].q[k].copy()
         for i in range(first + len(layers) - 1, first - 1, -1):
@@ -255,7 +261,7 @@ class _Walk:
 
 
 def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
-    """Return whether the nearest answer is too far from the one before; write that to the row."""
+    """Return whether even the answer closest to the previous one is a jump; write it to the row."""
     if _largest_change(row, start) > largest and search.method == AUTO:
         poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
         candidates = search.options.num_candidates
@@ -270,6 +276,6 @@ def _largest_change(row: Rows, start: Array) -> float:
 
 
 def _is_positive(given: Any) -> bool:
-    """Return whether a value is a number above 0, of hundreds of digits or infinite too."""
+    """Return whether a value is a number above 0; infinity and huge integers are accepted."""
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     return is_number and bool(given > 0)

@@ -72,7 +72,7 @@ def register_method(name: str, step: Step, origin: str = "") -> None:
         origin: of messages; default: the module of the function.
 
     Raises:
-        MethodError: a name that is taken or not valid, or a step that cannot be called.
+        MethodError: If the name is taken or not valid, or the step is not callable.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise MethodError(
@@ -92,7 +92,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     by the name of the file.
 
     Raises:
-        MethodError: a file that cannot be read, raises, or has neither.
+        MethodError: If the file cannot be read, raises an exception, or defines no method.
     """
     file = Path(path)
     if not file.is_file():
@@ -166,8 +166,8 @@ def checked_step(
         longest: time that it may take if it is interpreted [s]; default: SLOWEST_STEP.
 
     Raises:
-        MethodError: it raises, does not end, or returns something else than n finite numbers; the
-            message says which.
+        MethodError: If the step raises an exception, does not end, or does not return n finite
+            numbers; the message says which.
     """
     about = f"method {plugin.name!r} ({plugin.origin})"
     place = f"in step {state.iteration}"

@@ -23,7 +23,7 @@ def checked_pose(T: Any, position_only: bool = False) -> Array:
     to the kernels.
 
     Raises:
-        PoseError: as :func:`validated_pose`.
+        PoseError: If :func:`validated_pose` raises it.
     """
     if is_plain(T, (4, 4)) and is_pose(T, POSE_TOLERANCE):
         return cast(Array, T)
@@ -38,7 +38,8 @@ def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
         position_only: whether a position alone is enough, for each tip; default: for none.
 
     Raises:
-        PoseError: another number of poses; as :func:`validated_pose`.
+        PoseError: If the number of poses differs from the number of tips, or :func:`validated_pose`
+            raises it.
     """
     free = position_only or (False,) * k
     if k == 1:
@@ -91,7 +92,7 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
         position_only: as for :func:`checked_poses`.
 
     Raises:
-        PoseError: values that are not numbers, or another shape.
+        PoseError: If the values are not numbers, or the array has another shape.
     """
     free = tuple(position_only) or (False,) * k
     tips = () if k == 1 else (k,)

@@ -72,9 +72,10 @@ def build_problem(
     """Return the structs that a solver hands to kernels.
 
     Raises:
-        MethodError: a method that cannot serve this robot and this task, with the reason.
-        OptionError: a task or an option that does not fit the robot.
-        DlsIkError: PyKDL is not installed.
+        MethodError: If the method does not support the robot or the task; the message gives the
+            reason.
+        OptionError: If a task or an option does not fit the robot.
+        DlsIkError: If the method needs PyKDL and PyKDL is not installed.
     """
     method, goal = options.method(choice), options.goal()
     starts = random_starts(robot, _joint_weights(options, robot.n), limits.clips(method))
@@ -105,7 +106,8 @@ def build_details(
     """Return the struct of the general step.
 
     Raises:
-        MethodError, OptionError: as :func:`build_problem`.
+        MethodError: If the method does not support the robot or the task.
+        OptionError: If a task or an option does not fit the robot.
     """
     measures = options.rotation_weight, options.length_unit, options.rotation_error
     rows = build_task(robot, task, *measures)
@@ -146,7 +148,8 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
     """Check that a method can serve a robot for a task of r rows.
 
     Raises:
-        MethodError: it cannot, with the reason.
+        MethodError: If the method does not support the robot or the task; the message gives the
+            reason.
     """
     about = f"method {choice.name!r} on {robot.name!r}"
     if choice.limits == limits.TA and robot.n <= r:
@@ -306,7 +309,7 @@ class SeededAttempts:
             snapshot: of a scene in which solutions are to be free of collisions.
 
         Raises:
-            MethodError: a plug-in fails, see :func:`dls_ik.solver.plugins.checked_step`.
+            MethodError: If a plug-in fails; see :func:`dls_ik.solver.plugins.checked_step`.
         """
         for i in range(len(Ts)):
             seed = seeds[min(i, len(seeds) - 1)]
@@ -350,8 +353,8 @@ class KdlAttempts(SeededAttempts):
     KDL does not say how many iterations an attempt took: results count 0.
 
     Raises:
-        MethodError: a robot or a task that KDL cannot serve.
-        DlsIkError: PyKDL is not installed.
+        MethodError: If KDL does not support the robot or the task.
+        DlsIkError: If PyKDL is not installed.
     """
 
     def __init__(self, robot: RobotModel, method: str, options: SolverOptions, task: Tasks) -> None:
@@ -425,7 +428,8 @@ class PluginAttempts(SeededAttempts):
     """Attempts of a method of the user's own.
 
     Raises:
-        MethodError, OptionError: as :func:`build_problem`.
+        MethodError: If the method does not support the robot or the task.
+        OptionError: If a task or an option does not fit the robot.
     """
 
     def __init__(

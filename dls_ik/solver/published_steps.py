@@ -29,8 +29,8 @@ def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
         W2: (n, n) weight of the joint motion.
 
     Raises:
-        MethodError: a weight that is not symmetric and positive definite. The step raises it where
-            J has another shape.
+        MethodError: If a weight is not symmetric and positive definite. The step raises it if J has
+            another shape.
     """
     C1, C2 = _cholesky("W1", W1), _cholesky("W2", W2)
 
@@ -98,8 +98,8 @@ def running_filter(velocity_bound: float, damping: float = FIRST_DAMPING) -> Ste
         damping: of the estimate, relative to the squared Frobenius norm of J.
 
     Raises:
-        MethodError: a bound or damping that is not positive. The step raises it for a task of more
-            rows than it can remember vectors of.
+        MethodError: If a bound or a damping factor is not positive. The step raises it if the task
+            has more rows than the number of vectors it remembers.
     """
     for name, value in (("velocity_bound", velocity_bound), ("damping", damping)):
         if not 0.0 < value < np.inf:

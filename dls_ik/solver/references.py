@@ -86,7 +86,7 @@ def keys_of(name: str) -> list[str]:
     """Return the keys of the papers that a method, or a combination of parts, comes from.
 
     Raises:
-        MethodError: an unknown method.
+        MethodError: If a method is unknown.
     """
     source = method_info(name).source
     return [key for key in _PAPERS if any(part.startswith(key) for part in source.split("; "))]
@@ -96,7 +96,7 @@ def bibtex(names: Iterable[str]) -> str:
     """Return the BibTeX entries of the papers of some methods, each once.
 
     Raises:
-        MethodError: an unknown method.
+        MethodError: If a method is unknown.
     """
     keys = dict.fromkeys(key for name in names for key in keys_of(name))
     return "\n\n".join(_entry(key) for key in keys)

@@ -150,7 +150,7 @@ class IkBatchResult:
         """Raise: a batch has no truth value.
 
         Raises:
-            ValueError: always, as an array does.
+            ValueError: If it is called: like an array, a batch has no single truth value.
         """
         raise ValueError(
             f"the truth value of the answers for {len(self)} poses is ambiguous: use "
@@ -225,8 +225,8 @@ class IkPathResult(IkBatchResult):
                 limits allow. Faster paths are logged.
 
         Raises:
-            OptionError: a pose is not reached, or times that are not valid.
-            OSError: the file cannot be written.
+            OptionError: If a pose is not reached, or the times are not valid.
+            OSError: If the file cannot be written.
         """
         text = csv_text(self.robot, *self._timed(times, rate))
         if file is not None:
@@ -247,8 +247,8 @@ class IkPathResult(IkBatchResult):
             frame_id: of the header.
 
         Raises:
-            OptionError: as :meth:`to_csv`.
-            DlsIkError: ROS's messages are not installed.
+            OptionError: If a pose is not reached, or the times are not valid.
+            DlsIkError: If the ROS message packages are not installed.
         """
         return trajectory_message(self.robot, *self._timed(times, rate), frame_id)
 

@@ -53,8 +53,9 @@ class RobotKinematics:
         joint_names, target_frame_name: as given, or found.
 
     Raises:
-        RobotModelError, ChainError: as :meth:`dls_ik.RobotModel.from_urdf`.
-        JointValueError: an unknown joint, or one that moves the frame is missing.
+        RobotModelError: If the description is not a usable robot.
+        ChainError: If the links do not span a chain.
+        JointValueError: If a joint is unknown, or a joint that moves the frame has no value.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class RobotKinematics:
             joint_pos_deg: values of `joint_names` [deg or m]; more are passed over.
 
         Raises:
-            JointValueError: fewer values, or values that are not finite numbers.
+            JointValueError: If there are too few values, or values are not finite numbers.
         """
         return self.robot.fk(self._configuration(self._values(joint_pos_deg)))
 
@@ -108,7 +109,9 @@ class RobotKinematics:
             As many values [deg or m] as were given; those that do not move the frame are the same.
 
         Raises:
-            JointValueError, PoseError, OptionError: for values that are not valid.
+            JointValueError: If the seed is not valid.
+            PoseError: If the pose is not valid.
+            OptionError: If another argument is not valid.
         """
         values = self._values(current_joint_pos)
         stages = self._stages.get((position_weight, orientation_weight))

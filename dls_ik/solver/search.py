@@ -1,7 +1,6 @@
-"""Searches: attempts for many poses, which solution they look for, and how they end.
+"""The search of a solver call: robot, method, options, problem and selection rule.
 
-A :class:`Search` is all that a call of the solver needs: robot, method, options, problem and the
-solution that is wanted. :mod:`.calls` adds the clock, and threads.
+A :class:`Search` runs attempts for many poses. :mod:`.calls` adds timeouts and threads.
 """
 
 from __future__ import annotations
@@ -62,25 +61,25 @@ KINDS = {
 }
 _FIELDS = SolverOptions.__dataclass_fields__
 
-FIRST_ATTEMPTS = 8  # of "auto" before the first look at the clock, about 20 us
-QUICK_STEPS = 100  # of an attempt, up to which that holds
-UNLIMITED = 2**62
-LONG_ATTEMPTS = (100, 0.999, 3)  # max_iterations, stall_ratio, stall_count
+UNTIMED_ATTEMPTS = 8  # attempts of "auto" before the clock is first read; about 20 us
+MAX_UNTIMED_ITERATIONS = 100  # larger max_iterations allow a single untimed attempt only
+UNLIMITED_ATTEMPTS = 2**62
+LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # max_iterations, stall_ratio, stall_count
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The problem of a call, and the solution that it asks for."""
+    """The problem of a solver call and the kind of solution it asks for."""
 
     robot: RobotModel
     method: str
     options: SolverOptions
     problem: Problem
-    kind: int  # of solution: FIRST, NEAREST, DEXTROUS or CLEAREST
-    max_change: Array  # (n,) from the seed to an answer, at most [rad or m]
-    approximate: bool  # the nearest configuration is an answer where a pose is missed
-    position_only: tuple[bool, ...]  # (k,) tips of which the rotation does not count
-    snapshot: SceneSnapshot | None = None  # of the scene in which answers are free
+    kind: int  # selection rule: FIRST, NEAREST, DEXTROUS or CLEAREST
+    max_change: Array  # (n,) maximum difference of an answer from its seed [rad or m]
+    approximate: bool  # whether the closest configuration is an answer for a missed pose
+    position_only: tuple[bool, ...]  # (k,) whether the rotation of a tip is free
+    snapshot: SceneSnapshot | None = None  # scene in which answers must be collision-free
 
     def wanting(
         self,
@@ -88,11 +87,11 @@ class Search:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Search:
-        """Return the search for another solution; None leaves a choice to the options.
+        """Return a search with other selection options; None keeps the value of the options.
 
         Raises:
-            OptionError: a value that is not valid.
-            MethodError: PyKDL is asked for another solution than the first one.
+            OptionError: If a value is not valid.
+            MethodError: If a KDL method is asked for any solution but the first.
         """
         kind = KINDS[self._choice("solve_type", solve_type)]
         if isinstance(max_joint_change, Mapping):
@@ -102,13 +101,13 @@ class Search:
         n, names = self.robot.n, self.robot.joint_names
         if change.ndim == 1 and len(change) != n:
             raise OptionError(
-                f"max_joint_change is one number, or one for each of the {n} joints "
-                f"({listing(names)}), not {len(change)}"
+                f"max_joint_change must be one number or {n} numbers, one for each joint "
+                f"({listing(names)}); got {len(change)}"
             )
         if self.problem.kdl is not None and (kind != FIRST or np.isfinite(change).any()):
             raise MethodError(
-                f"method {self.method!r} returns the first solution that it finds; solve_type and "
-                "max_joint_change are for other methods"
+                f"method {self.method!r} always returns the first solution it finds: solve_type "
+                "and max_joint_change need another method, such as 'auto'"
             )
         nearest = bool(self._choice("approximate", approximate))
         change = np.broadcast_to(change, (n,)).copy()
@@ -120,48 +119,53 @@ class Search:
 
     @cached_property
     def keeps_limits(self) -> bool:
-        """True if the method keeps the joint limits, and those around the seed."""
+        """Whether the method enforces the joint limits and `max_change`."""
         return limits.clips(self.problem.method)
 
     @cached_property
     def is_narrowed(self) -> bool:
-        """True if the change from the seed is bounded for some joint."""
+        """Whether `max_change` is finite for some joint."""
         return bool(np.isfinite(self.max_change).any())
 
     @cached_property
     def max_attempts(self) -> int:
-        """Attempts for one pose by the clock, at most."""
+        """Maximum number of attempts for one pose before its timeout."""
         restarts = self.options.max_restarts
-        return UNLIMITED if restarts is None else restarts + 1
+        return UNLIMITED_ATTEMPTS if restarts is None else restarts + 1
 
     @cached_property
     def first_attempts(self) -> int:
-        """Attempts for one pose before the first look at the clock."""
-        is_quick = self.method == AUTO and self.options.max_iterations <= QUICK_STEPS
-        first = FIRST_ATTEMPTS if is_quick else 1
+        """Number of attempts for one pose before the clock is first read."""
+        is_quick = self.method == AUTO and self.options.max_iterations <= MAX_UNTIMED_ITERATIONS
+        first = UNTIMED_ATTEMPTS if is_quick else 1
         return min(first, self.max_attempts, self.options.prove_after)
 
     @cached_property
     def columns(self) -> int:
-        """Columns of `Rows.counts`: with a scene also of the pairs in the way."""
+        """Number of columns of `Rows.counts`; a scene adds those of the colliding pairs."""
         return PAIRS if self.snapshot is None else PAIRS + 2 * SLOTS
 
     @cached_property
     def middle(self) -> Array:
-        """(1, n) mid-range, which stands in for a seed."""
+        """Middle of the start bounds (1, n), used if no seed is given [rad or m]."""
         return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
 
     def checked(self, T: PoseLike, seed: JointValues | None) -> tuple[Array, Array]:
-        """Return a pose (1, k, 4, 4) and a seed (1, n) as kernels take them.
+        """Return a validated pose (1, k, 4, 4) and seed (1, n) for the kernels.
 
         Raises:
-            PoseError, JointValueError: values that are not valid.
+            PoseError: If the pose is not valid.
+            JointValueError: If the seed is not valid.
         """
         poses = checked_poses(T, len(self.robot.tips), self.position_only)[None]
         return poses, self.middle if seed is None else self.checked_seed(seed)[None]
 
     def checked_seed(self, seed: JointValues) -> Array:
-        """Return a seed (n,), or raise a JointValueError."""
+        """Return a validated seed (n,) [rad or m].
+
+        Raises:
+            JointValueError: If the seed has another length or is not finite.
+        """
         return self.robot.validated_one(seed)
 
     def new_rows(self, b: int) -> Rows:
@@ -176,13 +180,15 @@ class Search:
     def attempt(
         self, Ts: Array, seeds: Array, attempts: int, rows: Rows, seeded: bool = True
     ) -> None:
-        """Make more attempts for every pose: :mod:`dls_ik.core.search_rows`.
+        """Run more attempts for every pose; see :mod:`dls_ik.core.search_rows`.
 
         Args:
-            Ts: (b, k, 4, 4), seeds: (b, n), or (1, n) for all.
-            rows: state of the searches, in and out. A pose or a seed that is not valid leaves its
-                row as it is.
-            seeded: whether the first attempt starts from the seed, or from the table of starts.
+            Ts: (b, k, 4, 4) desired poses.
+            seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+            attempts: Maximum number of attempts per pose in this call.
+            rows: State of the searches, read and written. Rows with an invalid pose or seed do not
+                change.
+            seeded: Start the first attempt from the seed instead of the table of starts.
         """
         problem = self.problem
         targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
@@ -207,7 +213,7 @@ class Search:
         rows: Rows,
         seeded: bool,
     ) -> None:
-        """Make more attempts, and decide the solutions that bounds leave open by exact checks."""
+        """Run more attempts, and decide undecided solutions by exact collision checks."""
         b, n = rows.best.shape
         until = rows.counts[:, ATTEMPTS] + attempts
         candidates, answers = np.empty((b, CANDIDATES, n + 3)), np.zeros((b, 1 + CANDIDATES), int)
@@ -225,7 +231,7 @@ class Search:
 
     @cached_property
     def decided(self) -> NDArray[np.int64]:
-        """(p,) 1 for pairs of the scene that collide in all solutions of a pose, or in none."""
+        """(p,) 1 for pairs of the scene that collide in all solutions of a pose or in none."""
         if self.snapshot is None or self.problem.packed is None:
             return np.zeros(0 if self.snapshot is None else len(self.snapshot.names), np.int64)
         return self.snapshot.moved_by_tip(self.robot.base, self.robot.tips[0])
@@ -240,7 +246,7 @@ class Search:
         opened: OpenSolutions,
         seeded: bool,
     ) -> None:
-        """Make attempts up to `until` (b,) in all, or until solutions are open."""
+        """Run attempts up to the totals `until` (b,), or until solutions are undecided."""
         problem, targets = self.problem, (Ts, seeds, self.max_change)
         state, noted = (rows.counts, rows.best, rows.figures), (opened.candidates, opened.answers)
         count, scene = self.options.num_candidates, (*snapshot.packed, self.decided)
@@ -260,7 +266,10 @@ class Search:
         answers: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> None:
-        """Check the open solutions of a row exactly, up to the first free one if that will do."""
+        """Check the undecided solutions of a row exactly.
+
+        The rule FIRST needs no check after the first collision-free solution.
+        """
         for i in range(int(answers[0])):
             pair = snapshot.first_touching(candidates[i, : self.robot.n])
             if pair is None:
@@ -282,28 +291,34 @@ class Search:
         rows: Rows,
         seeded: bool,
     ) -> None:
-        """Make more attempts for some of the rows, by their numbers."""
+        """Run more attempts for the rows with the indices `which`."""
         part = some_rows(rows, which)
         self.attempt(poses[which], seeds_of(seeds, which), attempts, part, seeded)
         put_back(rows, which, part)
 
     def starts(self, seeds: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return where to start for seeds (b, n), and (b,) where there can be no answer.
+        """Return the start configurations for seeds, and the rows that cannot have an answer.
 
-        There is none where no configuration inside the limits is near enough to the seed; the
-        start is then as near to it as the limits are.
+        A row cannot have an answer if no configuration inside the joint limits is within
+        `max_change` of its seed; it then starts at the configuration closest to the seed.
+
+        Args:
+            seeds: (b, n) [rad or m].
+
+        Returns:
+            Starts (b, n), and (b,) whether an answer is impossible.
         """
         if not self.is_narrowed:
             return seeds, np.zeros(len(seeds), np.bool_)
         lower, upper, change = self.robot.lower, self.robot.upper, self.max_change
-        apart = (seeds - change > upper) | (seeds + change < lower)
-        no_answer = np.logical_and(apart.any(axis=1), np.isfinite(seeds).all(axis=1))
+        is_outside = (seeds - change > upper) | (seeds + change < lower)
+        no_answer = np.logical_and(is_outside.any(axis=1), np.isfinite(seeds).all(axis=1))
         return np.where(no_answer[:, None], np.clip(seeds, lower, upper), seeds), no_answer
 
     def keeps(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
-        """Return (b,) where answers (b, n) keep the limits and are near enough to their seeds.
+        """Return (b,) whether answers (b, n) are inside the limits and within `max_change`.
 
-        Not every method takes care of that. Rows of NaN count as beyond.
+        Some methods do not enforce either. Rows of NaN count as outside.
         """
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
@@ -311,18 +326,18 @@ class Search:
         return inside & self.is_near(q, seeds) if self.is_narrowed else inside
 
     def is_inside(self, q: Array) -> NDArray[np.bool_]:
-        """Return (b,) where q (b, n) is inside the limits."""
+        """Return (b,) whether q (b, n) is inside the joint limits."""
         inside = (q >= self.robot.lower) & (q <= self.robot.upper)
-        every: NDArray[np.bool_] = np.logical_and.reduce(inside, axis=1)  # np.all: a us longer
+        every: NDArray[np.bool_] = np.logical_and.reduce(inside, axis=1)  # 1 us less than np.all
         return every
 
     def is_near(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
-        """Return (b,) where q (b, n) is within `max_change` of seeds."""
+        """Return (b,) whether q (b, n) is within `max_change` of the seeds."""
         every: NDArray[np.bool_] = np.logical_and.reduce(abs(q - seeds) <= self.max_change, axis=1)
         return every
 
     def was_blocked(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return (b,) rows with solutions that are in collision."""
+        """Return (b,) whether a solution of the row was rejected for a collision."""
         if self.snapshot is None:
             return np.zeros(len(rows.counts), np.bool_)
         blocked: NDArray[np.bool_] = rows.counts[:, PAIRS] > 0
@@ -330,11 +345,11 @@ class Search:
 
     @cached_property
     def with_long_attempts(self) -> Search:
-        """The same search with attempts that go on while they come nearer at all."""
-        return self.with_criteria(*LONG_ATTEMPTS)
+        """This search with attempts that continue for as long as their error decreases."""
+        return self.with_criteria(*LONG_ATTEMPT_CRITERIA)
 
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
-        """Return the search with other criteria of the end of attempts, without a table."""
+        """Return this search with other criteria for the end of an attempt, and no start table."""
         problem = self.problem
         goal = problem.goal._replace(
             max_iterations=max_iterations, stall_ratio=stall_ratio, stall_count=stall_count
@@ -347,8 +362,8 @@ class Search:
         return replace(self, problem=problem)
 
     def within(self, snapshot: SceneSnapshot) -> Search:
-        """Return the search for answers that are free of collisions, which is kept."""
-        known = self._placed[0]  # once: another thread may replace it
+        """Return this search with collision-free answers in a scene; the last one is cached."""
+        known = self._placed[0]  # read once, because another thread may replace the entry
         if known is None or known.snapshot is not snapshot:
             known = self._placed[0] = replace(self, snapshot=snapshot)
         return known
@@ -358,15 +373,15 @@ class Search:
         return [None]
 
     def prepare_bounds(self) -> None:
-        """Compute bounds of reach now, where they serve; else the first proof waits for them."""
+        """Compute the reach bounds now if this search uses them, not at the first proof."""
         if self._can_prove:
             reach_of(self._whole_robot)
 
     def proves_unreachable(self, Ts: Array) -> NDArray[np.bool_]:
-        """Return (b,) which poses (b, k, 4, 4) are proved to be beyond reach; False proves nothing.
+        """Return (b,) whether poses (b, k, 4, 4) are proven unreachable; False proves nothing.
 
-        There are proofs for the full pose of one tip, within the solver's tolerances. A robot with
-        narrowed limits takes the bounds of the whole one.
+        Proofs exist for the full pose of one tip, with the tolerances of the solver. A robot with
+        narrowed limits uses the reach bounds of the robot with its full limits.
         """
         beyond = np.zeros(len(Ts), np.bool_)
         if self._can_prove and len(Ts):
@@ -389,11 +404,11 @@ class Search:
 def build_search(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> Search:
-    """Return the search of a robot by a method, for the solution that the options ask for.
+    """Build the search of a robot with a method, for the solution that the options ask for.
 
     Raises:
-        MethodError: a method that cannot serve this robot and this task, with the reason.
-        OptionError: a task or an option that does not fit the robot.
+        MethodError: If the method does not support the robot or the task.
+        OptionError: If a task or an option does not fit the robot.
     """
     problem = build_problem(robot, choice, options, task)
     free = rotation_free(checked_tasks(robot, task))
@@ -401,35 +416,35 @@ def build_search(
     return search.wanting()
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)  # more than a node has groups
 def reach_of(robot: RobotModel) -> ReachBounds:
-    """Return bounds on the poses of a robot's only tip; they take some tenths of a second, once."""
+    """Return bounds on the poses of the tip of a robot; the first call takes up to a second."""
     return build_reach(robot.chain)
 
 
 def some_rows(rows: Rows, which: slice | NDArray[np.intp]) -> Rows:
-    """Return some rows: views for a slice, copies for indices."""
+    """Return selected rows: views for a slice, copies for indices."""
     return Rows._make(array[which] for array in rows)
 
 
 def put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
-    """Write some rows over those with the numbers `which`."""
+    """Write `part` to the rows with the indices `which`."""
     for array, some in zip(rows, part, strict=True):
         array[which] = some
 
 
 def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
-    """Return the seeds of some rows; one for all, (1, n), stays."""
+    """Return the seeds of selected rows; a single seed (1, n) for all rows is returned as it is."""
     return seeds if len(seeds) == 1 else seeds[which]
 
 
 def attempts_of(rows: Rows) -> NDArray[np.int64]:
-    """Return (b,) attempts made; 0 for rows that were passed over."""
+    """Return (b,) the number of attempts; 0 for skipped rows."""
     made: NDArray[np.int64] = rows.counts[:, ATTEMPTS]
     return made
 
 
 def found(rows: Rows) -> NDArray[np.bool_]:
-    """Return (b,) which rows have a solution."""
+    """Return (b,) whether a row has a solution."""
     some: NDArray[np.bool_] = rows.counts[:, FOUND] % BLOCKED != NOTHING
     return some

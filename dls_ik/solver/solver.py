@@ -38,35 +38,35 @@ if TYPE_CHECKING:
 CLEARANCE = "clearance"
 NO_SCENE = "solve_type 'clearance' needs a scene: IkSolver(robot, scene=PlanningScene(robot))"
 LESSER_TASKS = {"position_only()": Task.position_only(), "pointing('z')": Task.pointing("z")}
-MAX_TASKS = 64  # tasks whose structs are kept; requests may each bring another
+MAX_CACHED_TASKS = 64  # maximum number of tasks whose searches are cached
 
 
 class IkSolver:
     """Inverse kinematics of one robot by one method.
 
-    A solver may be used from several threads at once; kernels run without the GIL.
+    Several threads may use a solver at the same time; kernels run without the GIL.
 
     Args:
-        robot: the chain to solve for; with several tips they are solved for together.
-        method: a name from :func:`dls_ik.method_names`, or other parts joined by ``+``. ``"auto"``
-            starts again elsewhere until the timeout and never answers outside the limits; the
-            published methods make one attempt from the seed unless `max_restarts` says otherwise.
-        task: which of the pose errors count, a :class:`dls_ik.Task` or one for each tip; default:
-            the full pose of every tip.
-        scene: in which answers are free of collisions, as it stands at each call; of this robot,
-            also of another chain of it.
-        options: fields of :class:`dls_ik.solver.options.SolverOptions`.
+        robot: Chain to solve for. The poses of several tips are solved for together.
+        method: A name from :func:`dls_ik.method_names`, or other parts joined by ``+``. ``"auto"``
+            restarts until the timeout and never answers outside the joint limits; the published
+            methods make one attempt from the seed unless `max_restarts` is given.
+        task: A :class:`dls_ik.Task`, or one for each tip; default: the full pose of every tip.
+        scene: Scene in which answers must be collision-free, in its state at each call. It belongs
+            to this robot, or to another chain of this robot.
+        options: Fields of :class:`dls_ik.solver.options.SolverOptions`.
 
     Attributes:
-        robot, scene, method: as given, the method as the papers write it.
-        options: all options with their values.
-        search: the search of a call that leaves task and solution to the solver.
+        robot, scene: As given.
+        method: Name of the method as written in the papers.
+        options: All options with their values.
+        search: Search of a call that does not change the task or the selection options.
 
     Raises:
-        MethodError: for an unknown method, parameters outside its conditions, or a robot or task
-            that it cannot serve.
-        OptionError: for an unknown option, or a value out of range.
-        SceneError: for a scene of another robot.
+        MethodError: If the method is unknown, its parameters violate its conditions, or it does not
+            support the robot or the task.
+        OptionError: If an option is unknown or its value is out of range.
+        SceneError: If the scene belongs to another robot.
     """
 
     def __init__(
@@ -102,23 +102,27 @@ class IkSolver:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> IkResult:
-        """Find joint values that bring the tip to a pose.
+        """Find joint positions that move the tip to a pose.
 
         Args:
             T: ``T_base_tip`` [m]: (4, 4), a :class:`dls_ik.Pose`, (position, quaternion x y z w),
-                or a message with position and orientation; with k tips one for each, (k, 4, 4).
-                Under a task without rotation also a position (3,), or (k, 3).
-            seed: (n,), or by name, where to start [rad or m], inside the limits or not; default:
-                mid-range, or with ``starts="table"`` wherever the pose is near.
-            timeout: time for it [s]; default: the option. The clock is read between attempts.
-            task: which of the pose errors count; default: the solver's.
-            solve_type, max_joint_change, approximate: default: the options of these names.
+                or a message with position and orientation; for k tips (k, 4, 4). For a task without
+                rotation also a position (3,), or (k, 3).
+            seed: Start configuration (n,), or positions by joint name [rad or m], inside or outside
+                the limits. Default: the middle of the limits or, with ``starts="table"``, stored
+                configurations close to the pose.
+            timeout: [s]; default: the option. The clock is read between attempts.
+            task: Task of this call; default: that of the solver.
+            solve_type, max_joint_change, approximate: Default: the options of these names.
 
         Returns:
-            The result; without success it holds the best that was found.
+            The result; without success it holds the best configuration found.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+            PoseError: If the pose is not valid.
+            JointValueError: If the seed is not valid.
+            OptionError: If the timeout, the task or a selection option is not valid.
+            MethodError: If the method does not support the task or the selection.
         """
         begin = time.perf_counter()
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
@@ -134,9 +138,10 @@ class IkSolver:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Generator[None, None, IkResult]:
-        """Find joint values as :meth:`solve`, and yield about every 10 ms, until they are returned.
+        """Solve like :meth:`solve` in slices: a generator that yields every 10 ms or so.
 
-        The timeout counts from the call on, whatever is done between the slices.
+        The timeout starts at the call and includes the time between the slices. The generator
+        returns the result.
         """
         begin = time.perf_counter()
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
@@ -156,33 +161,37 @@ class IkSolver:
         approximate: bool | None = None,
         seed: JointValues | None = None,
     ) -> IkBatchResult:
-        """Find joint values for many poses, on all cores; every pose as if it were alone.
+        """Find joint positions for many poses on all cores, independently of each other.
 
-        Without a clock, so that the answers are the same on every machine and for any number of
-        threads: a pose is given up after `max_restarts`, or 1000 where the option is not set.
+        There is no timeout, so that the answers are equal on every machine and for any number of
+        threads: the search for a pose ends after `max_restarts`, or 1000 if the option is None.
 
         Args:
-            Ts: (b, 4, 4) [m]; with k tips (b, k, 4, 4); or (positions (b, 3), quaternions (b, 4)),
-                or a list of poses as :meth:`solve` takes them. Under a task without rotation also
-                positions (b, 3).
-            seeds: (b, n), or (n,) for all [rad or m], or by name; default: as for :meth:`solve`.
-            task: which of the pose errors count; default: the solver's.
-            threads: how many; default: one for each core.
-            progress: called with the number of poses done and of all, as they get more.
-            solve_type, max_joint_change, approximate: default: the options of these names.
-            seed: the same as `seeds`, of which one is given.
+            Ts: (b, 4, 4) [m]; for k tips (b, k, 4, 4); or (positions (b, 3), quaternions (b, 4)),
+                or a list of poses as for :meth:`solve`. For a task without rotation also positions
+                (b, 3).
+            seeds: (b, n), or (n,) for all poses [rad or m], or by name; default: as for
+                :meth:`solve`.
+            task: Task of this call; default: that of the solver.
+            threads: Number of threads; default: one for each core.
+            progress: Function that is called with the number of finished poses and of all poses.
+            solve_type, max_joint_change, approximate: Default: the options of these names.
+            seed: Alternative name of `seeds`; only one of them may be given.
 
         Returns:
             The results; rows with an invalid pose or seed are ``REFUSED``, the others are solved.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arrays of the wrong shape, or
-                other arguments that are not valid.
-            BatchInterrupted: for Ctrl-C; it is a KeyboardInterrupt that has the results so far.
+            PoseError: If the array of poses has the wrong shape.
+            JointValueError: If the array of seeds has the wrong shape.
+            OptionError: If another argument is not valid.
+            MethodError: If the method does not support the task or the selection.
+            BatchInterrupted: If Ctrl-C is pressed; a KeyboardInterrupt that holds the results so
+                far.
         """
         if seed is not None:
             if seeds is not None:
-                raise OptionError("seed and seeds are the same argument, and both are given")
+                raise OptionError("seed and seeds are the same argument: give only one of them")
             seeds = seed
         search = self._search_for(seeds, task, solve_type, max_joint_change, approximate)
         return solve_batch(search, Ts, seeds, threads, progress)
@@ -196,24 +205,27 @@ class IkSolver:
         max_joint_step: float = 0.5,
         progress: Progress | None = None,
     ) -> IkPathResult:
-        """Find joint values along a path of poses, each pose from the answer before.
+        """Find joint positions along a path of poses, each pose solved from the previous answer.
 
-        With a scene also the motions between answers are free of collisions, where other solutions
-        of the poses allow it.
+        With a scene, the motions between answers are collision-free too, if other solutions of the
+        poses make that possible.
 
         Args:
-            Ts: as for :meth:`solve_batch`.
-            seed: (n,), or by name, for the first pose; default: as for :meth:`solve`.
-            task: which of the pose errors count; default: the solver's.
-            max_joint_step: largest change of a joint from one pose to the next [rad or m] that
-                is still motion; where even the nearest solution is farther, the path has a jump.
-            progress: called with the number of poses done and of all, after each.
+            Ts: As for :meth:`solve_batch`.
+            seed: Seed of the first pose, (n,) or by name [rad or m]; default: as for :meth:`solve`.
+            task: Task of this call; default: that of the solver.
+            max_joint_step: Maximum change of a joint between consecutive poses [rad or m]. If even
+                the solution closest to the previous answer is farther, the path jumps there.
+            progress: Function that is called with the number of finished poses and of all poses.
 
         Returns:
-            The results of the poses, and where the jumps are.
+            The results of the poses, and the poses at which the path jumps.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+            PoseError: If the array of poses has the wrong shape or a pose is not valid.
+            JointValueError: If the seed is not valid.
+            OptionError: If `max_joint_step` or the task is not valid.
+            MethodError: If the method does not support the task.
         """
         search = self._search_for(seed, task)
         return solve_path(search, Ts, seed, max_joint_step, progress)
@@ -221,39 +233,43 @@ class IkSolver:
     def solve_all(
         self, T: PoseLike, count: int = 16, seed: JointValues | None = None, task: Tasks = None
     ) -> Array:
-        """Find distinct solutions of one pose, nearest the seed first.
+        """Find distinct solutions of one pose, the closest to the seed first.
 
-        Solutions are distinct that differ by more than 0.1 rad or m in some joint, times the root
-        of its `joint_weights`; of those that whole turns make of each other the nearest counts. An
-        arm without redundancy has a finite number; a redundant one has any number, and those found
-        are spread.
+        Two solutions are distinct if some joint differs by more than 0.1 rad or m, times the square
+        root of its `joint_weights`. Of solutions that differ by whole turns only the one closest to
+        the seed is returned. A non-redundant arm has finitely many solutions; a redundant arm has
+        infinitely many, of which a spread selection is returned.
 
         Args:
-            T: as for :meth:`solve`.
-            count: how many at most.
-            seed: (n,), or by name, that distances are from [rad or m]; default: mid-range.
-            task: which of the pose errors count; default: the solver's.
+            T: As for :meth:`solve`.
+            count: Maximum number of solutions.
+            seed: (n,), or by name [rad or m]: solutions are ordered by their distance from it;
+                default: the middle of the limits.
+            task: Task of this call; default: that of the solver.
 
         Returns:
             (s, n) solutions [rad or m], 0 <= s <= count.
 
         Raises:
-            PoseError, JointValueError, OptionError, MethodError: for arguments that are not valid.
+            PoseError: If the pose is not valid.
+            JointValueError: If the seed is not valid.
+            OptionError: If `count` or the task is not valid.
+            MethodError: If the method does not support the task.
         """
         search = self._search_for(seed, task)
         return solve_all(search, T, count, seed)
 
     def explain(self, result: IkResult, task: Tasks = None, T: PoseLike | None = None) -> str:
-        """Return a sentence on how a solve ended, with what to ask for instead where that helps.
+        """Return a sentence about the status of a result and, for a failure, possible remedies.
 
         Args:
-            result: of this solver, also a row of a batch.
-            task: that the call had; default: the solver's.
-            T: the pose of the call, for an arm with too few joints: tasks that ask for less are
-                tried, and those named that reach it.
+            result: Result of this solver, or a row of a batch.
+            task: Task of the call; default: that of the solver.
+            T: Pose of the call. For an arm with too few joints, less demanding tasks are tried, and
+                those that reach the pose are named.
 
         Raises:
-            PoseError: T is not a pose.
+            PoseError: If T is not a pose.
         """
         explanation = Status(result.status).explanation
         few = "" if result.success else too_few_joints(self.robot, task or self._task)
@@ -270,19 +286,19 @@ class IkSolver:
         )
 
     def reached_tasks(self, T: PoseLike) -> list[str]:
-        """Return which of :data:`LESSER_TASKS`, that ask for less than a pose, reach one.
+        """Return the names of those of :data:`LESSER_TASKS` that reach a pose.
 
         Args:
-            T: as for :meth:`solve`.
+            T: As for :meth:`solve`.
 
         Raises:
-            PoseError: T is not a pose.
+            PoseError: If T is not a pose.
         """
         solver = self if self.search.problem.kdl is None else IkSolver(self.robot, scene=self.scene)
         return [name for name, task in LESSER_TASKS.items() if solver.solve(T, task=task).success]
 
     def prepare(self) -> None:
-        """Compute bounds of reach now, in tenths of a second; else the first pose beyond waits."""
+        """Compute the reach bounds now (up to a second), not at the first unreachable pose."""
         self.search.prepare_bounds()
 
     def __repr__(self) -> str:
@@ -307,7 +323,8 @@ class IkSolver:
         """Return the search for the arguments of a call.
 
         Raises:
-            OptionError: the distance from a seed is bounded, and none is given.
+            OptionError: If `max_joint_change` is finite and no seed is given, or clearance is asked
+                for without a scene.
         """
         search = self.search if task is None else self._search_for_task(task)
         if self.scene is not None:
@@ -317,45 +334,45 @@ class IkSolver:
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             search = search.wanting(solve_type, max_joint_change, approximate)
         if seed is None and search.is_narrowed:
-            raise OptionError("max_joint_change is the distance from a seed, and none is given")
+            raise OptionError("max_joint_change limits the distance from a seed: give a seed too")
         return search
 
     def _check_scene(self, scene: PlanningScene) -> None:
-        """Check that a scene is of the robot.
+        """Check that a scene belongs to the robot.
 
         Raises:
-            SceneError: it is not, or no scene.
+            SceneError: If the scene belongs to another robot, or is not a PlanningScene.
         """
         if not isinstance(scene, PlanningScene):
             raise SceneError(
-                "a scene is a PlanningScene: scene = PlanningScene(robot), scene.load(...), not "
-                f"{quoted(scene)}"
+                "scene must be a PlanningScene, made by scene = PlanningScene(robot) and "
+                f"scene.load(...); got {quoted(scene)}"
             )
         if scene.robot.tree.digest != self.robot.tree.digest:
             raise SceneError(
-                f"the scene is of {scene.robot.name!r}, the solver of {self.robot.name!r}: a scene "
-                "holds the shapes of its own robot"
+                f"the scene belongs to {scene.robot.name!r} and the solver to {self.robot.name!r}: "
+                "make a PlanningScene of the solver's robot, since it holds the robot's shapes"
             )
 
     def _snapshot_of(self, scene: PlanningScene) -> SceneSnapshot:
-        """Return the scene as it stands, for the joints of the robot."""
+        """Return the current snapshot of the scene, for the joints of the robot."""
         now = scene.snapshot
         if now.joint_names == self.robot.joint_names:
             return now
-        known = self._snapshots[0]  # once: another thread may replace it
+        known = self._snapshots[0]  # read once, because another thread may replace the entry
         if known is None or known[0] is not now:
             known = self._snapshots[0] = now, replace(now, joint_names=self.robot.joint_names)
         return known[1]
 
     def _search_for_task(self, task: Tasks) -> Search:
-        """Return the search for a task, which is kept for the next call."""
+        """Return the search for a task; the searches of recent tasks are cached."""
         tasks = checked_tasks(self.robot, task)
-        known = self._searches.get(tasks)  # once: another thread may drop it
+        known = self._searches.get(tasks)  # read once, because another thread may remove the entry
         if known is not None:
             return known
         problem = build_problem(self.robot, self._choice, self.options, tasks)
         search = replace(self.search, problem=problem, position_only=rotation_free(tasks))
-        for oldest in list(self._searches)[: 1 - MAX_TASKS]:
+        for oldest in list(self._searches)[: 1 - MAX_CACHED_TASKS]:
             self._searches.pop(oldest, None)
         self._searches[tasks] = search
         return search

@@ -59,7 +59,9 @@ class Stepper:
         q: (n,) where to start [rad or m]; default: mid-range.
 
     Raises:
-        MethodError, OptionError, JointValueError: as :class:`dls_ik.IkSolver`.
+        MethodError: If the method is unknown or does not support the robot or the task.
+        OptionError: If an option is not valid.
+        JointValueError: If the start is not valid.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class Stepper:
         """Start from q (n,) [rad or m], without memory of steps before.
 
         Raises:
-            JointValueError: for the wrong length, or values that are not finite.
+            JointValueError: If the array has another length, or values are not finite.
         """
         self.q = self.robot.validated_one(q).copy()
         self._memory = new_memory(self.robot.chain, self._method, self.details)
@@ -128,8 +130,8 @@ class Stepper:
             steps: how many.
 
         Raises:
-            PoseError: poses that are not valid, or of another shape.
-            OptionError: a number of steps that is negative or not whole.
+            PoseError: If poses are not valid, or their array has another shape.
+            OptionError: If the number of steps is negative or not an integer.
         """
         steps = checked_count("steps", steps, 0)
         qs = np.empty((steps + 1, self.robot.n))
@@ -170,8 +172,9 @@ class Stepper:
             (n,) joint velocity [rad/s or m/s].
 
         Raises:
-            OptionError: a velocity of another shape, or numbers that are not finite or beyond 1e9.
-            PoseError: a pose that is not valid.
+            OptionError: If a velocity has another shape, or a number is not finite or larger than
+                1e9.
+            PoseError: If the pose is not valid.
         """
         velocity = _finite_array(x_dot, (self.rows,), "x_dot")
         duration = _finite_array(dt, (), "dt")
@@ -192,7 +195,8 @@ class Stepper:
         """Return the step (n,) for a given scaled error (r,) and Jacobian (r, n); q stays.
 
         Raises:
-            OptionError: arrays of another shape, or numbers that are not finite or beyond 1e9.
+            OptionError: If an array has another shape, or a number is not finite or larger than
+                1e9.
         """
         error = _finite_array(e, (self.rows,), "e")
         J_given = _finite_array(J, (self.rows, self.robot.n), "J")
@@ -211,7 +215,7 @@ class Stepper:
         P = sum_i gain_i v_i u_i^T W.
 
         Raises:
-            PoseError: a pose that is not valid.
+            PoseError: If the pose is not valid.
         """
         error, J = self._look(T)
         if self._plugin is not None:
@@ -328,7 +332,7 @@ def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return a copy of finite numbers of a shape, small enough for products not to overflow.
 
     Raises:
-        OptionError: anything else; the message has `name`.
+        OptionError: If the value is not valid; the message starts with `name`.
     """
     try:
         given = real_array(values).copy()

@@ -59,9 +59,9 @@ class Task:
             b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).
 
     Raises:
-        OptionError: no axis at all, an unknown axis or one that comes twice, another frame, weights
-            that are not one number from 1e-9 to 1e9 for each row, tolerances that are not three
-            numbers from 0 on, round axes of different tolerance.
+        OptionError: If there is no axis, an axis is unknown or given twice, the frame is unknown, a
+            weight is not a number from 1e-9 to 1e9 (or one for each row), a tolerance is not three
+            numbers of at least 0, or round axes have different tolerances.
     """
 
     position: str = AXES
@@ -172,7 +172,8 @@ def build_task(
         rotation_error: vector, or sine: of whole rotations, axis times the sine of the angle.
 
     Raises:
-        OptionError: as :func:`checked_tasks`; a sine of a task that has none.
+        OptionError: If :func:`checked_tasks` raises it, or the sine of a rotation is asked for and
+            the task has none.
     """
     tasks = checked_tasks(robot, task)
     units = 1.0 / length_unit, rotation_weight
@@ -268,7 +269,7 @@ def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
     """Return one task for each tip; None stands for full poses.
 
     Raises:
-        OptionError: a value that is no task, or not one for each tip.
+        OptionError: If a value is not a task, or their number differs from that of the tips.
     """
     if task is None or isinstance(task, Task):
         return (task or Task(),) * len(robot.tips)

@@ -33,8 +33,8 @@ def path_times(
         Times (b,) [s].
 
     Raises:
-        OptionError: times that do not increase, are not b, or come with a rate; a rate that is not
-            positive; neither, and a joint that moves has no velocity limit.
+        OptionError: If times do not increase, are not b numbers, or come with a rate; if a rate is
+            not positive; or if neither is given and a moving joint has no velocity limit.
     """
     if times is not None and rate is not None:
         raise OptionError("times and rate are two ways to time a path; give one of them")
@@ -86,7 +86,7 @@ def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = ""
     """Return a ``trajectory_msgs/msg/JointTrajectory`` of positions, that starts at once.
 
     Raises:
-        DlsIkError: ROS's messages are not installed.
+        DlsIkError: If the ROS message packages are not installed.
     """
     try:
         messages: Any = import_module("trajectory_msgs.msg")

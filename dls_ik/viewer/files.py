@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dls_ik.errors import DlsIkError
+from dls_ik.viewer.inputs import Input
 from dls_ik.viewer.panels import DIMMED, RefusalLine
 from dls_ik.viewer.replay import read_path
 from dls_ik.viewer.session import Session
@@ -22,20 +23,21 @@ SEEK_STEP = 0.01  # [s]
 class ReplayPanel:
     """Opens a recorded path, shows it in place of the arms, and seeks in it."""
 
-    def __init__(self, gui: Any, session: Session) -> None:
+    def __init__(self, server: Any, session: Session) -> None:
         self._session = session
         self._shown: Any = None
+        gui = server.gui
         can_place = session.sources[0].can_place
         with gui.add_folder("Replay", expand_by_default=False, visible=can_place):
             self._refusal = RefusalLine(gui)
             self._line = gui.add_html(LINE.format(REPLAY_LINE))
             upload = gui.add_upload_button("Open a file", color="gray", mime_type=".csv,.json")
-            self._time = gui.add_slider(
+            time = gui.add_slider(
                 "Time [s]", min=0.0, max=1.0, step=SEEK_STEP, initial_value=0.0, visible=False
             )
+            self._time = Input(server, time, self._time_now, session.seek)
             self._stop = gui.add_button("Stop the replay", visible=False)
         upload.on_upload(self._open)
-        self._time.on_update(self._seek)
         self._stop.on_click(lambda _: session.show_path(None))
 
     def update(self) -> None:
@@ -44,23 +46,24 @@ class ReplayPanel:
         if path is not self._shown:
             self._shown = path
             is_shown = path is not None
-            self._time.visible = self._stop.visible = is_shown
+            self._time.handle.visible = self._stop.visible = is_shown
             if path is not None:
-                self._time.max = max(path.duration, 2 * SEEK_STEP)
+                self._time.handle.max = max(path.duration, 2 * SEEK_STEP)
                 self._line.content = LINE.format(escape(f"{path.name}: {path.message}"))
             else:
                 self._line.content = LINE.format(REPLAY_LINE)
-        if path is not None:
-            self._time.value = float(np.clip(self._session.replay_time, 0.0, self._time.max))
+        self._time.update()
+
+    def _time_now(self) -> float | None:
+        """Return the time to show [s]; None: nothing is replayed."""
+        if self._session.replay is None:
+            return None
+        return float(np.clip(self._session.replay_time, 0.0, self._time.handle.max))
 
     def _open(self, event: Any) -> None:
         with self._refusal.shown():
             file = event.target.value
             self._session.show_path(read_path(self._session.robot, file.name, file.content))
-
-    def _seek(self, event: Any) -> None:
-        if event.client is not None:  # by a person
-            self._session.seek(event.target.value)
 
 
 START_RECORDING, STOP_RECORDING = "Record", "Stop recording"
@@ -113,7 +116,7 @@ class RecordPanel:
 
 
 PICTURE_NAME, CURVES_NAME = "dls-ik-scene.png", "dls-ik-curves.csv"
-RENDER_TIMEOUT = 20.0  # [s]
+RENDER_TIMEOUT = 120.0  # [s] a busy machine draws in software for seconds; a hidden tab, never
 
 
 class ExportPanel:

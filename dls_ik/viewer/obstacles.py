@@ -17,6 +17,7 @@ from dls_ik.model.rotations import inverse, transform
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.snapshot import ClosestPair, SceneSnapshot
+from dls_ik.viewer.inputs import Input
 from dls_ik.viewer.panels import DIMMED, RefusalLine
 from dls_ik.viewer.session import Session
 from dls_ik.viewer.shapes import Colour, link_poses, pose_from_wxyz, wxyz_from_pose
@@ -245,14 +246,15 @@ def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
 class ObstaclePanel:
     """The nearest pair in words, a list of obstacles, and buttons to add and remove one."""
 
-    def __init__(self, gui: Any, session: Session, view: ObstacleView, size: float) -> None:
+    def __init__(self, server: Any, session: Session, view: ObstacleView, size: float) -> None:
         self._session, self._view = session, view
         self._size = size
+        gui = server.gui
         with gui.add_folder("Obstacles"):
             self._line = gui.add_html("")
             self._refusal = RefusalLine(gui)
-            self._list = gui.add_dropdown("Obstacle", (NONE,), hint=HINT)
-            self._list.on_update(self._choose)
+            obstacles = gui.add_dropdown("Obstacle", (NONE,), hint=HINT)
+            self._list = Input(server, obstacles, lambda: view.chosen or NONE, self._choose)
             side = round(NEW_BOX * size, 2)
             self._sides = gui.add_vector3(
                 "Box [m]", (side, side, side), min=(0.01,) * 3, step=0.01, hint="edge lengths"
@@ -267,10 +269,9 @@ class ObstaclePanel:
             self._line.content = words
         scene = self._session.scene
         names = (NONE, *(scene.objects if scene is not None else ()))
-        if tuple(self._list.options) != names:
-            self._list.options = names
-        if self._list.value != (chosen := self._view.chosen or NONE):
-            self._list.value = chosen
+        if tuple(self._list.handle.options) != names:
+            self._list.handle.options = names
+        self._list.update()
 
     def _words(self, closest: ClosestPair | None) -> str:
         shared = self._session.shared
@@ -280,10 +281,8 @@ class ObstaclePanel:
         line = f"<span style='color:{DIMMED}'>{escape(note)}</span>"
         return line if closest is None else f"{_in_words(closest)}<br>{line}"
 
-    def _choose(self, event: Any) -> None:
-        if event.client is not None:  # by a person
-            name = event.target.value
-            self._view.choose(None if name == NONE else name)
+    def _choose(self, name: str) -> None:
+        self._view.choose(None if name == NONE else name)
 
     def _add(self) -> None:
         """Add a box beside the tip, from where it can be dragged into the arm."""

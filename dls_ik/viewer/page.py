@@ -14,10 +14,10 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.viewer.files import ExportPanel, RecordPanel, ReplayPanel, Save
+from dls_ik.viewer.method_panel import MethodPanel
 from dls_ik.viewer.panels import (
     ControlPanel,
     JointPanel,
-    MethodPanel,
     PresetPanel,
     StatusLine,
     TargetPanel,
@@ -74,20 +74,21 @@ class Page:
         self._server, self._gui, gui = server, server.gui, server.gui
         self._scene, self._status, self._session = scene, status, session
         self._lock = threading.Lock()  # one thread at a time changes the panels
-        self._plots: Plots | None = None
+        self._plots: dict[int, Plots] = {}  # by the number of arms; all but one are hidden
+        self._shown_plots: Plots | None = None
         self._refreshes = 0  # that new plots, or those of a new client, still need
         server.on_client_connect(self._refresh_plots)
         self._shown: Preset | JointPath | None = None
         self._closest: ClosestPair | None = None
-        self._controls = ControlPanel(gui, session, scene.clear_trails)
+        self._controls = ControlPanel(server, session, scene.clear_trails)
         self._obstacles = _obstacles(server, session, scene.size)
         self._presets = PresetPanel(gui, session, presets, self._start_preset)
-        self._methods = MethodPanel(gui, session, session.history.clear)
+        self._methods = MethodPanel(server, session, session.history.clear)
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
-        self._joints = JointPanel(gui, session)
-        self._target = TargetPanel(gui, session)
-        self._replay = ReplayPanel(gui, session)
+        self._joints = JointPanel(server, session)
+        self._target = TargetPanel(server, session)
+        self._replay = ReplayPanel(server, session)
         with gui.add_folder("Show"):
             hint = "how fast the tip of A can go in each direction"
             ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
@@ -130,7 +131,7 @@ class Page:
             self._bars.content = joint_bars(self._session.robot, qs)
             self._presets.update()
             self._controls.update(views)
-            self._methods.follow()
+            self._methods.update()
             self._joints.update(qs[0])
             self._target.update(views[0].sample)
             self._replay.update()
@@ -182,12 +183,14 @@ class Page:
         names = tuple(view.name for view in views)
         errors = views[0].sample.position_error, views[0].sample.rotation_error
         has_rotation = not np.isnan(errors[1]) or bool(np.isnan(errors[0]))
-        plots = self._plots
-        if plots is None or (names, has_rotation) != (plots.names, plots.has_rotation):
-            if plots is not None:
-                plots.remove()
+        plots = self._plots.get(len(names))
+        if plots is None:
             units = self._session.robot.units
-            plots = self._plots = Plots(self._gui, self._tabs, names, units, has_rotation)
+            plots = self._plots[len(names)] = Plots(self._gui, self._tabs, len(names), units)
+        before, self._shown_plots = self._shown_plots, plots
+        if before is not None and before is not plots:
+            before.hide()
+        if plots.label(names, has_rotation) or plots is not before:
             self._refreshes = REFRESHES
         plots.show(self._session.history)
         if self._refreshes > 0:
@@ -209,7 +212,7 @@ def _obstacles(
 
     tell = (lambda _: None) if session.shared is None else session.shared.publish
     view = ObstacleView(server.scene, session.scene, session.robot, size, tell)
-    return view, ObstaclePanel(server.gui, session, view, size)
+    return view, ObstaclePanel(server, session, view, size)
 
 
 def serve(

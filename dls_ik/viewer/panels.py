@@ -1,5 +1,8 @@
-"""Panels of the page: status, methods and parameters, presets, controls, joints and target."""
+"""Panels of the page: status, presets, controls, joints and target."""
 
+from __future__ import annotations
+
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -12,11 +15,11 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.rotations import rotation_from_rpy, rpy_from_rotation, transform
 from dls_ik.servo.state import ServoState
-from dls_ik.solver.plugins import plugin_names
+from dls_ik.viewer.inputs import Input
 from dls_ik.viewer.plots import ARM_COLOURS, LETTERS, css
 from dls_ik.viewer.presets import Preset
-from dls_ik.viewer.session import MAX_ARMS, ArmView, Session
-from dls_ik.viewer.source import Sample, Source, TunableParameter, follower_names, slider_step
+from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.source import Sample
 
 DIMMED = "var(--mantine-color-dimmed)"  # of viser's theme, light or dark
 STATUS = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
@@ -86,167 +89,21 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
 
 
 class RefusalLine:
-    """A line that appears when an action is refused."""
+    """A line that appears if an action is refused."""
 
     def __init__(self, gui: Any) -> None:
         self._line = gui.add_html("", visible=False)
 
     @contextmanager
-    def shown(self, undo: Callable[[], object] = lambda: None) -> Iterator[None]:
-        """Show why the action inside is refused and undo it in the page; hide the line if not."""
+    def shown(self) -> Iterator[None]:
+        """Show why the action inside is refused; hide the line if it is not."""
         try:
             yield
         except DlsIkError as error:
             self._line.content = REFUSAL.format(escape(str(error)))
             self._line.visible = True
-            undo()
         else:
             self._line.visible = False
-
-
-NO_METHOD = "none"
-BARE_HINT = (
-    "one step of the method every 10 ms, as in the papers: without the controller's limits of "
-    "speed, its shorter steps, and its substitute where a method makes the error larger"
-)
-
-
-class MethodPanel:
-    """Lists of methods for all arms, a switch for bare steps, and widgets for parameters.
-
-    Args:
-        changed: called after a change of a method or of the number of arms.
-    """
-
-    def __init__(self, gui: Any, session: Session, changed: Callable[[], None]) -> None:
-        self._gui, self._session, self._changed = gui, session, changed
-        self._lists: list[Any] = []
-        self._was_current = True
-        first = session.sources[0]
-        with gui.add_folder("Methods"):
-            self._refusal = RefusalLine(gui)
-            if first.methods:
-                self._add_list(0, tuple(first.methods))
-            if session.can_compare:
-                for arm in range(1, MAX_ARMS):
-                    self._add_list(arm, (NO_METHOD, *follower_names()))
-            is_switched = session.bare is not None
-            self._bare = gui.add_checkbox(
-                "Bare steps", bool(session.bare), hint=BARE_HINT, visible=is_switched
-            )
-            self._bare.on_update(self._set_bare)
-            self._folder = gui.add_folder("Parameters", expand_by_default=False)
-            self._parameters: list[ParameterWidgets] = []
-        self.update()
-
-    def update(self) -> None:
-        """Show the methods and parameters of the session."""
-        sources, shown = self._session.sources, self._shown_methods()
-        if self._session.bare is not None and self._bare.value != self._session.bare:
-            self._bare.value = self._session.bare
-        own = plugin_names() if not sources[0].is_remote else ()
-        for handle, method in zip(self._lists, shown, strict=False):
-            fresh = [name for name in (*own, method) if name not in handle.options]
-            if fresh:
-                handle.options = (*handle.options, *dict.fromkeys(fresh))
-            if handle.value != method:
-                handle.value = method
-        for widgets in self._parameters:
-            widgets.remove()
-        with self._folder:
-            self._parameters = [
-                ParameterWidgets(self._gui, source, letter, self._refusal)
-                for letter, source in zip(LETTERS, sources, strict=False)
-                if source.parameters
-            ]
-        self._folder.visible = bool(self._parameters)
-
-    def _shown_methods(self) -> list[str]:
-        """Return the value of each list."""
-        sources = self._session.sources
-        methods = [source.method for source in sources]
-        methods += [NO_METHOD] * (MAX_ARMS - len(methods))
-        return methods if sources[0].methods else methods[1:]
-
-    def follow(self) -> None:
-        """Show what others, or a plug-in that failed, changed; once it is seen twice.
-
-        A change here comes back late.
-        """
-        was_current, self._was_current = self._was_current, self._is_current
-        if not was_current and not self._was_current:
-            self.update()
-
-    @property
-    def _is_current(self) -> bool:
-        pairs = zip(self._lists, self._shown_methods(), strict=False)
-        same = all(handle.value == method for handle, method in pairs)
-        return same and all(widgets.is_current for widgets in self._parameters)
-
-    def _add_list(self, arm: int, names: tuple[str, ...]) -> None:
-        def change(event: Any) -> None:
-            if event.client is not None:  # changed by a person
-                with self._refusal.shown(self.update):
-                    name = event.target.value
-                    self._session.set_method(arm, None if name == NO_METHOD else name)
-                    self.update()
-                    self._changed()
-
-        self._lists.append(self._gui.add_dropdown(f"Method {LETTERS[arm]}", names))
-        self._lists[-1].on_update(change)
-
-    def _set_bare(self, event: Any) -> None:
-        if event.client is not None:
-            with self._refusal.shown(self.update):
-                self._session.set_bare(event.target.value)
-                self.update()
-                self._changed()
-
-
-class ParameterWidgets:
-    """A slider or list for each parameter of a source."""
-
-    def __init__(self, gui: Any, source: Source, letter: str, refusal: RefusalLine) -> None:
-        self._source, self._refusal = source, refusal
-        self._shown = source.parameters
-        self._handles: dict[str, Any] = {}
-        for parameter in source.parameters:
-            name = parameter.name
-            label = f"{letter}: {name.rstrip('_').replace('_', ' ')}"
-            self._handles[name] = _widget(gui, parameter, label)
-            self._handles[name].on_update(partial(self._change, name))
-
-    @property
-    def is_current(self) -> bool:
-        """True if only this page changed the parameters."""
-        return self._shown == self._source.parameters
-
-    def remove(self) -> None:
-        """Remove the widgets from the page."""
-        for handle in self._handles.values():
-            handle.remove()
-
-    def _change(self, name: str, event: Any) -> None:
-        if event.client is not None:  # changed by a person
-            with self._refusal.shown(self._restore):
-                self._source.set_parameter(name, event.target.value)
-                self._shown = self._source.parameters
-
-    def _restore(self) -> None:
-        """Show the values that the source has kept."""
-        for parameter in self._source.parameters:
-            handle = self._handles.get(parameter.name)
-            if handle is not None and handle.value != parameter.value:
-                handle.value = parameter.value
-
-
-def _widget(gui: Any, parameter: TunableParameter, label: str) -> Any:
-    hint = parameter.description + (f" [{parameter.unit}]" if parameter.unit else "")
-    value, low, high = parameter.value, parameter.low, parameter.high
-    if parameter.choices:
-        return gui.add_dropdown(label, parameter.choices, initial_value=value, hint=hint)
-    step = slider_step(high)
-    return gui.add_slider(label, min=low, max=high, step=step, initial_value=value, hint=hint)
 
 
 WATCH = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
@@ -310,31 +167,35 @@ class ControlPanel:
         cleared: called after a reset.
     """
 
-    def __init__(self, gui: Any, session: Session, cleared: Callable[[], None]) -> None:
+    def __init__(self, server: Any, session: Session, cleared: Callable[[], None]) -> None:
         self._session, self._cleared = session, cleared
+        gui = server.gui
         self._refusal = RefusalLine(gui)
-        self._speed: Any = None
+        self._speed: Input | None = None
         if not session.is_remote:
             hint = "slow motion: of the target and the arms"
-            self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), hint=hint)
-            self._speed.on_update(self._set_speed)
+            speed = gui.add_dropdown("Speed", tuple(SPEEDS), hint=hint)
+            self._speed = Input(server, speed, self._speed_name, self._set_speed)
         self._buttons = gui.add_button_group("", (PAUSE, "Reset"))
         self._buttons.on_click(self._click)
         self._is_paused = False
 
     def update(self, views: Sequence[ArmView]) -> None:
         """Offer to resume while an arm is paused."""
-        current = [name for name, speed in SPEEDS.items() if speed == self._session.speed]
-        if self._speed is not None and current and self._speed.value != current[0]:
-            self._speed.value = current[0]
+        if self._speed is not None:
+            self._speed.update()
         states = [view.sample.state == ServoState.PAUSED.name for view in views]
         self._is_paused = self._session.is_paused or any(states)
         labels = (RESUME if self._is_paused else PAUSE, "Reset")
         if tuple(self._buttons.options) != labels:
             self._buttons.options = labels
 
-    def _set_speed(self, event: Any) -> None:
-        self._session.speed = SPEEDS[event.target.value]
+    def _speed_name(self) -> str | None:
+        """Return the entry for the session's speed; None: there is no such entry."""
+        return next((name for name, x in SPEEDS.items() if x == self._session.speed), None)
+
+    def _set_speed(self, name: str) -> None:
+        self._session.speed = SPEEDS[name]
 
     def _click(self, event: Any) -> None:
         with self._refusal.shown():
@@ -354,12 +215,14 @@ STEPS = {DEG: 0.1, MM: 0.1}
 class JointPanel:
     """A slider for each joint, which puts the arms there, with the target at the tip."""
 
-    def __init__(self, gui: Any, session: Session) -> None:
+    def __init__(self, server: Any, session: Session) -> None:
         self._session = session
-        robot = session.robot
+        gui, robot = server.gui, session.robot
         self._scale = np.array([1e3 if unit == "m" else 180.0 / np.pi for unit in robot.units])
-        self._sliders: list[Any] = []
+        self._sliders: list[Input] = []
+        self._lock = threading.Lock()  # one person's value at a time
         lower, upper = robot.finite_limits()
+        self._q = lower.copy()  # (n,) [rad or m] as shown
         can_place = session.sources[0].can_place
         with gui.add_folder("Move joints", expand_by_default=False, visible=can_place):
             self._refusal = RefusalLine(gui)
@@ -375,66 +238,96 @@ class JointPanel:
                     initial_value=round(float(low), 1),
                     disabled=bool(high <= low),
                 )
-                slider.on_update(partial(self._move, j))
-                self._sliders.append(slider)
-        self._q = np.array([float(slider.value) for slider in self._sliders]) / self._scale
+                show, move = partial(self._shown_value, j, slider), partial(self._move, j)
+                self._sliders.append(Input(server, slider, show, move, 0.6 * STEPS[unit]))
 
     def update(self, q: Array) -> None:
         """Show joint values (n,) of the first arm."""
         self._q = q
-        for slider, value in zip(self._sliders, (q * self._scale).tolist(), strict=True):
-            shown = float(np.clip(value, slider.min, slider.max))
-            if abs(slider.value - shown) > 0.6 * slider.step:
-                slider.value = round(shown, 1)
+        for slider in self._sliders:
+            slider.update()
 
-    def _move(self, j: int, event: Any) -> None:
-        if event.client is None:  # not by a person
-            return
-        with self._refusal.shown():
-            q = self._q.copy()
-            q[j] = event.target.value / self._scale[j]
-            self._q = q
+    def _shown_value(self, j: int, slider: Any) -> float:
+        value = float(np.clip(self._q[j] * self._scale[j], slider.min, slider.max))
+        return round(value, 1)
+
+    def _move(self, j: int, value: float) -> None:
+        with self._lock, self._refusal.shown():
+            q = self._session.joint_values
+            q[j] = value / self._scale[j]
             self._session.place(q)
+            self._q = q
 
 
 class TargetPanel:
     """The target of each tip in numbers: position [mm], and roll, pitch, yaw [deg]."""
 
-    def __init__(self, gui: Any, session: Session) -> None:
+    def __init__(self, server: Any, session: Session) -> None:
         self._session = session
-        self._fields: list[tuple[Any, Any]] = []
-        self._shown: list[Array | None] = []
-        robot = session.robot
+        gui, robot = server.gui, session.robot
+        k = len(robot.tips)
+        self._Ts = [np.eye(4)] * k  # as shown
+        self._xyz: list[Numbers] = [(0.0, 0.0, 0.0)] * k  # [mm]
+        self._rpy: list[Numbers] = [(0.0, 0.0, 0.0)] * k  # [deg]
+        self._fields: list[Input] = []
         with gui.add_folder("Target in numbers", expand_by_default=False):
             self._refusal = RefusalLine(gui)
             for i, tip in enumerate(robot.tips):
-                of = f" {tip}" if len(robot.tips) > 1 else ""
+                of = f" {tip}" if k > 1 else ""
                 xyz = gui.add_vector3(f"xyz{of} [mm]", (0.0, 0.0, 0.0), step=0.1)
                 hint = "R = Rz(yaw) Ry(pitch) Rx(roll), in the base frame"
                 rpy = gui.add_vector3(f"rpy{of} [deg]", (0.0, 0.0, 0.0), step=0.1, hint=hint)
-                for field in (xyz, rpy):
-                    field.on_update(partial(self._set, i))
-                self._fields.append((xyz, rpy))
-                self._shown.append(None)
+                self._add(server, xyz, self._xyz, i, _with_position)
+                self._add(server, rpy, self._rpy, i, _with_rpy)
 
     def update(self, sample: Sample) -> None:
         """Show the target, or the tip where there is no target."""
         Ts = sample.T_tip if sample.T_target is None else sample.T_target
         for i, T in enumerate(Ts.reshape(-1, 4, 4)):
-            shown = self._shown[i]
-            if shown is not None and np.abs(T - shown).max() < 1e-6:
-                continue
-            self._shown[i] = T
-            xyz, rpy = self._fields[i]
-            xyz.value = tuple(np.round(1e3 * T[:3, 3], 1).tolist())
-            rpy.value = tuple(np.round(np.degrees(rpy_from_rotation(T[:3, :3])), 2).tolist())
+            if np.abs(T - self._Ts[i]).max() >= SAME_POSE:
+                self._Ts[i] = T
+                self._xyz[i] = _numbers(1e3 * T[:3, 3], 1)
+                self._rpy[i] = _numbers(np.degrees(rpy_from_rotation(T[:3, :3])), 2)
+        for field in self._fields:
+            field.update()
 
-    def _set(self, i: int, event: Any) -> None:
-        if event.client is None:  # not by a person
-            return
-        xyz, rpy = self._fields[i]
-        R = rotation_from_rpy(*np.radians(rpy.value).tolist())
-        T = transform(R, 1e-3 * np.array(xyz.value))
-        self._shown[i] = T
-        with self._refusal.shown():
-            self._session.drag_target(T, i)
+    def _add(
+        self,
+        server: Any,
+        handle: Any,
+        shown: list[Numbers],
+        i: int,
+        moved: Callable[[Array, Numbers], Array],
+    ) -> None:
+        """Add three numbers that change the target of tip i by `moved`."""
+
+        def change(given: Numbers) -> None:
+            shown[i] = given  # as typed, although other angles give the same rotation
+            self._Ts[i] = T = moved(self._target(i), given)
+            with self._refusal.shown():
+                self._session.drag_target(T, i)
+
+        self._fields.append(Input(server, handle, lambda: shown[i], change))
+
+    def _target(self, i: int) -> Array:
+        """Return the pose (4, 4) of a target: the session's own, or the one that is shown."""
+        target = None if self._session.is_remote else self._session.target
+        return self._Ts[i] if target is None else target.reshape(-1, 4, 4)[i]
+
+
+Numbers = tuple[float, ...]
+SAME_POSE = 1e-6  # [m, or of a rotation's entries] poses that differ by less are shown as before
+
+
+def _numbers(values: Array, digits: int) -> Numbers:
+    return tuple(np.round(values, digits).tolist())
+
+
+def _with_position(T: Array, xyz: Numbers) -> Array:
+    """Return a pose (4, 4) at another position [mm]."""
+    return transform(T[:3, :3], 1e-3 * np.array(xyz))
+
+
+def _with_rpy(T: Array, rpy: Numbers) -> Array:
+    """Return a pose (4, 4) of another orientation, as roll, pitch, yaw [deg]."""
+    return transform(rotation_from_rpy(*np.radians(rpy).tolist()), T[:3, 3])

@@ -192,47 +192,57 @@ PLOT_HEIGHT = 178  # [px]
 class Plots:
     """Shows the curves of all arms, in tabs of viser by the names in ``CURVES``.
 
+    Plots are hidden, never removed: a page applies the data that it receives within a frame after
+    the removals, and logs an error for the data of each plot that is gone.
+
     Args:
-        names: of the arms, for the legends.
+        arms: number of arms.
         units: (n,) of the joints.
-        has_rotation: whether the task has an error of the rotation.
     """
 
-    def __init__(
-        self,
-        gui: Any,
-        tabs: Mapping[str, Any],
-        names: Sequence[str],
-        units: Sequence[str],
-        has_rotation: bool,
-    ) -> None:
-        self.names, self.has_rotation = tuple(names), has_rotation
-        speed = speed_unit(units)
-        self._handles: dict[int, Any] = {}
+    def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int, units: Sequence[str]) -> None:
+        self._arms = arms
+        self._label: tuple[tuple[str, ...], bool] | None = None  # as shown; None: hidden
+        self._handles: list[Any] = []
         self._is_taller = False
+        speed = speed_unit(units)
         for i, curve in enumerate(CURVES):
-            if curve.title == ROTATION and not has_rotation:
-                continue
             unit = speed if curve.unit == "rad/s" else curve.unit
             with tabs[curve.tab]:
-                data = CurveHistory().data(i, len(names))
-                self._handles[i] = _plot(gui, curve, unit, data, self.names)
+                data = CurveHistory().data(i, arms)
+                self._handles.append(_plot(gui, curve, unit, data, ("",) * arms))
+
+    def label(self, names: tuple[str, ...], has_rotation: bool) -> bool:
+        """Show the plots for arms by these names; return whether that changes what is shown.
+
+        Args:
+            has_rotation: whether the task has an error of the rotation.
+        """
+        if self._label == (names, has_rotation):
+            return False
+        self._label = names, has_rotation
+        for curve, handle in zip(CURVES, self._handles, strict=True):
+            handle.series = _series(names)
+            handle.visible = has_rotation or curve.title != ROTATION
+        return True
 
     def show(self, history: CurveHistory) -> None:
         """Draw the curves."""
-        for i, handle in self._handles.items():
-            handle.data = history.data(i, len(self.names))
+        for i, handle in enumerate(self._handles):
+            if handle.visible:
+                handle.data = history.data(i, self._arms)
 
     def refresh(self) -> None:
         """Change the height by a pixel and back: new charts draw the ticks of time only then."""
         self._is_taller = not self._is_taller
-        for handle in self._handles.values():
+        for handle in self._handles:
             handle.height = PLOT_HEIGHT + int(self._is_taller)
 
-    def remove(self) -> None:
-        """Remove the plots from the page."""
-        for handle in self._handles.values():
-            handle.remove()
+    def hide(self) -> None:
+        """Hide the plots."""
+        self._label = None
+        for handle in self._handles:
+            handle.visible = False
 
 
 def speed_unit(units: Sequence[str]) -> str:
@@ -241,17 +251,13 @@ def speed_unit(units: Sequence[str]) -> str:
 
 
 def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Sequence[str]) -> Any:
-    lines = [
-        {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
-        for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
-    ]
     top = {"pad": 0.1, "soft": curve.scale, "mode": 1}
     bottom = {"pad": 0.0, "soft": 0.0, "mode": 1}
     grid = {"stroke": GRID, "width": 1}
     axis = {"stroke": INK, "grid": grid, "ticks": grid, "labelSize": 16, "font": FONT}
     return gui.add_uplot(
         data,
-        ({"label": "time"}, *lines),
+        _series(names),
         title=curve.title,
         scales={
             "x": {"time": False, "range": [-SECONDS, 0.0]},
@@ -265,6 +271,15 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
         height=PLOT_HEIGHT,
         padding=(8, 10, 0, 0),
     )
+
+
+def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """Return the axis of time and a line for each arm, as uPlot describes them."""
+    lines = [
+        {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
+        for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
+    ]
+    return ({"label": "time"}, *lines)
 
 
 INK, GRID = "#808895", "rgba(128,136,149,0.25)"  # readable on white and on black

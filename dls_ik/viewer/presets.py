@@ -17,10 +17,10 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.hard_paths import (
     CROSSING,
     EDGE,
+    MAX_RESTARTS,
     METHODS,
     PASSING,
-    PATIENCE,
-    RESTARTS,
+    SOLVE_TIMEOUT,
     STEP,
     PathSearch,
 )
@@ -218,7 +218,7 @@ def into_limit(arm: PathSearch) -> Preset | None:
     limited = [int(j) for j in np.flatnonzero(robot.limited) if robot.upper[j] > robot.lower[j]]
     if not limited:
         return None
-    solver = IkSolver(robot, max_restarts=RESTARTS, timeout=PATIENCE)
+    solver = IkSolver(robot, max_restarts=MAX_RESTARTS, timeout=SOLVE_TIMEOUT)
     cases = [_limit_case(arm, solver, j, beyond) for j in limited for beyond in BEYOND]
     best = max(cases, key=lambda case: (case.is_reached, case.travel))
     rest = REDUNDANT if best.is_reached else NOT_REDUNDANT

@@ -57,8 +57,8 @@ def joint_path(robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "
         qs: (b, n) [rad or m].
 
     Raises:
-        PathFileError: times that do not increase, or not as many as joint values.
-        JointValueError: not n values, or not finite.
+        PathFileError: If times do not increase, or their number differs from that of the rows.
+        JointValueError: If a row is not n finite numbers.
     """
     q = robot.validated(np.asarray(qs, dtype=float))
     try:
@@ -84,7 +84,7 @@ def read_path(robot: RobotModel, name: str, content: bytes) -> JointPath:
     Joints of the file that the robot does not have are left out.
 
     Raises:
-        PathFileError: another format, joints that are missing, too large.
+        PathFileError: If the file has another format, lacks joints, or is too large.
     """
     if len(content) > MAX_BYTES:
         raise PathFileError(f"{quoted(name)} is larger than {MAX_BYTES >> 20} MB")

@@ -60,8 +60,8 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
         frames: pages that may show this one inside, as in `frame-ancestors`.
 
     Raises:
-        PortError: the port is taken, or the host is not this machine.
-        GateError: requests cannot be checked.
+        PortError: If the port is in use, or the host is not an address of this machine.
+        GateError: If the requests of the server cannot be checked.
     """
 
     def __init__(self, host: str, port: int, frames: str = OWN) -> None:
@@ -84,7 +84,7 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
         is_framed: whether a notebook on this machine may show the page inside.
 
     Raises:
-        PortError: as :class:`PageServer`.
+        PortError: If :class:`PageServer` raises it.
     """
     rich.get_console().quiet = True  # viser prints a table of addresses
     server = PageServer(host, port, NOTEBOOKS if is_framed else OWN)
@@ -108,7 +108,7 @@ def check_port(host: str, port: int) -> None:
     """Check that a port can be used; viser would silently take another one.
 
     Raises:
-        PortError: names a free one.
+        PortError: If the port is in use; the message names an unused port.
     """
     reason = _bind_error(host, port)
     if reason is None:
@@ -139,7 +139,7 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
     """Check the requests of the server that viser starts meanwhile.
 
     Raises:
-        GateError: viser started no server whose requests can be checked.
+        GateError: If viser did not start a server whose requests can be checked.
     """
 
     def wrap(process_request: ProcessRequest) -> ProcessRequest:

@@ -188,7 +188,8 @@ class Session:
         """Pause all arms, or resume; stop the clock of arms of this process.
 
         Raises:
-            DlsIkError: a source refuses, with the reason; as all methods here.
+            DlsIkError: If the source refuses, as for all methods of this class; the message gives
+                the reason.
         """
         for source in self.sources:
             source.pause(paused)
@@ -383,8 +384,8 @@ def local_session(
         scene: of the robot, in which the arms avoid collisions; the page shows and changes it.
 
     Raises:
-        MethodError: an unknown method, or one that follows no target.
-        SceneError: a scene of another robot.
+        MethodError: If the method is unknown or cannot follow a target.
+        SceneError: If the scene belongs to another robot.
     """
     start = start_configuration(robot, clearance if scene is None else _free(scene, clearance))
 

@@ -156,8 +156,8 @@ class MeshFolderResolver(FilePathResolver):
         """Return the content of a file.
 
         Raises:
-            OSError: not in the folder, not a regular file, or too large.
-            ValueError: not a valid file name.
+            OSError: If the file is not in the folder, not a regular file, or too large.
+            ValueError: If the file name is not valid.
         """
         for inside in (name.strip(), name.strip().lstrip("/"), Path(name).name):
             file = (self._folder / inside).resolve()

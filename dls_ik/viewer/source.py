@@ -172,7 +172,7 @@ class _Controlled:
         """Run a cycle.
 
         Raises:
-            MethodError: a plug-in failed.
+            MethodError: If a plug-in fails.
         """
         if T is not None:
             self.controller.follow_pose(T, now)
@@ -291,7 +291,7 @@ class LocalSource:
         options: of the controller and its method.
 
     Raises:
-        MethodError, OptionError, JointValueError: as the controller.
+        MethodError, OptionError, JointValueError: If :class:`dls_ik.servo.Controller` raises it.
     """
 
     can_place = True
@@ -418,7 +418,7 @@ def check_follows(method: str) -> str:
     """Return the name of a method that can follow a target.
 
     Raises:
-        MethodError: an unknown method, or one of KDL's, which solve for poses only.
+        MethodError: If the method is unknown, or is a KDL method, which only solves for poses.
     """
     choice = parse_method(method)
     if choice.is_kdl:

@@ -180,6 +180,8 @@ class Viewer:
         if threading.current_thread() is not self._thread:
             self._thread.join(END)
         atexit.unregister(self.close)
+        if _open.get(self.robot) is self:
+            _open.pop(self.robot, None)
 
     def _begin(self, session: Session) -> None:
         self._session = session

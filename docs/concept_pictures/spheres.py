@@ -7,7 +7,7 @@ from matplotlib.patches import Circle, Polygon
 
 from dls_ik.core.types import Array
 from dls_ik.scene.shapes import Mesh
-from dls_ik.scene.spheres import fit_spheres
+from dls_ik.scene.sphere_fit import fit_spheres
 
 OUTLINE = np.array([[0, 0], [10, 0], [10, 4], [4, 4], [4, 10], [0, 10]]) * 0.01  # [m]
 HIGH = 0.05  # [m]
@@ -29,7 +29,7 @@ def spheres() -> Figure:
     """Draw the leaves of three trees, from few to many."""
     figure = Figure(figsize=(9.0, 3.2), dpi=110)
     for axes, most in zip(figure.subplots(1, 3), (8, 32, 256), strict=True):
-        tree = fit_spheres(bracket(), most=most)
+        tree = fit_spheres(bracket(), max_leaves=most)
         draw_leaves(axes, tree.node[tree.child < 0])
         axes.set_title(f"{most} leaves, at most {1e3 * tree.gap:.0f} mm between radii", fontsize=9)
     figure.tight_layout()

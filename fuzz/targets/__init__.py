@@ -10,7 +10,7 @@ from fuzz.guard import Run
 # By module: the share of the inputs, by what an input costs and how much there is to find.
 TARGETS = {
     "robots": {"xml": 0.06, "urdf": 0.02, "dh": 0.03},
-    "scenes": {"meshes": 0.05, "geometry": 0.03, "srdf": 0.04, "scenes": 0.06},
+    "scenes": {"meshes": 0.05, "fits": 0.01, "geometry": 0.03, "srdf": 0.04, "scenes": 0.06},
     "solving": {"options": 0.26, "poses": 0.12, "values": 0.22, "tasks": 0.2, "controller": 0.012},
     "node": {"parameters": 0.04, "requests": 0.02, "stream": 0.015},
     "commands": {"commands": 0.003},

@@ -12,8 +12,10 @@ from dls_ik.model import load_urdf
 from dls_ik.scene.formats import read_scene, scene_text
 from dls_ik.scene.operations import AddObject, SceneChange
 from dls_ik.scene.shapes import Body, Mesh, link_bodies
+from dls_ik.scene.sphere_fit import SURFACE_LEAVES, fit_spheres
 from dls_ik.scene.srdf import load_srdf, srdf_text
 from fuzz.guard import refusals, require
+from fuzz.hard_meshes import KINDS, points_on
 from fuzz.source import Source, anything
 from fuzz.targets.robots import NUMBERS, YAML_TOKENS, robot_text, with_tokens
 
@@ -89,6 +91,23 @@ def _require_sound(mesh: Mesh) -> None:
     corners = mesh.triangles
     require(corners.min() >= 0 and corners.max() < len(mesh.vertices), "no such vertex")
     require(mesh.is_watertight in (True, False), "neither open nor closed")
+
+
+def fuzz_fits(source: Source) -> None:
+    """Fit spheres to a mesh of a hard kind: they contain it, and their number is bounded."""
+    rng = np.random.default_rng(source.below(65536))
+    count, leaves = 1 + source.below(300), 1 + source.below(64)
+    with refusals(in_one_line=True):
+        mesh = source.pick(tuple(KINDS.values()))(rng, count)
+        scale = np.array([10.0 ** (3.0 * source.unit()) for _ in range(3)])
+        mesh = Mesh(mesh.vertices * scale, mesh.triangles)
+        tree = fit_spheres(mesh, max_leaves=leaves)
+        leaf = tree.node[tree.child < 0]
+        require(len(leaf) <= SURFACE_LEAVES * leaves, "too many leaves", len(leaf))
+        require(np.isfinite(leaf[:, :4]).all(), "spheres not finite")
+        away = points_on(mesh, rng, 200)[:, None] - leaf[:, :3]
+        gaps = np.linalg.norm(away, axis=2) - leaf[:, 3]
+        require(gaps.min(axis=1).max() <= 1e-9, "a point outside all spheres", gaps.min(1).max())
 
 
 SHAPES = (

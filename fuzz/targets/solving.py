@@ -281,7 +281,7 @@ CONTROLLERS = (  # to be reset for each input
     Controller(WAM, when_stuck="hold"),
     Controller(WAM, when_stuck="hold", acceleration=8.0, supervised=True),
     Controller(PLANAR, when_stuck="hold", acceleration=4.0, feed_forward=True),
-    Controller(PLANAR, when_stuck="joint_motion"),
+    Controller(PLANAR, when_stuck="joint_motion", when_stream_ends="finish"),
 )
 
 

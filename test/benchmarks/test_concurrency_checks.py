@@ -139,7 +139,7 @@ def test_a_stop_at_a_limit_that_came_in_motion_is_no_jump(seen):
     wide = _run_up(seen)
     seen.history.send(NARROW)
     limiter = AccelerationLimiter(NARROW.model, np.full(7, 8.0))
-    limiter.take_over(wide)
+    limiter.take_over(wide.hand_over())
     changes = []
     while limiter.v[3] != 0.0:
         before = limiter.v[3]

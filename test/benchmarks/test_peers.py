@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from robots import ROOT, random_robots
+from random_robots import random_robots
+from robots import ROOT
 
 from benchmarks.common import guarded
 from benchmarks.peers.__main__ import main

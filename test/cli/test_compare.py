@@ -57,7 +57,7 @@ def test_a_file_of_poses_is_followed_from_its_first_pose(tmp_path):
         ("wam --method svg", "did you mean svf"),
         ("wam --set nu=-1", "nu is"),
         ("puma560 --method ta", "needs redundancy"),
-        ("planar_2r --task pose", "no path out of reach is found for the task"),
+        ("planar_2r --task pose", "no configuration at the boundary of the workspace was found"),
         ("wam --plot x.gif", ".png"),
     ],
 )

@@ -60,7 +60,7 @@ def _is_installed(name):
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page)) for page in FOLLOWED])
-def test_what_a_page_says_works(page, tmp_path, monkeypatch, count):
+def test_what_a_page_says_works(page, tmp_path, monkeypatch, count, own_plugins):
     folder = docs_bench.make(tmp_path, page)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -16,7 +16,7 @@ from fuzz.targets import SHARES
 INPUTS = {
     "xml": 200, "urdf": 30, "dh": 80, "options": 150, "poses": 30, "values": 200, "tasks": 150,
     "controller": 40, "commands": 12, "meshes": 100,
-    "geometry": 60, "srdf": 100, "scenes": 150,
+    "fits": 40, "geometry": 60, "srdf": 100, "scenes": 150,
 }  # fmt: skip
 ROS = {"parameters", "requests", "stream"}
 

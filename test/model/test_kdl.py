@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from arms import PUBLISHED, published
 from hypothesis import HealthCheck, assume, given, settings
-from robots import CONFIG, LIMIT, URDF, joint, random_robots, urdf
+from random_robots import random_robots
+from robots import CONFIG, LIMIT, URDF, joint, urdf
 
 from dls_ik.errors import ChainError, DlsIkError, RobotModelError
 from dls_ik.model import RobotModel

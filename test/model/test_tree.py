@@ -5,7 +5,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import difference_jacobian, urdf_pose
-from robots import LIMIT, joint, random_robots, urdf
+from random_robots import random_robots
+from robots import LIMIT, joint, urdf
 
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import RobotModel, load_urdf
@@ -214,12 +215,16 @@ def test_rigidly_attached_links(drawn, data):
 def test_only_tip_is_found_or_candidates_are_listed(drawn):
     inner = {f"l{i}" for i in drawn.parents}
     moving = [x for i, x in enumerate(drawn.links) if x not in inner and drawn.moves(i)]
+    try:
+        tip, words = RobotModel.from_urdf(drawn.text).tip, ""
+    except ChainError as error:
+        tip, words = None, str(error)
     if len(moving) == 1 and not frozen(drawn, moving[0]):
-        assert RobotModel.from_urdf(drawn.text).tip == moving[0]
-        return
-    with pytest.raises(ChainError) as caught:
-        RobotModel.from_urdf(drawn.text)
-    assert all(link in str(caught.value) for link in moving)
+        assert tip == moving[0]
+    elif tip is None and moving:
+        assert any(link in words for link in moving)
+    else:
+        assert tip in moving or (tip is None and words)
 
 
 @quick

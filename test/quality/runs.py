@@ -104,7 +104,7 @@ def _run(tree: str, tests: list[str], plain: bool, limit: int) -> None:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
         numba.config.DISABLE_JIT = True
     sys.dont_write_bytecode = False  # all but the mutant is the same next time
-    options = ["-x", "-q", "-p", "no:cacheprovider"]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
     code = int(pytest.main([*options, "--rootdir", tree, *tests]))
     sys.stdout.flush()
     os._exit(code)

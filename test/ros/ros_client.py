@@ -34,7 +34,7 @@ class NodeProcess:
     wrapper = ()  # a command that runs the one that follows it
 
     def __init__(self, *ros_arguments, **environment):
-        ours = {"PYTHONPATH": _python_path(), "PYTHONFAULTHANDLER": "1"}
+        ours = {"PYTHONPATH": python_path(), "PYTHONFAULTHANDLER": "1"}
         environment = {**os.environ, **ours, **environment}
         self.process = subprocess.Popen(
             [*self.wrapper, sys.executable, "-m", self.module, "--ros-args", *ros_arguments],
@@ -255,6 +255,7 @@ def _has_result(call):
     return call.done() and call.exception() is None
 
 
-def _python_path():
+def python_path():
+    """Folders for the modules that a process of its own imports."""
     root = str(Path(dls_ik.__file__).resolve().parents[1])
     return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))

@@ -140,7 +140,7 @@ def survive_a_cut(arm, cable, duration):
     del arm.heard[:]
     begun = time.time()
     cable.cut()
-    arm.says("ceased to come")
+    arm.says_that_the_stream_ended()
     arm.stands()
     commands = [c for c in arm.commands if seconds(c) >= begun]
     still = next(seconds(c) for c in commands if not any(c.velocity))

@@ -19,7 +19,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 RATE = 50.0  # [Hz] of the loop and of joint states, so that a busy machine keeps it
 PERIOD = 1.0 / RATE
-POINTS = 30  # of a trajectory: enough to stop from the velocity limits
 OTHER = "other"  # frame of joint states that are not of the arm
 PATIENCE = 120.0  # [s] for a machine that is busy
 FIRST = 2.0 * PERIOD * WAM.velocity + 1e-6  # (n,) [rad] that the first command may be off
@@ -27,7 +26,6 @@ CONTROLLER = {
     "rate": RATE,
     "output_type": "joint_trajectory,joint_state",
     "output_topic": "joint_trajectory_controller/joint_trajectory,commands",
-    "trajectory_points": POINTS,
 }
 
 

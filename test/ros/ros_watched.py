@@ -14,13 +14,20 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.frames import pose_from_matrix
+from dls_ik.servo.targets import MIN_STREAM_POSES
 
 if not hasattr(moveit, "ServoStatus"):
     pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
 
 ACCELERATION = 8.0  # [rad/s^2] of every joint
 JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between its two clocks
+LEAST = 3 * MIN_STREAM_POSES  # messages of a stream, of which a busy node may miss some
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
+
+
+def has_ended(message):
+    """Whether a status says that a stream has ended."""
+    return "no target received" in message or "the stream has ended" in message
 
 
 def arguments(namespace, **parameters):
@@ -92,16 +99,17 @@ class Watched:
             self.client.spin_for(period)
 
     def stream_until(self, message_at, condition, period=0.02):
-        """As `stream`, for as long as it takes until something holds."""
-        begin = time.monotonic()
-        while not condition():
+        """As `stream`, until something holds, and for so long that it is a stream."""
+        begin, sent = time.monotonic(), 0
+        while sent < LEAST or not condition():
             t = time.monotonic() - begin
             assert t < SOON, f"streamed for {SOON} s"
             self.send(message_at(t))
+            sent += 1
             self.client.spin_for(period)
 
     def ceases(self, stream):
-        """Send a stream and cease; again where a gap before its last pose made that one a goal."""
+        """Send a stream to its end; again where a gap made its last poses single ones."""
         for _ in range(10):
             stream()
             del self.statuses[:]
@@ -110,12 +118,20 @@ class Watched:
             def ended(since=begin):
                 last = self.statuses[-1].message if self.statuses else ""
                 is_goal = "at the target" in last and time.monotonic() - since > 3.0
-                return "ceased" in last or is_goal
+                return has_ended(last) or is_goal
 
             self.client.spin_until(ended, what="the end of the stream")
-            if "ceased" in self.statuses[-1].message:
+            if has_ended(self.statuses[-1].message):
                 return
-        raise AssertionError("the stream never ceased")
+        raise AssertionError("the stream never ended")
+
+    def says_that_the_stream_ended(self):
+        """Wait for a newer status that says so, whether the arm settles or stops."""
+        del self.statuses[:]
+        self.client.spin_until(
+            lambda: any(has_ended(status.message) for status in self.statuses),
+            what="the end of the stream",
+        )
 
     def says(self, *words, within=SOON):
         """Wait for a status with all of these words that is newer than now."""

@@ -10,12 +10,14 @@ import pytest
 pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
+from matplotlib.colors import to_rgba
 from rich.console import Console
 
 from dls_ik import IkSolver, PlanningScene
 from dls_ik.errors import Code
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
+from dls_ik.plot.canvas import BLUE, RED
 from dls_ik.ros.demo.__main__ import main
 from dls_ik.ros.demo.measure import (
     HOME,
@@ -40,6 +42,7 @@ from dls_ik.ros.demo.obstacle import (
     arm_shapes,
     box_distances,
     box_pose,
+    draw_encounter,
     evaluate_encounter,
     obstacle_plan,
 )
@@ -157,7 +160,8 @@ def encounter(distance):
     times = np.arange(0.0, 5.0, 0.1)
     error = np.where(times < 3.0, 0.05, 0.0)
     at, away = np.zeros((len(times), 3)), np.full(len(times), distance)
-    return Encounter(times, at, at, away, "wam_link7", (1.0, 3.0), 0.5, error)
+    q = np.tile(HOME, (len(times), 1))
+    return Encounter(times, at, at, away, "wam_link7", (1.0, 3.0), 0.5, error, q)
 
 
 PAST_BOX = encounter(MIN_DISTANCE)
@@ -194,6 +198,41 @@ def test_a_motion_through_the_box_is_found_out():
     assert found.error_again < 1e-6
     assert not has_passed([*criteria_of(found)])
     assert has_passed([*criteria_of(PAST_BOX)])
+
+
+def test_the_picture_shows_the_closest_link_and_the_minimum_distance():
+    """The red line ends in the closest points of another library, at the instant that it finds."""
+    pytest.importorskip("coal", reason="needs coal")
+    plan, scene = obstacle_plan(ROBOT, 0.3, RATE), PlanningScene(ROBOT)
+    scene.add_box("box", SIZE, box_pose(ROBOT))
+    poses = plan.path.poses[plan.path.counted :]
+    times = np.arange(len(poses)) / RATE
+    q = np.tile(HOME, (len(poses), 1))
+    q[:, 0] += 0.1 * np.sin(times)
+    found = evaluate_encounter(StreamRecording(times, poses, times, times, q), plan, ROBOT, FK)
+    there = np.flatnonzero((times >= plan.appears) & (times <= plan.goes))
+    distances = [
+        min(d for pair, d in scene.clearance(q[k]).items() if "box" in pair) for k in there
+    ]
+    assert found.closest == there[np.argmin(distances)]
+    figure = draw_encounter(found)
+    arm, link, distance, _ = figure.axes
+    (ends,) = [line.get_xydata() for line in link.lines if line.get_color() == RED]
+    length = np.linalg.norm(ends[1] - ends[0])
+    assert 0.0 < 1e-2 * length <= min(distances) + 1e-4
+    nearest = scene.distance(q[found.closest])
+    assert "box" in nearest.names
+    expected = 1e2 * np.array(sorted(nearest.points[:, [1, 0]].tolist()))
+    np.testing.assert_allclose(sorted(ends.tolist()), expected, atol=0.05)
+    assert f"{1e3 * min(distances):.1f} mm" in [text.get_text() for text in link.texts]
+    (point,) = [line for line in distance.lines if line.get_marker() == "o"]
+    assert point.get_xdata()[0] == times[found.closest]
+    blue = [each for each in arm.collections if is_filled(each, BLUE)]
+    assert len(blue) == 2 * sum(part[0] == found.link for part in arm_shapes(ROBOT))
+
+
+def is_filled(polygons, colour):
+    return np.allclose(polygons.get_facecolor()[0], to_rgba(colour))
 
 
 def criteria_of(encounter):

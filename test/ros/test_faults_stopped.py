@@ -4,18 +4,20 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
+from jtc import TrajectoryController
 from ros_faulted import PATIENCE, PERIOD, Rig
-from ros_streamer import ALONE, HOME, positions, seconds
+from ros_streamer import ALONE, HOME, TARGET_TIMEOUT, points, positions, seconds
 from ros_wam import WAM
-from ros_watched import pose, shifted
+from ros_watched import ACCELERATION, pose, shifted
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 STILL = 2.0  # [s]
+CLOCKS = 1e-3  # [s] between the clocks of a cycle, at most
 ASIDE = 0.15  # [m] up, where only old targets lie
 
 
@@ -119,6 +121,62 @@ def test_a_single_pose_stays_in_force(rig):
     rig.assert_begins_at(held)
     rig.until(lambda: np.abs(WAM.fk(rig.q) - T).max() < 1e-4, "the arm there")
     rig.assert_calm()
+
+
+SHORT = (0.05, 0.1, 0.15)  # [s]
+
+
+def pauses(rig):
+    """Pairs of commands around a pause in motion: times, and the trajectory sent with the first.
+
+    The trajectory of a command is the one that has it as its point a period ahead.
+    """
+    due = {}
+    for trajectory in rig.trajectories:
+        start = [
+            p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in trajectory.points
+        ]
+        k = int(np.argmin(np.abs(np.array(start) - PERIOD)))
+        due[tuple(trajectory.points[k].positions)] = trajectory
+    for first, second in pairwise(rig.commands):
+        gap, sent = seconds(second) - seconds(first), due.get(tuple(first.position))
+        is_fast = np.abs(first.velocity).max() > 0.1
+        if sent is not None and is_fast and 1.5 * PERIOD < gap < TARGET_TIMEOUT:
+            yield gap, positions(second), sent
+
+
+@pytest.mark.parametrize("jerk", [[], [40.0]])
+def test_after_a_short_pause_the_arm_continues_on_the_stop_that_was_sent(private_domain, jerk):
+    """By default, without a number of points: within what one period allows from there."""
+    if jerk:
+        pytest.importorskip("ruckig", reason="needs ruckig")
+    given = {"feedback_mode": "none", "initial_positions": HOME.tolist()}
+    if jerk:
+        given["jerk"] = jerk
+    with Rig("pauses", **given) as rig:
+        rig.stream()
+        found, begin = [], time.monotonic()
+        while len(found) < 6:
+            assert time.monotonic() < begin + PATIENCE, "pauses in motion"
+            rig.follows()
+            del rig.trajectories[:]
+            for gap in SHORT:
+                rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.2, "motion")
+                rig.node.process.send_signal(signal.SIGSTOP)
+                rig.client.spin_for(gap)
+                rig.node.process.send_signal(signal.SIGCONT)
+                rig.client.spin_for(0.2)
+            found += pauses(rig)
+        for gap, q, sent in found:
+            assert len(sent.points) > 1
+            times, *rows = points(sent)
+            arm = TrajectoryController(rows[0][0])
+            arm.receive(0.0, times, *rows)
+            stopped = arm.at(gap + PERIOD)[0]
+            # The stop and the new path start with the same state, and each has its acceleration.
+            reach = ACCELERATION * PERIOD**2 + WAM.velocity * CLOCKS
+            np.testing.assert_array_less(np.abs(q - stopped), reach)
+        rig.assert_alive()
 
 
 def ways(rig):

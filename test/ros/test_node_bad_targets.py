@@ -115,7 +115,7 @@ def test_any_frame_and_any_stamp(arm, frame, stamp):
 
 def test_twist_of_any_size_leads_the_arm_no_farther_than_its_limits(arm):
     arm.stream(lambda _: twist((1e6, 0.0, 0.0), (0.0, 1e6, 0.0)), 0.5)
-    arm.says("ceased")
+    arm.says_that_the_stream_ended()
     arm.assert_calm()
 
 

@@ -90,7 +90,7 @@ def one_twist_ends(arm):
     """A twist is in force for `target_timeout` at most, by a clock that cannot be turned."""
     arm.stands()
     del arm.statuses[:]
-    while not ceased(arm):  # a busy node may find it too old when it comes to it, and pass it over
+    while not timed_out(arm):  # a busy node may pass it over as too old
         before = WAM.fk(arm.q)[:3, 3]
         arm.send_alone(twist((0.0, SPEED, 0.0)))
         arm.client.spin_for(1.0)
@@ -98,8 +98,8 @@ def one_twist_ends(arm):
     assert np.linalg.norm(WAM.fk(arm.q)[:3, 3] - before) < FARTHEST
 
 
-def ceased(arm):
-    return any("ceased" in status.message for status in arm.statuses)
+def timed_out(arm):
+    return any("no target received" in status.message for status in arm.statuses)
 
 
 def assert_steps_are_small(arm):

@@ -269,7 +269,7 @@ def test_without_geometry_required_moves_nothing_and_auto_follows(mode, private_
         statuses = client.listen(moveit.ServoStatus, "dls_ik/status", 100)
         states = client.listen(JointState, "joint_states")
         targets = client.publisher(PoseStamped, "target_pose", 1)
-        process.wait_for_line("has no collision geometry")
+        process.wait_for_line("has no <collision> geometry")
         targets.publish(stamped(shifted(y=0.1)))
         words = {"required": "is required, and there is no scene", "auto": "at the target"}[mode]
         client.spin_until(lambda: any(words in s.message for s in statuses), what=words)

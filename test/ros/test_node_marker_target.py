@@ -22,7 +22,7 @@ from dls_ik.servo.state import ServoState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-HALTED = (ServoState.STALE, ServoState.REFUSED, ServoState.FAULT)
+HALTED = (ServoState.TIMED_OUT, ServoState.REFUSED, ServoState.FAULT)
 
 
 class Dragged(Watched):

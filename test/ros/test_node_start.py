@@ -1,5 +1,6 @@
 """How the node starts and ends, and where its robot comes from."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -21,13 +22,19 @@ from std_srvs.srv import SetBool, Trigger
 
 from benchmarks.processes import real_time_priorities
 from dls_ik import RobotModel, compat
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import DlsIkError, RequestError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.ros.application import Application
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import with_preset
 from dls_ik.ros.process import LiveParameters, given_values, ros_node
-from dls_ik.ros.robot_source import QOS, RefusedError, robot_from_parameters
+from dls_ik.ros.robot_source import (
+    QOS,
+    REMINDER_PERIOD,
+    RefusedError,
+    robot_from_parameters,
+)
+from dls_ik.solver.search import reach_of
 
 pytestmark = pytest.mark.ros
 START_ERRORS = (DlsIkError, NameValidationException, ParameterException, compat.rcl_error())
@@ -148,6 +155,8 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it
             "ERROR", "there is no robot", *said, "or publish another robot on /tips/"
         )
         assert "add -p tip:=b" in fk(client).error_code.message
+        client.spin_for(2.2 * REMINDER_PERIOD)
+        assert node.count("several links could be the tip") == 1, "it is said once"
         assert node.count("waiting for a robot") == 0
         topic = client.node.create_publisher(String, "robot_description", QOS)
         topic.publish(String(data=PLANAR))
@@ -218,9 +227,52 @@ def start(*arguments):
     with ros_node(["--ros-args", *arguments], "dls_ik") as node:
         application = Application(node, LiveParameters(node, with_preset(given_values(node))))
         try:
+            application.prepare()
             application.start()
         finally:
             application.stop()
+
+
+def test_bounds_of_reach_are_known_before_the_node_is_ready(private_domain):
+    reach_of.cache_clear()
+    with ros_node(["--ros-args", "-p", "robot:=wam"], "dls_ik") as node:
+        application = Application(node, LiveParameters(node, with_preset(given_values(node))))
+        application.prepare()
+        with pytest.raises(RequestError, match="there is no robot"):
+            application.arm()
+        known = reach_of.cache_info().currsize
+        assert known
+        try:
+            application.start()
+            application.arm().prepare()
+            assert reach_of.cache_info().currsize == known
+        finally:
+            application.stop()
+
+
+COLLECTED = """
+import gc, os
+def tell(phase, about):
+    if phase == "start" and about["generation"] == 2:
+        os.write(1, b"looks at %d objects\\n" % len(gc.get_objects()))
+gc.callbacks.append(tell)
+"""
+
+
+def test_a_ready_node_does_not_look_at_all_its_objects(tmp_path):
+    """That stops all threads for tenths of a second, and so the stream."""
+    (tmp_path / "sitecustomize.py").write_text(COLLECTED)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with NodeProcess("-r", "__ns:=/calm", "-p", "robot:=wam", PYTHONPATH=path) as node:
+        node.wait_for_line("ready after")
+        node.wait_for_line("scene known")
+        lines = list(node.lines)
+    ready = next(k for k, line in enumerate(lines) if "ready after" in line)
+    assert max(looked_at(lines[:ready])) > 10 * max(looked_at(lines[ready:]), default=0)
+
+
+def looked_at(lines):
+    return [int(line.split()[2]) for line in lines if line.startswith("looks at ")]
 
 
 @pytest.mark.installed

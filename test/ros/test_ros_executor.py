@@ -1,5 +1,6 @@
 """Requests that wait for a thread, and work of which only the latest counts."""
 
+import math
 import threading
 import time
 
@@ -110,6 +111,52 @@ def test_a_job_that_has_begun_and_is_late_is_next(one, gate):
     gate.set()
     one.wait()
     assert done == ["late", "a", "b", "c"]
+
+
+def make_late(executor):
+    """Move the deadline of the job that came with `cut` to the past."""
+    with executor._changed:
+        for job in (*executor._running, *executor._queue):
+            if isinstance(getattr(job.cut, "__self__", None), threading.Event):
+                job.deadline = 0.0
+
+
+def test_a_job_that_has_begun_and_blocks_is_cut_and_ends_after_its_step(one, gate):
+    begun, cut, done = threading.Event(), threading.Event(), []
+
+    def blocks():
+        begun.set()
+        gate.wait(LONG)
+        yield
+        done.append("went on")
+
+    assert one.submit(blocks(), math.inf, lambda: done.append("lost"), cut.set)
+    assert begun.wait(LONG)
+    make_late(one)
+    assert cut.wait(LONG), "nobody answered while the step blocks"
+    assert one.running == 1
+    gate.set()
+    one.wait()
+    assert done == []
+
+
+def test_a_job_that_has_begun_and_waits_for_its_next_turn_is_cut_too(one, gate):
+    begun, cut, done = threading.Event(), threading.Event(), []
+
+    def long():
+        while not begun.is_set():  # gives way to the one that blocks
+            yield
+        done.append("went on")
+
+    one.submit(long(), math.inf, cut=cut.set)
+    one.run(lambda: (begun.set(), gate.wait(LONG)))
+    assert begun.wait(LONG)
+    make_late(one)
+    assert cut.wait(LONG)
+    assert one.waiting == 0, "its place is free"
+    gate.set()
+    one.wait()
+    assert done == []
 
 
 def test_as_many_at_once_as_there_are_threads():

@@ -1,6 +1,8 @@
 """compute_ik and compute_fk as functions: what each field changes, and what is refused."""
 
+import gc
 import math
+import weakref
 from copy import deepcopy
 
 import numpy as np
@@ -16,16 +18,17 @@ from rclpy.serialization import serialize_message
 from robots import joint, urdf
 from ros_constraints import joint as joint_constraint
 from ros_requests import CURRENT, NAMES, answer_ik, ask, make_arm, pose, refusal, values
-from ros_wam import state
+from ros_wam import WAM, Q, state
 from sensor_msgs.msg import JointState
 
-from dls_ik import RobotModel
-from dls_ik.errors import Code
+from dls_ik import PlanningScene, RobotModel
+from dls_ik.errors import Code, SceneError, ScenePendingError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.services.request import MAX_BYTES, read_ik_request
-from dls_ik.ros.services.server import FastPathCache, answer_fk
+from dls_ik.ros.services.server import FastPathCache, answer_fk, ik_slices
+from dls_ik.solver.calls import finished
 
 TURN_ABOUT_Z = rigid(rotation([0, 0, 1], 0.5), [0.1, -0.2, 0.3])
 
@@ -326,6 +329,44 @@ def test_a_timeout_is_cut_to_the_longest_there_is():
     far = pose(arm, "tool")
     far.pose.position.x = 30.0
     refusal(Code.NO_IK_SOLUTION, "nearest", ask, arm, far)  # of 2 s
+
+
+def test_snapshots_of_a_scene_go_with_their_changes():
+    """An object moves at each of 500 requests that are to be free of collisions."""
+    arm, known, kept = Arm(WAM, Parameters()), FastPathCache(), []
+    scene = PlanningScene(WAM)
+    scene.add_sphere("ball", 0.05, rigid(np.eye(3), [2.0, 0.0, 0.0]))
+    message = PositionIKRequest(avoid_collisions=True, timeout=Duration(sec=2))
+    message.pose_stamped.pose = pose_from_matrix(WAM.fk(Q))
+    for k in range(500):
+        scene.move("ball", rigid(np.eye(3), [2.0 + 1e-3 * k, 0.0, 0.0]))
+        kept.append(weakref.ref(scene.snapshot))
+        request = read_ik_request(message, arm, lambda tree: scene)
+        assert finished(ik_slices(request, {}, Frames(), request.timeout))
+        known.remember(request)
+        assert known.is_known(request)
+        del request
+    gc.collect()
+    assert sum(each() is not None for each in kept) < 20
+    arm = weakref.ref(arm)
+    gc.collect()
+    assert arm() is None, "nor is the robot kept"
+
+
+def test_a_scene_that_is_not_there_is_no_success(arm):
+    def pending(tree):
+        raise ScenePendingError("the planning scene is being prepared")
+
+    def missing(tree):
+        raise SceneError("a mesh cannot be read")
+
+    message = PositionIKRequest(avoid_collisions=True, pose_stamped=pose(arm, "tool"))
+    words = "cannot be checked yet: the planning scene is being prepared; ask again"
+    refusal(Code.TIMED_OUT, words, read_ik_request, message, arm, pending)
+    words = "a mesh cannot be read; .*set the parameter avoid_collisions to ignore"
+    refusal(Code.COLLISION_CHECKING_UNAVAILABLE, words, read_ik_request, message, arm, missing)
+    ignoring = make_arm(avoid_collisions="ignore")
+    assert read_ik_request(message, ignoring, missing).scene is None
 
 
 INPUTS = {"parameters": 200, "requests": 60, "stream": 40}

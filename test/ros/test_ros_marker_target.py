@@ -17,7 +17,8 @@ from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo import markers
 from dls_ik.ros.servo.markers import MarkerTarget, build_marker, handles
-from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
+from dls_ik.ros.servo.monitor import CycleReport
+from dls_ik.ros.servo.tip import Tip, Trail
 from dls_ik.servo import Controller, ServoState
 
 WAM = RobotModel.wam()
@@ -153,7 +154,7 @@ def test_the_marker_follows_tip_and_target(world):
     world.is_in(ServoState.WAITING, q)
     world.is_in(ServoState.WAITING, q)  # as before: nothing to send
     world.is_in(ServoState.FOLLOWING, q, T_d=shifted(0.3))
-    world.is_in(ServoState.STALE, q)
+    world.is_in(ServoState.TIMED_OUT, q)
     assert len(world.server.inserted) == 1
     wanted = np.array([WAM.fk(q), shifted(0.3), WAM.fk(q)])
     assert np.array(world.server.poses) == pytest.approx(wanted)

@@ -36,7 +36,7 @@ from dls_ik.solver import IkSolver
         ("group_name", "", ()),
         ("initial_positions", [1, 2.5], (1.0, 2.5)),
         ("initial_positions", [], ()),
-        ("avoid_collisions", "refuse", "refuse"),
+        ("avoid_collisions", "ignore", "ignore"),
         ("method", "SD+CTP", "SD+CTP"),
     ],
 )
@@ -62,8 +62,8 @@ def test_values_are_taken(name, given, kept):
         ("random_seed", 1.5, "whole number"),
         ("random_seed", -1, "random_seed is from"),
         ("output_type", "pose", "joint_state, joint_trajectory, position_array"),
-        ("avoid_collisions", "maybe", "request, always, ignore, refuse"),
-        ("avoid_collisions", True, "request, always, ignore, refuse"),
+        ("avoid_collisions", "maybe", "request, always, ignore"),
+        ("avoid_collisions", True, "request, always, ignore"),
         ("group_name", 3, "list of strings"),
         ("group_name", ["x"] * 1001, "at most 1000 names"),
         ("group_name", "x" * 257, "names of 256 characters"),
@@ -172,7 +172,7 @@ def test_every_parameter_is_described():
     assert descriptor(DECLARED["rate"]).read_only
     assert "[Hz]" in descriptor(DECLARED["rate"]).description
     assert not descriptor(DECLARED["nu"]).read_only
-    assert "refuse" in descriptor(DECLARED["avoid_collisions"]).additional_constraints
+    assert "ignore" in descriptor(DECLARED["avoid_collisions"]).additional_constraints
 
 
 def test_defaults_are_those_of_the_solver_and_of_each_method():

@@ -77,7 +77,16 @@ def test_values_that_are_given_come_before_the_preset():
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [("ur5x", "did you mean ur5.*ur3, ur3e, ur5"), (5, "one name"), ("a, b", "one name")],
+    [
+        ("ur5x", "did you mean ur5.*ur3, ur3e, ur5"),
+        ("ur6", r"'ur6' \(did you mean ur5e or ur5 or ur3e\?\)"),
+        ("ur15", r"\(did you mean ur16e or ur"),
+        ("xarm8", r"\(did you mean xarm7 or xarm6 or xarm5\?\)"),
+        ("pandas", r"\(did you mean panda\?\)"),
+        ("robot9", "unknown preset 'robot9'; known"),
+        (5, "one name"),
+        ("a, b", "one name"),
+    ],
 )
 def test_unknown_presets_are_refused(given, words):
     with pytest.raises(OptionError, match=words):

@@ -15,7 +15,7 @@ from ros_scene import SRDF, box, world
 from ros_wam import WAM
 
 from dls_ik import RobotModel
-from dls_ik.errors import SceneError
+from dls_ik.errors import SceneError, ScenePendingError
 from dls_ik.ros.arm import Arm, Surroundings
 from dls_ik.ros.client.connection import OwnNode
 from dls_ik.ros.frames import Frames
@@ -123,18 +123,36 @@ def test_a_whole_scene_that_came_before_makes_not_up_for_what_is_lost_later(scen
     assert "2 are lost" in hindrance(scenes)
 
 
-def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
-    for name in "abcd":
-        publish(scenes, name)
-    other = RobotModel.from_urdf(URDF / "wam7.urdf", "wam_base", "wam_tip")
+def replaced(scenes, root):
+    """Replace the WAM by another one, of a root link of this name."""
+    text = (URDF / "wam7.urdf").read_text().replace('"wam_base"', f'"{root}"')
+    other = RobotModel.from_urdf(text, root, "wam_tip")
     assert other.tree is not WAM.tree
     scenes.monitor.use(Arm(other, Parameters()))
     with pytest.raises(SceneError, match="prepared"):
         scenes.monitor.scene(other.tree)
+    return other
+
+
+def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
+    for name in "abcd":
+        publish(scenes, name)
+    other = replaced(scenes, "floor")
     gate.set()
     wait_until(lambda: id(other) in scenes.shown)
-    assert not scenes.monitor.scene(other.tree, exact=False).objects
+    assert not scenes.monitor.scene(other.tree).objects
     assert not hindrance(scenes), "a scene that begins anew lacks nothing"
+
+
+def test_objects_stay_where_another_description_has_the_same_root_link(scenes, gate):
+    for name in "abcd":
+        publish(scenes, name)
+    other = replaced(scenes, "wam_base")
+    gate.set()
+    wait_until(lambda: id(other) in scenes.shown)
+    assert set(scenes.monitor.scene(other.tree).objects) == {"a", "b"}
+    assert set(scenes.shown[id(other)].snapshot.objects) == {"a", "b"}
+    assert "2 are lost" in hindrance(scenes), "what was lost is lost still"
 
 
 def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate, monkeypatch):
@@ -228,3 +246,83 @@ def test_a_change_that_came_while_a_whole_scene_was_on_its_way_is_made_again(ask
     assert made == ["whole", "change"]
     whole.note(lambda: made.append("after"))
     assert made == ["whole", "change"]
+
+
+# Changes that cannot be read
+
+
+GARBAGE = b"\x00\x01\x00\x00" + b"\xff" * 40
+
+
+def receive_bytes(scenes, data, topic):
+    (heard,) = (each for each in scenes.node.subscriptions if each.topic_name == f"/{topic}")
+    heard.callback(data)
+
+
+@pytest.mark.parametrize("topic", scene_monitor.TOPICS)
+def test_an_unreadable_change_holds_the_arm_until_a_whole_scene_comes(scenes, topic, capfd):
+    for _ in range(200):
+        receive_bytes(scenes, GARBAGE, topic)
+    wait_until(lambda: "200 are lost" in hindrance(scenes))
+    publish(scenes, "known")
+    wait_until(lambda: "known" in seen(scenes))
+    assert hindrance(scenes), "other changes do not make up for it"
+    receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
+    wait_until(lambda: not hindrance(scenes))
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    words = f"bytes are not a moveit_msgs/msg/{scene_monitor.TOPICS[topic].__name__}"
+    lines = [line for line in said.splitlines() if words in line]
+    assert 1 <= len(lines) < 20, "throttled"
+    assert f"a message on /{topic}, published by" in lines[0]
+
+
+def test_a_whole_scene_makes_up_for_unreadable_changes_before_it_only(scenes, gate):
+    receive_bytes(scenes, GARBAGE, "planning_scene")
+    receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
+    receive_bytes(scenes, GARBAGE, "planning_scene")
+    gate.set()
+    wait_until(lambda: "all" in seen(scenes))
+    wait_until(lambda: "1 are lost" in hindrance(scenes))
+
+
+def test_a_change_that_is_too_long_to_be_read_is_lost_too(scenes):
+    receive_bytes(scenes, bytes(scene_monitor.MAX_BYTES + 1), "planning_scene")
+    assert "1 are lost" in hindrance(scenes)
+
+
+# A scene that is not there yet
+
+
+def test_a_scene_whose_kernels_are_compiled_is_pending_with_that_reason(node):
+    told, event = threading.Event(), threading.Event()
+
+    def compile_kernels(tell):
+        tell("kernels are being compiled")
+        told.set()
+        assert event.wait(LONG)
+
+    parameters = Parameters().changed({"robot_description_semantic": SRDF})
+    ignore = lambda *given: None  # noqa: E731
+    monitor = PlanningSceneMonitor(
+        node, parameters, lambda arm: {}, Frames(), ignore, ignore, compile_kernels
+    )
+    monitor.use(Arm(WAM, parameters))
+    try:
+        assert told.wait(LONG)
+        with pytest.raises(ScenePendingError, match="kernels are being compiled"):
+            monitor.scene(WAM.tree)
+        event.set()
+        wait_until(lambda: not is_pending(monitor))
+        assert monitor.scene(WAM.tree).snapshot.links
+    finally:
+        event.set()
+        monitor.close()
+
+
+def is_pending(monitor):
+    try:
+        monitor.scene(WAM.tree)
+    except ScenePendingError:
+        return True
+    return False

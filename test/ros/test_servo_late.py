@@ -13,11 +13,12 @@ from ros_world import DT, controlled, near
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.servo import targets
-from dls_ik.ros.servo.cycle import LATE
+from dls_ik.ros.servo.cycle import MAY_BE_OLD
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
 from dls_ik.ros.servo.targets import Arrival
 from dls_ik.servo import ServoState
+from dls_ik.servo.knots import EARLIEST
 
 STOOD = 2.0  # [s]
 
@@ -78,6 +79,7 @@ def test_a_target_that_waited_meanwhile_is_passed_over(world, sent, lag, is_foll
     world.now += STOOD
     arrives(world, world.target([0.2, 0.9]), sent, lag)
     goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
+    assert (MAY_BE_OLD in world.run().message) is not is_followed, "its sender sees that"
     assert world.run(500).output.q == near(goal, 1e-4)
 
 
@@ -163,12 +165,20 @@ def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cyc
     assert not world.stream.is_old(outcome, DT)
 
 
-def test_where_nothing_goes_on_by_itself_a_short_gap_is_none(world):
+@pytest.mark.parametrize("jerk", [[], [20.0]])
+@pytest.mark.parametrize(("cycles", "is_at_rest"), [(2.0, False), (6.0, True)])
+def test_a_single_command_after_a_pause_is_a_step_of_one_period(
+    monkeypatch, jerk, cycles, is_at_rest
+):
+    """An arm without a stop to follow stands at its command after two periods."""
+    if jerk:
+        pytest.importorskip("ruckig", reason="needs ruckig")
+    world = controlled(monkeypatch, feedback_mode="none", acceleration=[4.0], jerk=jerk)
     before = moving(world).output
-    world.now += 5 * DT
-    after = world.run().output
-    assert after.q == near(before.q, 2.0 * 2.0 * DT + 1e-9), "it advances by two periods at most"
-    assert np.abs(after.velocity - before.velocity).max() <= 4.0 * 2.0 * DT + 1e-9
+    rate = np.zeros(2) if is_at_rest else world.arm.controller._tracker.limiter.rate.copy()
+    world.now += (cycles - 1.0) * DT
+    step = world.run().output.q - before.q
+    assert (np.abs(step - rate * DT) <= 0.5 * 4.0 * DT**2 + 1e-12).all()
 
 
 @pytest.mark.parametrize("jerk", [[], [20.0]])
@@ -218,9 +228,8 @@ class Sent:
 
     def __init__(self, world, rate, points):
         self.world, self.period = world, 1.0 / rate
-        self.output = JointTrajectoryOutput(
-            OutputSpec(world.robot.joint_names, self.period, points)
-        )
+        self.count = points
+        self.output = JointTrajectoryOutput(OutputSpec(world.robot.joint_names, self.period))
         self.times, self.q, self.found = [], [], []
         self.stop = None
 
@@ -232,11 +241,15 @@ class Sent:
             self.stop = None
             return
         out = outcome.output
-        if self.stop is not None and gap > LATE * self.period:  # the arm is on its last stop
+        if self.stop is not None and gap > (1.0 + EARLIEST) * self.period:  # on its last stop
             self.times.append(world.now)
             self.q.append(self.stop.at(np.array([gap - self.period]))[0][0])
-        self.stop = stop = world.stream._arm.controller.stop_path(self.period)
-        times, *rows = points(self.output.fill(out.q, out.velocity, 0, stop))
+        controller = world.stream._arm.controller
+        self.stop = controller.stop_path(self.period)
+        knots = controller.trajectory(self.period, self.count)
+        times, *rows = points(self.output.fill(out.q, out.velocity, 0, knots))
+        first = int(np.argmin(np.abs(times - self.period)))  # the command
+        times, rows = times[first:], [row[first:] for row in rows]
         before = (np.array(self.times[-3:]), np.reshape(self.q[-3:], (-1, len(out.q))))
         self.found += tail_violations(before, (world.now + times, *rows), limits)
         np.testing.assert_allclose(rows[0][0], out.q, atol=1e-10)

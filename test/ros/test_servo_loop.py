@@ -41,10 +41,11 @@ class Cycles:
         self.now = time.monotonic()
         self.gap = 0.0
 
-    def _take(self, q, velocity, stamp, stop=None):
+    def _take(self, q, velocity, stamp, knots=None):
         if self.is_failing == "output":
             raise RuntimeError("no room")
-        self._publish(q, velocity, stamp, stop)
+        self._publish(q, velocity, stamp, knots)
+        stop = self.loop.cycle._arm.controller.stop_path(DT)
         self.sent.append((self.now, q.copy(), velocity.copy(), stop))
 
     def run(self, cycles=1):

@@ -14,15 +14,14 @@ from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.ros.frames import matrix_from_pose
 from dls_ik.ros.servo.markers import MarkerMessage, colour_of
 from dls_ik.ros.servo.monitor import (
-    MOST_POINTS,
+    CycleReport,
     LoopFigures,
     LoopMeter,
-    Tip,
-    Trail,
     diagnostic_level,
     motion_values,
 )
-from dls_ik.servo.guard import NearPair
+from dls_ik.ros.servo.tip import MOST_POINTS, Tip, Trail
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import ServoOutput, ServoState
 from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound
 
@@ -55,12 +54,19 @@ def test_meter_of_a_loop_at_a_halt():
     figures = LoopMeter(0.01, 100.0).read(101.0)
     assert figures[:5] == (0, 0, 0, 0, 0.0)
     assert math.isnan(figures.mean)
-    assert diagnostic_level(ServoState.FOLLOWING, "", figures)[0] == STALE
+    assert diagnostic_level(CycleReport(ServoState.FOLLOWING), figures)[0] == STALE
 
 
 LEVELS = {
-    STALE: (ServoState.NO_ROBOT, ServoState.WAITING, ServoState.STALE),
-    OK: (ServoState.FOLLOWING, ServoState.REACHED, ServoState.JOINT_MOTION, ServoState.PAUSED),
+    STALE: (ServoState.NO_ROBOT, ServoState.STALE),
+    OK: (
+        ServoState.WAITING,
+        ServoState.FOLLOWING,
+        ServoState.REACHED,
+        ServoState.JOINT_MOTION,
+        ServoState.PAUSED,
+        ServoState.TIMED_OUT,
+    ),
     ERROR: (ServoState.REFUSED, ServoState.FAULT),
 }
 
@@ -68,17 +74,24 @@ LEVELS = {
 @pytest.mark.parametrize("state", ServoState)
 def test_level_of_every_state(state):
     level = next((level for level, states in LEVELS.items() if state in states), WARN)
-    assert diagnostic_level(state, "", CALM) == (level, state.explanation)
-    assert diagnostic_level(state, "why", CALM)[1] == "why"
+    assert diagnostic_level(CycleReport(state), CALM) == (level, state.explanation)
+    assert diagnostic_level(CycleReport(state, "why"), CALM)[1] == "why"
+
+
+def test_idling_is_fine_unless_joint_states_are_missing_or_targets_are_held():
+    idle = CycleReport(ServoState.WAITING)
+    assert diagnostic_level(idle, CALM)[0] == OK
+    assert diagnostic_level(idle._replace(awaits_states=True), CALM)[0] == STALE
+    assert diagnostic_level(idle._replace(are_targets_held=True), CALM)[0] == WARN
 
 
 def test_a_loop_that_lags_is_a_warning():
-    lagging = CALM._replace(recent_overruns=10)
-    level, words = diagnostic_level(ServoState.FOLLOWING, "", lagging)
+    lagging, following = CALM._replace(recent_overruns=10), CycleReport(ServoState.FOLLOWING)
+    level, words = diagnostic_level(following, lagging)
     assert level == WARN
     assert "10 of 100 cycles began late" in words
-    assert diagnostic_level(ServoState.REFUSED, "", lagging)[0] == ERROR
-    assert diagnostic_level(ServoState.FOLLOWING, "", CALM._replace(recent_overruns=9))[0] == OK
+    assert diagnostic_level(CycleReport(ServoState.REFUSED), lagging)[0] == ERROR
+    assert diagnostic_level(following, CALM._replace(recent_overruns=9))[0] == OK
 
 
 def test_values_of_the_motion():

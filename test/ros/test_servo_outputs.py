@@ -12,8 +12,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.outputs import OUTPUTS, PAST, Outputs, OutputSpec, arrange
+from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange
 from dls_ik.ros.servo.state_monitor import MEMORY, Echo
+from dls_ik.servo.knots import trajectory_knots
 from dls_ik.servo.limiter import AccelerationLimiter
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
@@ -21,15 +22,17 @@ PERIOD = 0.008
 ARM = RobotModel.from_dh(2 * [{"a": 1.0, "kind": "continuous", "velocity": 5.0}])
 
 
-def make(kind, points=1):
-    return OUTPUTS[kind](OutputSpec(("a", "b"), PERIOD, points))
+def make(kind):
+    return OUTPUTS[kind](OutputSpec(("a", "b"), PERIOD))
 
 
-def stopping(q, velocity, acceleration=np.inf):
-    """The stop from a command (n,), (n,)."""
-    limiter = AccelerationLimiter(ARM, np.broadcast_to(acceleration, 2) * 1.0)
+def stopping(q, velocity, acceleration=np.inf, count=0, robot=ARM):
+    """The knots of a command (n,), (n,) and of the stop behind it."""
+    acceleration = np.broadcast_to(acceleration, 2) * 1.0
+    limiter = AccelerationLimiter(robot, acceleration)
     limiter.reset(q, velocity)
-    return limiter.stop_path(PERIOD)
+    stop = limiter.stop_path(PERIOD)
+    return trajectory_knots(limiter.motion(), stop, acceleration, PERIOD, count)
 
 
 def sent(output, *fills):
@@ -63,65 +66,48 @@ def test_joint_trajectory_of_one_point():
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, 8_000_000)
 
 
-def test_joint_trajectory_of_several_points_ends_at_rest():
-    fills = [(VELOCITY, Q, 5, stopping(VELOCITY, Q)), (Q, VELOCITY, 6, stopping(Q, VELOCITY))]
-    received = sent(make("joint_trajectory", 4), *fills)
-    assert times(received) == pytest.approx([0.008, 0.016, 0.024, 0.032])
-    first, *others = received.points
+def test_joint_trajectory_ends_at_rest_with_a_point_at_the_command_and_at_the_end():
+    fills = [
+        (VELOCITY, Q, 5, stopping(VELOCITY, Q, 8.0)),
+        (Q, VELOCITY, 6, stopping(Q, VELOCITY, 8.0)),
+    ]
+    received = sent(make("joint_trajectory"), *fills)
+    assert times(received) == pytest.approx([0.008, 0.264])  # 2 / 8 s, in whole periods
+    first, last = received.points
     assert list(first.positions) == Q.tolist()
     assert list(first.velocities) == VELOCITY.tolist()
-    for point in others:
-        assert list(point.positions) == pytest.approx(Q + 0.004 * VELOCITY)
-        assert list(point.velocities) == [0.0, 0.0]
+    assert list(last.positions) == pytest.approx(Q + 0.128 * VELOCITY)
+    assert list(last.velocities) == [0.0, 0.0]
 
 
-def test_a_stop_that_takes_longer_is_spread_evenly_over_the_points():
-    output, acceleration = make("joint_trajectory", 4), np.array([100.0, 10.0])
-    stop = stopping(Q, VELOCITY, acceleration)
-    slow = (Q, 0.1 * VELOCITY, 5, stopping(Q, 0.1 * VELOCITY, acceleration))
-    received = sent(output, slow, (Q, VELOCITY, 6, stop))
-    assert times(received) == pytest.approx(PERIOD + 0.2 * np.arange(4) / 3)
-    q = np.array([point.positions for point in received.points])
-    v = np.array([point.velocities for point in received.points])
-    assert v == pytest.approx(np.outer([1.0, 2 / 3, 1 / 3, 0.0], VELOCITY))
-    assert q[3] == pytest.approx(Q + 0.1 * VELOCITY)
-    assert times(sent(output, (Q, 0.0 * VELOCITY, 7, stopping(Q, 0.0 * Q))))[-1] == pytest.approx(
-        4 * PERIOD
-    )
+def test_without_a_limit_of_acceleration_the_points_have_no_velocities():
+    received = sent(make("joint_trajectory"), (Q, VELOCITY, 6, stopping(Q, VELOCITY)))
+    assert times(received) == pytest.approx([0.008, 0.016])
+    assert [len(point.velocities) for point in received.points] == [0, 0]
+    assert list(received.points[1].positions) == pytest.approx(Q + 0.004 * VELOCITY)
 
 
-def test_points_that_are_far_apart_lead_no_joint_past_where_it_stops():
-    """A joint with little room stops between two points; a cubic at its speed would go beyond."""
+def test_one_message_is_filled_with_fewer_and_more_points():
+    output = make("joint_trajectory")
+    more = stopping(Q, VELOCITY, 8.0, count=12)
+    assert len(sent(output, (Q, VELOCITY, 5, more)).points) == 12
+    assert times(sent(output, (Q, VELOCITY, 5, more)))[:3] == pytest.approx([0.008, 0.016, 0.024])
+    assert len(sent(output, (Q, 0.0 * Q, 6, stopping(Q, 0.0 * Q, 8.0))).points) == 1
+    assert len(sent(output, (Q, VELOCITY, 7, None)).points[0].velocities) == 0
+
+
+def test_a_joint_with_little_room_has_a_point_of_its_own_where_it_stops():
     robot = RobotModel.from_dh(
         [
             {"a": 1.0, "lower": -3.0, "upper": 1.0, "velocity": 2.0},
             {"a": 1.0, "kind": "continuous", "velocity": 5.0},
         ]
     )
-    limiter = AccelerationLimiter(robot, np.array([50.0, 2.0]))
-    limiter.reset(np.array([0.98, 0.0]), np.array([1.0, 2.0]))
-    for points in (2, 3, 5):
-        received = sent(
-            make("joint_trajectory", points), (limiter.q, limiter.v, 5, limiter.stop_path(PERIOD))
-        )
-        q = np.array([point.positions for point in received.points])
-        v = np.array([point.velocities for point in received.points])
-        path = followed(q, v, times(received))
-        assert path[:, 0].max() <= 1.0 + PAST
-
-
-def followed(q, v, times):
-    """Positions on the cubics through points with velocities, as joint_trajectory_controller has
-    them: 50 between two points."""
-    s = np.linspace(0.0, 1.0, 51)[:, None]
-    pieces = []
-    for k, h in enumerate(np.diff(times)):
-        (a, b), (u, w) = q[k : k + 2], v[k : k + 2] * h
-        pieces.append(
-            a * (1 - s) ** 2 * (1 + 2 * s) + b * s**2 * (3 - 2 * s)
-            + u * s * (1 - s) ** 2 - w * s**2 * (1 - s)
-        )  # fmt: skip
-    return np.concatenate(pieces)
+    knots = stopping(np.array([0.98, 0.0]), np.array([1.0, 2.0]), [50.0, 2.0], robot=robot)
+    received = sent(make("joint_trajectory"), (knots.q[0], knots.v[0], 5, knots))
+    assert times(received) == pytest.approx([0.008, 0.048, 1.008])
+    assert received.points[1].positions[0] == pytest.approx(1.0, abs=1e-12)
+    assert received.points[1].velocities[0] == 0.0
 
 
 def test_position_array():
@@ -146,7 +132,7 @@ def test_echo_does_not_take_another_arm_for_itself():
     """Two arms may say so under the same stamp of simulated time, which may also stand still."""
     echo = Echo()
     left, right = (
-        OUTPUTS["joint_state"](OutputSpec((f"{side}_a", f"{side}_b"), 0.01, 1))
+        OUTPUTS["joint_state"](OutputSpec((f"{side}_a", f"{side}_b"), 0.01))
         for side in ("left", "right")
     )
     for k in range(3):
@@ -241,8 +227,8 @@ def test_parameters_are_taken(name, given, kept):
         ({"output_topic": "a, b"}, "2 topics .a, b. for 1 of output_type .joint_state."),
         ({"output_joints": "a, b, a"}, "output_joints has a more than once"),
         ({"output_names": ["b", "b"]}, "output_names has b more than once"),
-        ({"trajectory_points": 0}, "from 1 to 100"),
-        ({"trajectory_points": 101}, "from 1 to 100"),
+        ({"trajectory_points": -1}, "from 0 to 100"),
+        ({"trajectory_points": 101}, "from 0 to 100"),
         ({"trajectory_points": 2.0}, "whole number"),
         ({"trail": 61.0}, "from 0 to 60 \\[s\\]"),
     ],

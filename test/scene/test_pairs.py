@@ -5,7 +5,7 @@ import pytest
 
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.model import share_file
-from dls_ik.scene import pairs, spheres
+from dls_ik.scene import pairs
 from dls_ik.scene.pairs import default_pairs
 from dls_ik.scene.shapes import Body, Box, Sphere, link_bodies
 
@@ -79,4 +79,13 @@ def test_two_arms_keep_the_pairs_between_them():
     scene = PlanningScene(robot)
     between = {pair for pair in scene.snapshot.names if pair[0][0] != pair[1][0]}
     assert ("left_wam_link7", "right_wam_link7") in between
-    assert spheres.sphere_tree.cache_info().currsize
+
+
+def test_without_the_library_a_pair_that_spheres_leave_open_is_checked(monkeypatch):
+    monkeypatch.setattr("dls_ik.scene.exact.library", lambda: pytest.fail("the library is used"))
+    robot = arm("0 0 0.01", "0 0 0.0103", "0 0 1")
+    plate = Box([0.5, 0.5, 0.02])
+    shapes = {"l0": body("l0", plate), "l1": body("l1", Sphere(0.001)), "l2": body("l2", plate)}
+    found = default_pairs(robot.tree, shapes, exact=False)
+    assert ("l0", "l2") not in found, "it is open"
+    assert found == {("l0", "l1"): "Adjacent", ("l1", "l2"): "Adjacent"}

@@ -1,6 +1,8 @@
 """Questions to a planning scene, and its changes."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.errors import JointValueError, RobotModelError, SceneError
 from dls_ik.model import share_file
 from dls_ik.model.rotations import transform
-from dls_ik.scene.shapes import Body, Box, Capsule, Sphere
+from dls_ik.scene.shapes import Body, Box, Capsule, Mesh, Sphere
 
 WAM = RobotModel.wam()
 Q = np.array([0.0, 0.5, 0.0, 1.5, 0.0, 0.3, 0.0])
@@ -301,7 +303,7 @@ def test_names_of_robots_and_files_of_scenes_are_neither(scene):
     for make in (PlanningScene, IkSolver):
         with pytest.raises(RobotModelError, match=r"a robot is a RobotModel, .*, not 'wam'"):
             make("wam")
-    with pytest.raises(SceneError, match=r"a scene is a PlanningScene: .* not 'shelf\.scene'"):
+    with pytest.raises(SceneError, match=r"scene must be a PlanningScene.* got 'shelf\.scene'"):
         IkSolver(scene.robot, scene="shelf.scene")
 
 
@@ -336,3 +338,82 @@ def test_repr(scene):
     scene.add("c", Capsule(0.1, 0.1))
     scene.attach("c", "wam_link7")
     assert repr(scene).endswith("1 objects, 1 attached)")
+
+
+def other_wam(**names):
+    """A WAM of its own description, with links renamed."""
+    text = WAM.tree.description.urdf.decode()
+    for old, new in names.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    return PlanningScene(RobotModel.from_urdf(text))
+
+
+def filled(scene):
+    scene.add_box("table", [0.4, 0.4, 0.02], at(0.6, 0.0, 0.1))
+    scene.add_sphere("cup", 0.03, at(0.0, 0.0, 0.3))
+    scene.attach("cup", "wam_link7", T=at(0.0, 0.0, 0.1))
+    scene.allow("table", "wam_link1")
+    scene.allow("wam_link5", "wam_link7", False)
+    scene.set_padding({"wam_link6": 0.01})
+    return scene
+
+
+def test_a_scene_of_the_same_links_takes_all_of_the_scene_before(scene):
+    filled(scene)
+    other = other_wam()
+    assert other.take_over(scene) == ()
+    before, now = scene.snapshot, other.snapshot
+    assert now.tree is not before.tree
+    assert now.names == before.names
+    assert now.packed[0].tolist() == before.packed[0].tolist()
+    assert other.distance(Q).distance == pytest.approx(scene.distance(Q).distance, abs=1e-9)
+
+
+def test_a_scene_of_other_links_takes_what_still_has_a_frame(scene):
+    filled(scene)
+    without_hand = other_wam(wam_link7="hand")
+    assert without_hand.take_over(scene) == ("cup",)
+    assert set(without_hand.objects) == {"table"}
+    assert not without_hand.snapshot.may_touch("hand", "table")
+    assert without_hand.snapshot.may_touch("wam_link1", "table")
+    elsewhere = other_wam(wam_base="floor")
+    assert elsewhere.take_over(scene) == ("table",)
+    assert set(elsewhere.attached) == {"cup"}
+    assert elsewhere.distance(Q) is not None
+
+
+def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
+    """And nothing that is a centimetre apart is called touching; by the library, here."""
+    exact = PlanningScene(WAM)
+    rng = np.random.default_rng(2)
+    exact.add_box("box", [0.3, 0.3, 0.3], at(0.4, 0.2, 0.5))
+    exact.add_mesh("mesh", SMALL * 6.0, FACES, at(-0.4, 0.2, 0.5))
+    q = WAM.random(rng, 300)
+    truly = np.array([exact.snapshot.in_collision_by_library(each) for each in q])
+    apart = np.array([exact.distance(each).distance for each in q])
+    assert 20 < truly.sum() < 280
+    monkeypatch.setattr("dls_ik.scene.exact.library", lambda: pytest.fail("the library is used"))
+    scene = PlanningScene(WAM, exact=False)
+    scene.take_over(exact)
+    said = scene.snapshot.in_collision(q)
+    assert not (truly & ~said).any()
+    assert not (said & (apart > 0.01)).any()
+    path = scene.snapshot.path_in_collision(q[truly][0], q[truly][0] + 0.1)
+    assert path is not None
+    result = IkSolver(WAM, scene=scene).solve(WAM.fk(q[~said][0]), q[~said][0])
+    assert result.success
+    monkeypatch.undo()
+    assert not exact.snapshot.in_collision_by_library(result.q)
+
+
+def test_what_is_kept_of_shapes_goes_with_them():
+    scene, kept = PlanningScene(WAM), []
+    for k in range(50):
+        mesh = Mesh(SMALL * (1.0 + 0.01 * k), FACES)
+        scene.add("thing", mesh, at(*tip_of(Q)))
+        assert scene.in_collision(Q)
+        assert scene.distance(Q).distance < 0.01
+        kept.append(weakref.ref(mesh))
+        del mesh
+    gc.collect()
+    assert sum(each() is not None for each in kept) < 5

@@ -7,7 +7,8 @@ import trimesh
 
 from dls_ik.scene import spheres
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
-from dls_ik.scene.spheres import fit_spheres, sphere_tree
+from dls_ik.scene.sphere_fit import fit_spheres
+from dls_ik.scene.spheres import sphere_tree
 
 SHAPES = {
     "box": Box([0.3, 0.2, 0.02]),

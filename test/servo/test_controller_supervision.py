@@ -83,13 +83,14 @@ def test_an_arm_that_is_elsewhere_is_a_fault_that_names_the_joint(joint):
 
 
 def test_an_arm_moved_by_hand_while_it_rests_is_where_the_next_target_begins():
-    drive = supervised(target_timeout=0.1, max_deviation=0.1)
-    drive.pose(NEAR).run(0.05, measured=lagging(1))
+    drive = supervised(target_timeout=0.1, max_deviation=0.1, when_stream_ends="stop")
+    for _ in range(4):
+        drive.pose(NEAR).run(0.02, measured=lagging(1))
     drive.pose(NEAR).run(2.0, measured=lagging(1))
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.TIMED_OUT
     elsewhere = drive.last.q + 0.4
     drive.run(1.0, measured=elsewhere)
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.TIMED_OUT
     drive.pose(NEAR).run(DT, measured=elsewhere)
     assert np.abs(drive.last.q - elsewhere).max() <= 2.001 * DT
     drive.run(4.0, measured=lagging(1))

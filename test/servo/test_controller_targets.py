@@ -54,7 +54,7 @@ def test_the_end_of_a_stream_is_no_jump():
     before = len(drive.outputs)
     drive.run(2.0)
     drive.assert_limits(10.0)
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.REACHED
     way = WAM.fk(drive.last.q)[:3, 3] - WAM.fk(drive.outputs[before - 1].q)[:3, 3]
     speed = 2 * np.pi * RADIUS / TURN
     assert np.linalg.norm(way) < speed * 2.5 / RATE, "the intervals that it went on for"
@@ -95,23 +95,26 @@ def test_a_target_that_is_followed_closely_but_slowly_never_counts_as_stalled():
 FAR = WAM.fk(BENT + 0.8)
 
 
-@pytest.mark.parametrize("interval", [0.01, 0.24])
-def test_a_stream_that_ceases_stops_within_the_timeout_and_the_braking(interval):
+@pytest.mark.parametrize("interval", [0.01, 0.05])
+def test_a_stream_that_ends_far_away_stops_within_the_timeout_and_the_braking(
+    interval,
+):
     drive = Drive(BENT, acceleration=4.0)
     drive.run(0.5)
     assert set(drive.states) == {ServoState.WAITING}
     np.testing.assert_array_equal(drive.last.q, BENT)
-    drive.pose(FAR).run(interval)
+    for _ in range(4):
+        drive.pose(FAR).run(interval)
     drive.pose(FAR).run(0.24)
-    assert drive.last.state is not ServoState.STALE
+    assert drive.last.state is not ServoState.TIMED_OUT
     fastest = np.abs(drive.last.velocity).max()
     assert fastest > 0.4
     drive.run(2 * DT + fastest / 4.0)
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.TIMED_OUT
     assert not drive.last.velocity.any()
     drive.assert_limits(4.0)
     drive.run(2.0)
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.TIMED_OUT
     drive.pose(FAR)
     assert drive.run_until(ServoState.REACHED, 10.0), "one pose is enough"
 
@@ -124,7 +127,7 @@ def test_single_and_slow_targets_stay_in_force(interval):
         if interval:
             drive.pose(FAR)
     drive.run(10.0)
-    assert ServoState.STALE not in drive.states
+    assert ServoState.TIMED_OUT not in drive.states
     assert drive.last.state is ServoState.REACHED
 
 
@@ -224,7 +227,7 @@ def test_a_huge_twist_moves_within_limits_and_none_moves_nothing(V, R):
     drive.assert_limits(20.0)
     assert np.any(V) or (drive.q == drive.start).all()
     drive.run(1.0)
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.TIMED_OUT
     assert not drive.last.velocity.any()
 
 
@@ -237,12 +240,12 @@ def test_a_fast_turn_is_never_the_other_way():
 
 
 @pytest.mark.slow
-def test_a_twist_that_ceases_ends_within_the_timeout_and_the_braking():
+def test_a_twist_that_times_out_stops_within_the_timeout_and_the_braking():
     drive = Drive(BENT, acceleration=5.0, target_timeout=0.1)
     drive.run(1.0, again(4 * V))
     fastest = np.abs(drive.last.velocity).max()
     drive.run(0.1 + fastest / 5.0 + 2 * DT)
-    assert drive.last.state is ServoState.STALE
+    assert drive.last.state is ServoState.TIMED_OUT
     assert not drive.last.velocity.any()
     drive.assert_limits(5.0)
 

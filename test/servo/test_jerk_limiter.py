@@ -172,7 +172,7 @@ def under_way(robot):
 def test_a_position_limit_that_is_new_holds_by_a_stop_no_harder_than_it_must_be(room):
     old, commands = under_way(swinging())
     new = JerkLimiter(swinging(lower=old.q[0] - room), np.array([8.0]), np.array([80.0]))
-    new.take_over(old)
+    new.take_over(old.hand_over())
     for _ in range(150):
         new.advance(np.array([-2.9]), np.zeros(1), 0.01)
         commands.append(new.q.copy())
@@ -190,7 +190,7 @@ def test_a_position_limit_that_is_new_holds_by_a_stop_no_harder_than_it_must_be(
 def test_a_velocity_limit_that_is_new_is_come_down_to_within_the_others():
     old, commands = under_way(swinging())
     new = JerkLimiter(swinging(velocity=0.3), np.array([8.0]), np.array([80.0]))
-    new.take_over(old)
+    new.take_over(old.hand_over())
     for _ in range(300):
         new.advance(np.array([-2.9]), np.zeros(1), 0.01)
         commands.append(new.q.copy())

@@ -5,7 +5,7 @@ import pytest
 from oracle import rigid, rotation
 
 from dls_ik.core.se3 import difference
-from dls_ik.servo.targets import PoseTarget, TrajectoryTarget, TwistTarget
+from dls_ik.servo.targets import MIN_STREAM_POSES, PoseTarget, TrajectoryTarget, TwistTarget
 
 V = np.array([0.3, -0.1, 0.2, 0.0, 0.5, -0.4])
 
@@ -57,22 +57,44 @@ def test_a_time_between_that_says_nothing_gives_no_velocity(second):
 
 
 @pytest.mark.parametrize("interval", [0.01, 0.1, 0.24])
-def test_a_stream_is_stale_when_it_has_ceased_for_the_timeout(interval):
-    target = stream(False, interval=interval)
-    last = 3 * interval
-    assert not target.is_stale(last + 0.249)
-    assert target.is_stale(last + 0.251)
+def test_a_stream_times_out_after_the_timeout(interval):
+    target = stream(False, count=MIN_STREAM_POSES, interval=interval)
+    last = (MIN_STREAM_POSES - 1) * interval
+    assert not target.has_timed_out(last + 0.249)
+    assert target.has_timed_out(last + 0.251)
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_fewer_than_five_poses_in_a_row_are_no_stream(count):
+    target = stream(False, count=count)
+    assert target.has_timed_out(1e6) == (count >= 5)
+    start = 10.0  # [s] a pause begins a new run
+    for k in range(4):
+        target.take(at_time(0.0), start + 0.1 * k, start + 0.1 * k)
+        assert not target.has_timed_out(1e6)
+    target.take(at_time(0.0), start + 0.4, start + 0.4)
+    assert target.has_timed_out(1e6)
+
+
+def test_a_stream_that_is_finished_stands_at_its_last_pose_and_never_times_out():
+    target = stream(True, count=6)
+    assert np.abs(pose_of(target, 0.55) - at_time(0.5)).max() > 1e-3, "it is extrapolated"
+    target.finish()
+    np.testing.assert_array_equal(pose_of(target, 0.55), target.last)
+    np.testing.assert_array_equal(target.last, at_time(0.5))
+    assert not target.has_timed_out(1e6)
 
 
 def test_a_single_one_and_one_now_and_then_are_no_stream():
+    target = stream(True, count=8, interval=1.0)
+    assert not target.has_timed_out(1e3)
     target = stream(True, interval=1.0)
-    assert not target.is_stale(1e3)
     np.testing.assert_array_equal(pose_of(target, 3.5), at_time(3.0))
     single = PoseTarget(0.25, True)
     single.take(at_time(1.0), 5.0, 5.0)
     for now in (5.0, 5.2, 1e6, 1e9):
         np.testing.assert_array_equal(pose_of(single, now), at_time(1.0))
-        assert not single.is_stale(now)
+        assert not single.has_timed_out(now)
 
 
 def test_it_stands_when_it_has_not_changed_for_a_quarter_of_a_second():
@@ -142,13 +164,13 @@ def test_a_tip_that_is_behind_makes_up_for_it_slowly():
     assert np.linalg.norm(difference(at, led)) == pytest.approx(0.0045, rel=1e-3)
 
 
-def test_it_stands_never_and_is_stale_after_the_timeout():
+def test_it_stands_never_and_times_out():
     one = twist_target([0.0] * 6)
     assert not one.stands(100.0)
-    assert not one.is_stale(0.25)
-    assert one.is_stale(0.2501)
+    assert not one.has_timed_out(0.25)
+    assert one.has_timed_out(0.2501)
     one.take(np.zeros(6), True, 1.0, 1.0)
-    assert not one.is_stale(1.2)
+    assert not one.has_timed_out(1.2)
 
 
 Ts = np.array([rigid(rotation([0, k, 1.0], 0.4 * k), [0.1 * k, 0.2, -0.05 * k]) for k in range(4)])
@@ -197,7 +219,7 @@ def test_it_stands_before_its_beginning_and_after_its_end_only():
     assert not target.stands(2.6)
     assert target.stands(2.8)
     np.testing.assert_array_equal(pose_on(target, 1e9), Ts[3])
-    assert not target.is_stale(1e9)
+    assert not target.has_timed_out(1e9)
     one = TrajectoryTarget(Ts[:1], 0.5, 0.0)
     for now in (0.0, 0.1, 5.0):
         np.testing.assert_array_equal(pose_on(one, now), Ts[0])

@@ -24,6 +24,7 @@ def test_numbers_are_those_that_servo_status_has_for_it_and_sentences_tell_state
     }
     invalid = {state.name for state in ServoState if state.code == -1}
     assert invalid == {"NO_ROBOT", "STALE", "REFUSED", "FAULT"}
+    assert {S.WAITING.code, S.PAUSED.code, S.TIMED_OUT.code} == {0}, "a pause is no error"
     assert {state.code for state in ServoState} == {-1, 0, 1, 2, 3, 4, 5, 6}
     assert all(state.explanation for state in ServoState)
     assert len({state.explanation for state in ServoState}) == len(ServoState)
@@ -33,7 +34,7 @@ WAM = RobotModel.wam()
 Q = np.array([0.3, -0.5, 0.2, 1.4, -0.3, 0.4, 0.1])
 
 
-MODES = [S.WAITING, S.FOLLOWING, S.REFUSED, S.STALE, S.PAUSED, S.FAULT]
+MODES = [S.WAITING, S.FOLLOWING, S.REFUSED, S.TIMED_OUT, S.PAUSED, S.FAULT]
 
 
 @pytest.mark.parametrize("state", MODES)
@@ -42,7 +43,8 @@ def test_transitions(state):
     expected = {
         Event.TARGET: state if is_latched else S.FOLLOWING,
         Event.REFUSAL: state if is_latched else S.REFUSED,
-        Event.SILENCE: S.STALE if state is S.FOLLOWING else state,
+        Event.TIMEOUT: S.TIMED_OUT if state is S.FOLLOWING else state,
+        Event.FINISH: state,
         Event.PAUSE: S.FAULT if state is S.FAULT else S.PAUSED,
         Event.RESUME: S.WAITING if state is S.PAUSED else state,
         Event.RESET: S.WAITING,
@@ -56,7 +58,7 @@ def test_transitions(state):
 
 def test_a_stream_has_started_from_its_first_target_to_a_reset_or_resume():
     stream, found = StreamState(), []
-    for event in (Event.REFUSAL, Event.TARGET, Event.SILENCE, Event.PAUSE, Event.RESUME,
+    for event in (Event.REFUSAL, Event.TARGET, Event.TIMEOUT, Event.PAUSE, Event.RESUME,
                   Event.TARGET, Event.FAILURE, Event.TARGET, Event.RESET):  # fmt: skip
         stream = transition(stream, event, target=PoseTarget(0.25, False))
         found.append(stream.has_started)

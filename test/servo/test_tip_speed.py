@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from drive import BENT, WAM, Drive, assert_limits
+from jtc import TrajectoryController
 
 from dls_ik.errors import OptionError
 from dls_ik.servo import Controller, ServoState
@@ -17,6 +18,102 @@ def tip_speeds(q, dt):
     sine = np.linalg.norm(skew, axis=(1, 2)) / np.sqrt(2)
     cosine = 0.5 * (np.trace(R, axis1=1, axis2=2) - 1)
     return linear, np.arctan2(sine, cosine) / dt
+
+
+def forward(q):
+    """Poses (m, 4, 4) of the tip from the URDF's frames, one rotation about z after the other."""
+    fixed = [np.vstack([F, [0, 0, 0, 1]]) for F in WAM.chain.fixed]
+    T = np.repeat(fixed[0][None], len(q), axis=0)
+    for j, F in enumerate(fixed[1:]):
+        R = np.repeat(np.eye(4)[None], len(q), axis=0)
+        c, s = np.cos(q[:, j]), np.sin(q[:, j])
+        R[:, 0, 0], R[:, 0, 1], R[:, 1, 0], R[:, 1, 1] = c, -s, s, c
+        T = T @ R @ F
+    return T
+
+
+def fine_speeds(q, dt):
+    """Linear and angular speeds (m - 1, 2) by finite differences of poses."""
+    T = forward(q)
+    linear = np.linalg.norm(np.diff(T[:, :3, 3], axis=0), axis=1)
+    R = np.swapaxes(T[:-1, :3, :3], 1, 2) @ T[1:, :3, :3]
+    skew = 0.5 * (R - np.swapaxes(R, 1, 2))
+    angle = np.arcsin(np.minimum(np.linalg.norm(skew, axis=(1, 2)) / np.sqrt(2), 1.0))
+    return np.stack([linear, angle], axis=1) / dt
+
+
+class Followed:
+    """A controller whose trajectories a joint_trajectory_controller follows, with late cycles."""
+
+    def __init__(self, dt, **options):
+        self.dt, self.now = dt, 0.0
+        self.controller = Controller(WAM, **options)
+        self.controller.seed(BENT)
+        self.arm = TrajectoryController(BENT)
+        self.worst = np.zeros(2)
+        self.rates = []
+
+    def cycle(self, late, limits):
+        """Run a cycle `late` [s] after its time, and look at the path up to it and its stop."""
+        before = self.controller.command
+        if late > 0.0:
+            self.controller.resume_at(late, self.dt)
+        start, self.now = self.now, self.now + late + self.dt
+        self._look(self.arm.path(np.arange(start, self.now, 0.1 * self.dt)), limits)
+        out = self.controller.cycle(self.now, self.dt)
+        knots = self.controller.trajectory(self.dt)
+        self.arm.receive(self.now, *knots[:3])
+        end = self.now + float(knots.times[-1])
+        self._look(self.arm.path(np.arange(self.now, end, 0.1 * self.dt)), limits)
+        if late == 0.0:  # a controller that interpolates commands linearly
+            share = np.linspace(0.0, 1.0, 11)[:, None]
+            self._look(before + share * (out.q - before), limits)
+        self.rates.append(self.controller._tracker.limiter.rate)
+
+    def _look(self, path, limits):
+        if len(path) > 1:
+            speeds = fine_speeds(np.array(path), 0.1 * self.dt) / limits
+            self.worst = np.maximum(self.worst, speeds.max(axis=0))
+
+
+@pytest.mark.parametrize("limits", [
+    {"acceleration": 5.0}, {"acceleration": 5.0, "jerk": 50.0}, {"acceleration": 8.0, "jerk": 500},
+])  # fmt: skip
+@pytest.mark.parametrize("share_late", [0.0, 0.05])
+def test_no_moment_of_a_path_or_a_stop_is_faster_than_the_speeds_of_the_tip(limits, share_late):
+    """At steps of a tenth of a period; late cycles by up to two periods."""
+    rng, speeds = np.random.default_rng(7), np.array([0.25, 0.8])
+    followed = Followed(0.01, max_linear_speed=speeds[0], max_angular_speed=speeds[1], **limits)
+    controller = followed.controller
+    for k in range(400):
+        now = followed.now
+        if k % 40 == 0:
+            kind = k // 40 % 3
+            V, goal = rng.normal(size=6) * 2.0, WAM.fk(WAM.random(rng))
+            near = WAM.fk(controller.command + np.cumsum(rng.normal(0, 0.2, (4, WAM.n)), axis=0))
+        if kind == 0:
+            controller.follow_twist(V, now)
+        elif k % 40 == 0 and kind == 1:
+            controller.follow_pose(goal, now)
+        elif k % 40 == 0:
+            controller.follow_trajectory(near, 0.2, now)
+        is_late = rng.random() < share_late
+        followed.cycle(followed.dt * rng.uniform(0.0, 2.0) if is_late else 0.0, speeds)
+    assert (followed.worst <= 1.0 + 1e-6).all()
+    assert followed.worst.max() > 0.98, "the speeds are used"
+
+
+def test_a_command_at_the_speed_of_the_tip_moves_evenly():
+    """Without alternation between the bound and the stop: few changes of sign of accelerations."""
+    for jerk in (np.inf, 50.0):
+        followed = Followed(0.01, max_linear_speed=0.25, acceleration=5.0, jerk=jerk)
+        followed.controller.follow_pose(WAM.fk(BENT + np.array([0.9, 0.3, 0, -0.4, 0, 0, 0])), 0.0)
+        for _ in range(120):
+            followed.cycle(0.0, np.array([0.25, np.inf]))
+        a = np.diff(followed.rates[40:110], axis=0) / followed.dt
+        jumps = np.abs(np.diff(a, axis=0)).max(axis=1)
+        assert followed.worst[0] > 0.98
+        assert (jumps > 1.0).mean() < 0.1
 
 
 def kinds(drive, rng):

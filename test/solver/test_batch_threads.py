@@ -16,7 +16,7 @@ from dls_ik import IkSolver, RobotModel, Status, Task
 from dls_ik.errors import BatchInterrupted, DlsIkError, OptionError
 from dls_ik.solver import calls as solver_calls
 from dls_ik.solver.search import Search
-from dls_ik.solver.solver import MAX_TASKS
+from dls_ik.solver.solver import MAX_CACHED_TASKS
 
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts")
 
@@ -50,7 +50,7 @@ def test_any_number_of_threads(wish, seeded):
 def test_more_tasks_than_are_kept_in_threads_of_the_caller():
     """Two threads go through more tasks than are kept; four ask for one that others let go of."""
     solver, interval = IkSolver(PUMA), sys.getswitchinterval()
-    tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MAX_TASKS)]
+    tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MAX_CACHED_TASKS)]
     done = threading.Event()
 
     def look(k):
@@ -70,7 +70,7 @@ def test_more_tasks_than_are_kept_in_threads_of_the_caller():
             sys.setswitchinterval(interval)
         for each in again:
             each.result()
-    assert len(solver._searches) <= MAX_TASKS + 6
+    assert len(solver._searches) <= MAX_CACHED_TASKS + 6
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.0, 2.5, "2", True, np.nan, [2]])

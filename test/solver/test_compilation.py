@@ -143,3 +143,35 @@ def test_nothing_is_left_to_compile_after_the_warm_up_of_an_installation():
     pytest.importorskip("coal")
     out, err = start("-c", BEFORE + PAGE).communicate()
     assert (out, err) == ("3 []\n", "")
+
+
+ELSEWHERE = """
+import subprocess, sys
+import numpy as np
+from dls_ik.compat import on_numba_compilation
+from dls_ik.core.jit import MissingKernelError, compile_elsewhere
+from dls_ik.core.selection import count_pair
+from dls_ik.warm_up import kernel_name
+
+asked, compiled, counts = [], [], np.zeros(40, np.int64)
+on_numba_compilation(lambda kernel: compiled.append(kernel.py_func.__name__))
+compile_elsewhere(asked.append)
+try:
+    count_pair(counts, 0)
+except MissingKernelError as error:
+    print(error)
+assert len(asked) == 1 and not compiled and not counts.any()
+command = [sys.executable, "-m", "dls_ik.warm_up", "--kernel"]
+subprocess.run(command, input=kernel_name(asked[0]), check=True)
+count_pair(counts, 0)
+assert counts.any() and not compiled and len(asked) == 1
+"""
+
+
+def test_a_process_that_must_not_compile_names_the_kernel_for_another_one(kernel_cache):
+    for file in kernel_cache.rglob("selection.count_pair-*"):
+        file.unlink()
+    process = start("-c", ELSEWHERE, NUMBA_CACHE_DIR=str(kernel_cache))
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert "the kernel count_pair is not compiled yet" in out

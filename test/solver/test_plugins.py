@@ -20,8 +20,7 @@ WAM = RobotModel.wam()
 
 
 @pytest.fixture(autouse=True)
-def _only_ours(monkeypatch):
-    monkeypatch.setattr(plugins, "_PLUGINS", {})
+def _only_ours(monkeypatch, own_plugins):
     monkeypatch.setattr(plugins, "SLOWEST_STEP", 0.4)
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
-from dls_ik.solver import plugins
 from dls_ik.solver.plugins import MEMORY, StepState, register_method
 from dls_ik.solver.published_steps import running_filter, turned, weighted_damped
 from dls_ik.solver.stepper import Stepper
@@ -93,8 +92,7 @@ def test_a_filter_at_a_singularity_is_finite_and_bad_arguments_are_refused():
         running_filter(4.0)(np.zeros((36, 40)), np.zeros(36), state(40))
 
 
-def test_registered_steps_are_methods(monkeypatch):
-    monkeypatch.setattr(plugins, "_PLUGINS", {})
+def test_registered_steps_are_methods(own_plugins):
     robot = RobotModel.wam()
     register_method("weighted", weighted_damped(np.diag([1.0] * 3 + [2.0] * 3), 1e-4 * np.eye(7)))
     register_method("running", running_filter(20.0))

@@ -16,7 +16,6 @@ from dls_ik.errors import OptionError, SceneError
 from dls_ik.model import share_file
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Box, Cylinder, Sphere
-from dls_ik.solver import plugins
 from dls_ik.solver.plugins import register_method
 
 KINDS = ("speed", "distance", "manipulability", "clearance")
@@ -337,8 +336,7 @@ def damped(J, e, state):
 
 
 @pytest.mark.parametrize("method", ["damped_of_own", "kdl_nr_jl"])
-def test_methods_in_python_pass_over_solutions_in_collision(method, monkeypatch):
-    monkeypatch.setattr(plugins, "_PLUGINS", {})
+def test_methods_in_python_pass_over_solutions_in_collision(method, own_plugins):
     register_method("damped_of_own", damped)
     scene = own_scene("wam")
     q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
@@ -358,7 +356,7 @@ def test_methods_in_python_pass_over_solutions_in_collision(method, monkeypatch)
 
 def test_what_does_not_fit_is_refused():
     scene, other = own_scene("wam"), RobotModel.from_name("puma560")
-    with pytest.raises(SceneError, match="the scene is of 'wam7', the solver of 'puma560'"):
+    with pytest.raises(SceneError, match="the scene belongs to 'wam7' and the solver to 'puma560'"):
         IkSolver(other, scene=scene)
     with pytest.raises(OptionError, match="needs a scene"):
         IkSolver(scene.robot, solve_type="clearance")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import trimesh
 from hypothesis import given, settings
-from robots import URDF, joint, random_robots
+from random_robots import random_robots
+from robots import URDF, joint
 
 pytest.importorskip("yourdfpy")
 

@@ -111,8 +111,7 @@ def test_a_slider_has_a_scale_of_its_value():
 
 
 @pytest.mark.parametrize("bare", [False, True])
-def test_a_plugin_that_fails_is_named_and_the_arm_goes_on(source, monkeypatch, bare):
-    monkeypatch.setattr(plugins, "_PLUGINS", {})
+def test_a_plugin_that_fails_is_named_and_the_arm_goes_on(source, own_plugins, bare):
     assert "late" not in source.methods
 
     def late(J, e, state):

@@ -94,8 +94,8 @@ class OwnNode:
     """A node in a context of its own, spun by a thread; signal handlers stay those of Python.
 
     Raises:
-        OptionError: the namespace is not valid.
-        ClientStartError: ROS 2 cannot be joined: its domain, log folder or keystore.
+        OptionError: If the namespace is not valid.
+        ClientStartError: If ROS 2 cannot be started because of its domain, log folder or keystore.
     """
 
     def __init__(self, namespace: str, name: str = NAME) -> None:
@@ -196,7 +196,7 @@ class ServiceClient:
         """Wait for the service.
 
         Raises:
-            ServiceMissingError: no node offers it within that time [s].
+            ServiceMissingError: If no node offers the service within that time [s].
         """
         if not wait_until(lambda: self.is_served, time.monotonic() + patience):
             after = f", after {patience:g} s" if patience else ""
@@ -219,8 +219,8 @@ class ServiceClient:
             wait: for the service to appear [s].
 
         Raises:
-            ServiceMissingError: no node offers it.
-            NoAnswerError: it did not answer.
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the node does not answer.
         """
         self.wait(wait)
         request = self._kind.Request(**fields)

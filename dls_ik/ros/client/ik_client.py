@@ -54,7 +54,7 @@ class IkAnswer(NamedTuple):
         """(n,) the values of these joints [rad or m].
 
         Raises:
-            JointValueError: the answer has no such joint.
+            JointValueError: If the answer has no such joint.
         """
         missing = [name for name in joint_names if name not in self.q]
         if missing:
@@ -93,7 +93,7 @@ def ik_request(
     """Build a request for a link at a pose; without a link the tip, without a timeout the default.
 
     Raises:
-        PoseError, JointValueError, OptionError: for what is not valid.
+        PoseError, JointValueError, OptionError: If the argument of that kind is not valid.
     """
     if not 0.0 <= timeout <= MAX_TIMEOUT:
         raise OptionError(f"timeout is from 0 to {MAX_TIMEOUT:g} [s], not {timeout:g}")
@@ -111,8 +111,8 @@ def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
     """Return the message of a pose (4, 4) in a frame, or the message given, which has its own.
 
     Raises:
-        PoseError: no rigid transform.
-        OptionError: a frame beside a message that has another one.
+        PoseError: If the pose is not a rigid transform.
+        OptionError: If a frame is given with a message that names another frame.
     """
     if isinstance(pose, PoseStamped):
         if frame and frame != pose.header.frame_id:
@@ -267,7 +267,7 @@ class IkClient:
         """Wait for ``compute_ik``.
 
         Raises:
-            ServiceMissingError: no node offers it within that time [s].
+            ServiceMissingError: If no node offers the service within that time [s].
         """
         self._ik.wait(self._patience if patience is None else patience)
 
@@ -296,8 +296,8 @@ class IkClient:
             avoid_collisions: with the arm itself, and with what the server knows around it.
 
         Raises:
-            ServiceMissingError, NoAnswerError, NotSpunError: there is no answer.
-            PoseError, JointValueError, OptionError: for arguments that are not valid.
+            ServiceMissingError, NoAnswerError, NotSpunError: If there is no answer.
+            PoseError, JointValueError, OptionError: If the argument of that kind is not valid.
         """
         options = {"link": link, "frame": frame, "timeout": timeout}
         request = self.ik_request(

@@ -175,8 +175,8 @@ class TargetPublisher:
         """Wait for the node; return the first row.
 
         Raises:
-            ServiceMissingError: no node takes targets.
-            NoAnswerError: a node takes targets, but publishes nothing.
+            ServiceMissingError: If no node subscribes to targets.
+            NoAnswerError: If a node subscribes to targets but publishes nothing.
         """
         deadline = time.monotonic() + self.patience
         for publisher in (self._pose, self._twist):
@@ -238,7 +238,7 @@ class TargetPublisher:
 
 
 class StreamOutcome(NamedTuple):
-    """The end of a stream; times on the steady clock [s]."""
+    """The end of a stream; times on the steady clock [s], but for `started`."""
 
     reached: bool | None  # the last pose; None of a twist
     refused: str  # why the node does not follow; empty if it does
@@ -248,6 +248,7 @@ class StreamOutcome(NamedTuple):
     end: float
     sent: int
     rows: list[CycleRow]  # received meanwhile
+    started: float  # `begin` on the system's clock [s since 1970]
 
 
 def stream_poses(
@@ -311,7 +312,7 @@ def _stream(
     """Send messages at their times; from `last` on the arm may be at its goal, until `latest`."""
     monitor = publisher.monitor
     first, publisher.sent = len(monitor.rows), 0
-    begin = time.monotonic()
+    begin, started = time.monotonic(), time.time()
     reached, refused, lost, interrupted = False, "", False, False
     try:
         for t in messages:
@@ -330,8 +331,17 @@ def _stream(
     if not reached:
         with ignore_sigint():  # another Ctrl-C must not keep the arm from stopping
             publisher.stop()
-    at_goal = reached if has_goal else None
-    return StreamOutcome(at_goal, refused, lost, interrupted, begin, end, publisher.sent, rows)
+    return StreamOutcome(
+        reached if has_goal else None,
+        refused,
+        lost,
+        interrupted,
+        begin,
+        end,
+        publisher.sent,
+        rows,
+        started,
+    )
 
 
 @contextmanager

@@ -22,7 +22,19 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse, transform
-from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, heading, new_figure, panel_title, plain
+from dls_ik.plot.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALE,
+    RED,
+    SKY,
+    heading,
+    new_figure,
+    panel_title,
+    plain,
+)
+from dls_ik.plot.scene import faces
 from dls_ik.ros.client import TargetPublisher
 from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.demo.measure import (
@@ -52,6 +64,9 @@ ALLOWED = 1e-4  # [m] that the arm may be nearer than that: of the projections
 AGAIN = 1.0  # [s] after the box is gone in which the arm catches up
 PROJECTIONS = 200
 PATIENCE = 10.0  # [s]
+NEARBY = 0.12  # [m] distance to the box below which the picture shows the arm
+SWEPT = 24  # positions of a link in the picture of its sweep
+MARGIN = 4.0  # [cm] around the box and the sweep in the picture
 
 
 def box_pose(robot: RobotModel) -> Array:
@@ -133,16 +148,23 @@ class Encounter(NamedTuple):
     present: tuple[float, float]  # [s] when it appeared and went
     inside: float  # [s] for which the target was in the box
     error: Array  # (m,) [m] from the tip to the figure
+    q: Array  # (m, n) [rad] joint positions
+
+    @property
+    def closest(self) -> int:
+        """Return the instant of the minimum distance while the box was there, 0 to m - 1."""
+        there = np.flatnonzero(self.is_there)
+        return int(there[np.argmin(self.distance[there])])
 
     @property
     def least(self) -> float:
         """Return the least distance while the box was there [m]."""
-        return float(self.distance[self._is_there].min())
+        return float(self.distance[self.is_there].min())
 
     @property
     def error_meanwhile(self) -> float:
         """Return how far the tip was from the figure at most while the box was there [m]."""
-        return float(self.error[self._is_there].max())
+        return float(self.error[self.is_there].max())
 
     @property
     def error_again(self) -> float:
@@ -150,7 +172,8 @@ class Encounter(NamedTuple):
         return float(max(self.error[self.times > self.present[1] + AGAIN], default=np.nan))
 
     @property
-    def _is_there(self) -> NDArray[np.bool_]:
+    def is_there(self) -> NDArray[np.bool_]:
+        """Return whether the box was there, at each instant (m,)."""
         return (self.times >= self.present[0]) & (self.times <= self.present[1])
 
 
@@ -180,6 +203,7 @@ def evaluate_encounter(
         present,
         STAYS * float(is_inside[is_there].mean()),
         np.array([distance_to_path(point, figure) for point in tip]),
+        q,
     )
 
 
@@ -198,14 +222,32 @@ def arm_shapes(robot: RobotModel) -> list[Part]:
 
 def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Array:
     """Return distances (m,) [m] of a sphere or cylinder to the box at configurations (m, n)."""
+    on_shape, on_box = closest_points(part, q, robot, T_box)
+    distances: Array = np.linalg.norm(on_shape - on_box, axis=1)
+    return distances
+
+
+def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tuple[Array, Array]:
+    """Return the closest points (m, 3) [m] of a sphere or cylinder, and of the box, in its frame.
+
+    Args:
+        part: Shape of a link.
+        q: Configurations (m, n) [rad or m].
+        T_box: (4, 4) ``T_base_box``.
+
+    Raises:
+        DlsIkError: If the shape is of another type.
+    """
     link, shape, T_link_shape = part
     T_links = np.array([robot.link_pose(link, each) for each in q])
     T = inverse(T_box) @ T_links @ T_link_shape  # (m, 4, 4) T_box_shape
     half = 0.5 * np.array(SIZE)
     on_shape = T[:, :3, 3]
     if isinstance(shape, Sphere):
-        way = np.linalg.norm(on_shape - np.clip(on_shape, -half, half), axis=1)
-        return np.maximum(way - shape.radius, 0.0)
+        on_box = np.clip(on_shape, -half, half)
+        to_box = on_box - on_shape
+        length = np.maximum(np.linalg.norm(to_box, axis=1, keepdims=True), 1e-12)
+        return on_shape + np.minimum(1.0, shape.radius / length) * to_box, on_box
     if not isinstance(shape, Cylinder):
         raise DlsIkError(f"{link} has a {type(shape).__name__}, which is not measured")
     for _ in range(PROJECTIONS):
@@ -215,50 +257,130 @@ def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Arra
         local[:, :2] *= np.minimum(1.0, shape.radius / radius)[:, None]
         local[:, 2] = np.clip(local[:, 2], -0.5 * shape.length, 0.5 * shape.length)
         on_shape = np.einsum("mij,mj->mi", T[:, :3, :3], local) + T[:, :3, 3]
-    return np.linalg.norm(on_shape - np.clip(on_shape, -half, half), axis=1)
+    return on_shape, np.clip(on_shape, -half, half)
 
 
 # The picture
 
 
 def draw_encounter(encounter: Encounter) -> Figure:
-    """Draw the way of the tip past the box, and the distances over time."""
-    figure = new_figure(11.0, 5.0)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.3), wspace=0.1, hspace=0.06)
-    _draw_plan(figure.add_subplot(grid[:, 0]), encounter)
-    times, (begin, end) = encounter.times, encounter.present
-    above = figure.add_subplot(grid[0, 1])
-    above.axvspan(begin, end, color=GREY, alpha=0.15, linewidth=0)
-    above.plot(times, 1e3 * encounter.distance, color=PALE, linewidth=1.4)
-    there = (times >= begin) & (times <= end)
-    above.plot(times[there], 1e3 * encounter.distance[there], color=BLUE, linewidth=1.6)
-    above.axhline(1e3 * MIN_DISTANCE, color=ORANGE, linewidth=1.2, linestyle="--")
-    above.set_ylim(0.0, None)
-    note = f"{1e3 * encounter.least:.1f} mm at least, {1e3 * MIN_DISTANCE:g} asked for"
-    panel_title(above, "from the arm to the box (grey: it is there)", note)
-    plain(above, "", "distance [mm]")
-    below = figure.add_subplot(grid[1, 1], sharex=above)
-    below.axvspan(begin, end, color=GREY, alpha=0.15, linewidth=0)
-    below.plot(times, 1e3 * encounter.error, color=BLUE, linewidth=1.4)
+    """Draw the arm past the box from above, its closest link, and the distances over time."""
+    figure = new_figure(13.0, 5.6)
+    grid = figure.add_gridspec(2, 3, width_ratios=(1.0, 1.0, 1.25), wspace=0.12, hspace=0.08)
+    _draw_arm(figure.add_subplot(grid[:, 0]), encounter)
+    _draw_closest_link(figure.add_subplot(grid[:, 1]), encounter)
+    above = figure.add_subplot(grid[0, 2])
+    _draw_distance(above, encounter)
+    below = figure.add_subplot(grid[1, 2], sharex=above)
+    _shade_presence(below, encounter)
+    below.plot(encounter.times, 1e3 * encounter.error, color=BLUE, linewidth=1.4)
     below.set_ylim(0.0, None)
-    panel_title(below, "from the tip to the figure")
+    panel_title(below, "from the tip to its path", "grey: the box is there")
     plain(below, "time [s]", "distance [mm]")
-    heading(figure, "A box appears in the way: the arm keeps its distance, and goes on")
+    heading(figure, "A box appears in the path of the arm, which keeps its distance and goes on")
     return figure
 
 
-def _draw_plan(axes: Axes, encounter: Encounter) -> None:
-    """Draw the plane of the figure from above."""
+def _draw_distance(axes: Axes, encounter: Encounter) -> None:
+    """Draw the distance from the arm to the box, with the instants of the other panels."""
+    times, distance = encounter.times, 1e3 * encounter.distance
+    _shade_presence(axes, encounter)
+    axes.plot(times, distance, color=PALE, linewidth=1.4)
+    there = (times >= encounter.present[0]) & (times <= encounter.present[1])
+    axes.plot(times[there], distance[there], color=BLUE, linewidth=1.6)
+    axes.axhline(1e3 * MIN_DISTANCE, color=ORANGE, linewidth=1.2, linestyle="--")
+    k = encounter.closest
+    axes.plot(times[k], distance[k], "o", color=RED, markersize=6)
+    axes.set_ylim(0.0, None)
+    note = f"dashed: min_distance, {1e3 * MIN_DISTANCE:g} mm"
+    panel_title(axes, "from the arm to the box", note)
+    plain(axes, "", "distance [mm]")
+
+
+def _shade_presence(axes: Axes, encounter: Encounter) -> None:
+    axes.axvspan(*encounter.present, color=GREY, alpha=0.15, linewidth=0)
+
+
+def passage(encounter: Encounter) -> NDArray[np.int64]:
+    """Return the instants at which the arm was closer than NEARBY to the box while it was there.
+
+    An arm that stayed farther away has passed at its minimum distance only.
+    """
+    found = np.flatnonzero(encounter.is_there & (encounter.distance < NEARBY))
+    return found if len(found) else np.array([encounter.closest])
+
+
+def _draw_arm(axes: Axes, encounter: Encounter) -> None:
+    """Draw the arm from above as it arrives at the box, as it leaves, and at its closest."""
+    robot = RobotModel.wam()
+    targets, tip = 1e2 * encounter.targets, 1e2 * encounter.tip
+    axes.plot(targets[:, 1], targets[:, 0], color=ORANGE, linewidth=4.0, label="target", zorder=5)
+    axes.plot(tip[:, 1], tip[:, 0], color=BLUE, linewidth=1.2, label="tip", zorder=6)
+    parts = arm_shapes(robot)
+    for k in passage(encounter)[[0, -1]]:
+        _fill(axes, parts, encounter.q[k], robot, PALE)
+    _fill(axes, parts, encounter.q[encounter.closest], robot, SKY)
+    closest = [part for part in parts if part[0] == encounter.link]
+    _fill(axes, closest, encounter.q[encounter.closest], robot, BLUE)
+    _draw_box(axes, robot)
+    axes.plot(0.0, 0.0, "s", color=GREY, markersize=8, zorder=7)
+    axes.text(0.0, -4.0, "base", ha="center", va="top", zorder=8)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.0), frameon=False, fontsize=9)
+    panel_title(axes, "the arm from above", "pale: before and after")
+    plain(axes, "y [cm]", "x [cm]")
+
+
+def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
+    """Draw the link that came closest to the box, from above: its sweep and its closest instant."""
+    robot, k = RobotModel.wam(), encounter.closest
+    parts = [part for part in arm_shapes(robot) if part[0] == encounter.link]
+    T_box = box_pose(robot)
+    sweep = passage(encounter)
+    for i in sweep[:: max(1, len(sweep) // SWEPT)]:
+        _fill(axes, parts, encounter.q[i], robot, PALE)
+    _fill(axes, parts, encounter.q[k], robot, BLUE)
+    _draw_box(axes, robot)
+    found = [closest_points(part, encounter.q[k : k + 1], robot, T_box) for part in parts]
+    pairs = [np.concatenate(pair) for pair in found]  # (2, 3) each, in the frame of the box
+    nearest = min(pairs, key=lambda pair: float(np.linalg.norm(pair[1] - pair[0])))
+    ends = 1e2 * (nearest @ T_box[:3, :3].T + T_box[:3, 3])
+    axes.plot(ends[:, 1], ends[:, 0], color=RED, linewidth=2.5, marker=".", zorder=9)
+    axes.annotate(
+        f"{1e3 * encounter.least:.1f} mm", ends.mean(axis=0)[[1, 0]], (12.0, 24.0),
+        textcoords="offset points", color=RED, fontsize=11, fontweight="bold", zorder=9,
+        arrowprops={"arrowstyle": "-", "color": RED},
+    )  # fmt: skip
+    axes.set_aspect("equal", adjustable="box", anchor="N")
+    axes.margins(0.0)
+    low, high = axes.dataLim.get_points()
+    axes.set(xlim=(low[0] - MARGIN, high[0] + MARGIN), ylim=(low[1] - MARGIN, high[1] + MARGIN))
+    panel_title(
+        axes,
+        f"{encounter.link}, the closest",
+        f"blue: at {encounter.times[k]:.1f} s, pale: its sweep",
+    )
+    plain(axes, "y [cm]", "")
+
+
+def _draw_box(axes: Axes, robot: RobotModel) -> None:
     from matplotlib.patches import Rectangle
 
-    targets, tip = 1e2 * encounter.targets, 1e2 * encounter.tip
-    centre, size = 1e2 * box_pose(RobotModel.wam())[:3, 3], 1e2 * np.array(SIZE)
-    axes.plot(targets[:, 1], targets[:, 0], color=ORANGE, linewidth=4.0, label="target")
-    axes.plot(tip[:, 1], tip[:, 0], color=BLUE, linewidth=1.4, label="tip")
+    centre, size = 1e2 * box_pose(robot)[:3, 3], 1e2 * np.array(SIZE)
     low = centre - 0.5 * size
-    axes.add_patch(Rectangle((low[1], low[0]), size[1], size[0], color=GREY, alpha=0.4))
-    axes.text(centre[1], centre[0], "box", ha="center", va="center")
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9, ncol=2)
-    panel_title(axes, "from above")
-    plain(axes, "y [cm]", "x [cm]")
+    axes.add_patch(Rectangle((low[1], low[0]), size[1], size[0], color=GREY, alpha=0.5, zorder=4))
+    axes.text(centre[1], centre[0], "box", ha="center", va="center", zorder=8)
+
+
+def _fill(axes: Axes, parts: list[Part], q: Array, robot: RobotModel, colour: str) -> None:
+    """Fill the shapes of links as they look from above, with an outline around each shape."""
+    from matplotlib.collections import PolyCollection
+
+    for link, shape, T_link_shape in parts:
+        T = robot.link_pose(link, q) @ T_link_shape
+        polygons = [1e2 * (face @ T[:3, :3].T + T[:3, 3])[:, [1, 0]] for face in faces(shape)]
+        for edge, width in ((GREY, 1.2), (colour, 0.3)):
+            axes.add_collection(
+                PolyCollection(polygons, facecolors=colour, edgecolors=edge, linewidths=width)
+            )
+    axes.autoscale_view()

@@ -84,8 +84,8 @@ def solve_constrained(
     """Solve within ``moveit_msgs/Constraints``, in slices; return the result and a note on it.
 
     Raises:
-        RequestError: constraints that are not valid, or that cannot be met.
-        FrameError: an unknown frame.
+        RequestError: If constraints are not valid or cannot be satisfied.
+        FrameError: If a frame is unknown.
     """
     tree, robot, values = context.arm.tree, problem.solver.robot, context.values
     base = robot.base

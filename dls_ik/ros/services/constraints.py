@@ -45,7 +45,7 @@ def read_interval(given: Any, tree: Tree) -> JointInterval:
     """Read a ``moveit_msgs/JointConstraint``.
 
     Raises:
-        RequestError: an unknown joint, or numbers that are no interval.
+        RequestError: If a joint is unknown, or its numbers are not an interval.
     """
     name, position = given.joint_name, given.position
     if name not in tree.mimic_of:
@@ -78,7 +78,7 @@ def narrow_limits(
         seed: (n,); for joints that turn freely the interval nearest to it counts.
 
     Raises:
-        RequestError: nothing is left of an interval, or a joint stands outside of it.
+        RequestError: If an interval is empty, or a joint is outside its interval.
     """
     complete = robot.tree.values(values)
     for interval in intervals:
@@ -181,8 +181,8 @@ def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound
     same difference is along the axes of the header's frame, as for move_group.
 
     Raises:
-        RequestError: an unknown link, a quaternion or tolerances that are not valid.
-        FrameError: an unknown frame.
+        RequestError: If a link is unknown, or a quaternion or a tolerance is not valid.
+        FrameError: If a frame is unknown.
     """
     label = f"orientation constraint of link {given.link_name[:80]!r}"
     link = _checked_link(given.link_name, context, label)
@@ -233,8 +233,8 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
     """Read a ``moveit_msgs/PositionConstraint``: a point of the link in one of the primitives.
 
     Raises:
-        RequestError: an unknown link, an offset or a region that is not valid.
-        FrameError: an unknown frame.
+        RequestError: If a link is unknown, or an offset or a region is not valid.
+        FrameError: If a frame is unknown.
     """
     label = f"position constraint of link {given.link_name[:80]!r}"
     link = _checked_link(given.link_name, context, label)

@@ -9,21 +9,29 @@ from rclpy.serialization import serialize_message
 
 from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.types import Array
-from dls_ik.errors import Code, RequestError, SceneError
+from dls_ik.errors import Code, RequestError, SceneError, ScenePendingError
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
 from dls_ik.ros.frames import Frames, base_from_root, strip_slash
-from dls_ik.ros.params import ALWAYS, IGNORE, REQUEST
+from dls_ik.ros.params import ALWAYS, IGNORE
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
 HOP = 0.005  # [s] that a change of threads may take; it makes no request late
 MIN_TIMEOUT = 1e-9  # [s]
+SECOND = 10**9  # [ns]
 MAX_BYTES = 256 * 1024  # that a request keeps while it waits; hundreds may wait
 MAX_ATTACHED_BYTES = 1024 * 1024  # of attached objects
 POSE_BYTES = 72  # of a PoseStamped, without the name of its frame
 MAX_LINK_CONSTRAINTS = 16  # each is one more tip
 MAX_JOINT_CONSTRAINTS = 256
+NO_GEOMETRY = (
+    "nothing was checked for collisions: the robot description has no <collision> geometry"
+)
+BY_BOUNDS = (
+    "shapes within a few mm count as colliding without the library coal: "
+    "pip install 'dls_ik[collision]'"
+)
 
 
 class GivenState(NamedTuple):
@@ -57,7 +65,7 @@ class IkRequest(NamedTuple):
     constraints: Any  # moveit_msgs/Constraints
     is_constrained: bool
     scene: PlanningScene | None  # in which the answer is to be free of collisions
-    unchecked: str  # why there is none, although the request asks for it; else empty
+    unchecked: str  # says that there is nothing to check, if the request asks for it; else empty
     timeout: float  # [s]
     timeout_note: str  # says that the timeout was cut; else empty
     arrival: float  # [s] on the clock of perf_counter
@@ -90,12 +98,12 @@ def read_ik_request(
 
     Args:
         find_scene: Returns the scene of a robot, or raises a SceneError that says why there is
-            none; called only if the answer is to be free of collisions.
+            none; called only if the answer must be collision-free.
 
     Raises:
-        RequestError: an unknown group, a timeout below zero, not as many links as poses, a state
-            that is not finite, constraints that are not solved for, or too many bytes; no scene,
-            where the parameter avoid_collisions refuses that.
+        RequestError: If the group is unknown, the timeout or the state is not valid, the numbers of
+            links and poses differ, constraints are not supported, the request has too many bytes,
+            or the answer must be collision-free and there is no scene.
     """
     arrival = time.perf_counter()
     group = arm.group(message.group_name)
@@ -126,31 +134,46 @@ def read_ik_request(
 def _scene(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
 ) -> tuple[PlanningScene | None, str]:
-    """Return the scene of a request, and why there is none if it should have one."""
+    """Return the scene of a request; and a note where nothing can collide.
+
+    Raises:
+        RequestError: If the answer must be collision-free, and there is no scene, yet or at all.
+    """
     mode = arm.parameters.avoid_collisions
     if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
         return None, ""
     try:
-        return find_scene(arm.tree), ""
+        scene = find_scene(arm.tree)
+    except ScenePendingError as error:
+        words = f"collisions cannot be checked yet: {error}; ask again"
+        raise RequestError(Code.TIMED_OUT, words) from error
     except SceneError as error:
-        if mode == REQUEST:
-            return None, f"collisions are not checked: {error}"
         raise RequestError(
-            Code.NO_IK_SOLUTION,
-            f"collisions cannot be checked: {error}; the parameter avoid_collisions is {mode!r}",
+            Code.COLLISION_CHECKING_UNAVAILABLE,
+            f"collisions cannot be checked: {error}; to solve without checks, send the request "
+            f"without avoid_collisions, or set the parameter avoid_collisions to {IGNORE}",
         ) from error
+    now = scene.snapshot
+    if now.links:
+        return scene, ""
+    carries = now.attached or message.robot_state.attached_collision_objects
+    return scene if carries else None, NO_GEOMETRY
 
 
 def timeout_seconds(duration: Any, default: float) -> float:
-    """Return the timeout of a ``builtin_interfaces/Duration`` [s]; zero: the default.
+    """Return the timeout of a ``builtin_interfaces/Duration`` [s]; zero means the default.
 
     Raises:
-        RequestError: below zero.
+        RequestError: If the timeout is below zero, or has nanoseconds of a second or more.
     """
-    time = duration.sec + 1e-9 * duration.nanosec
-    if time < 0.0:
-        raise RequestError(Code.FAILURE, f"timeout is a time from 0 on [s], not {time:g}")
-    return time or default
+    sec, nanosec = duration.sec, duration.nanosec
+    if sec < 0 or nanosec >= SECOND:
+        raise RequestError(
+            Code.PLANNING_FAILED,
+            f"timeout has sec = {sec} and nanosec = {nanosec}; valid are sec from 0 and nanosec "
+            f"from 0 to {SECOND - 1}, and 0 for the default of {default:g} s",
+        )
+    return sec + 1e-9 * nanosec or default
 
 
 def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
@@ -210,17 +233,18 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
             `is_diff`.
 
     Raises:
-        RequestError: a value that is not finite, or beyond all numbers that are of use; attached
-            objects of too many bytes.
+        RequestError: If there are not as many positions as names, if a position is not finite or
+            beyond `FARTHEST`, or if the attached objects have too many bytes.
     """
-    notes, positions = [], {}
-    given = robot_state.joint_state
-    if len(given.name) == len(given.position):
-        pairs = zip(given.name, given.position, strict=True)
-        positions = {name: value for name, value in pairs if name in tree.mimic_of}
-    else:
-        counts = f"{len(given.name)} names and {len(given.position)} positions"
-        notes.append(f"the joint state given has {counts}, so it is not used")
+    notes, given = [], robot_state.joint_state
+    if len(given.name) != len(given.position):
+        raise RequestError(
+            Code.INVALID_ROBOT_STATE,
+            f"the joint state given has {len(given.name)} names and {len(given.position)} "
+            "positions; give one position for each name, or neither for the current state",
+        )
+    pairs = zip(given.name, given.position, strict=True)
+    positions = {name: value for name, value in pairs if name in tree.mimic_of}
     for name, value in positions.items():
         if not abs(value) <= FARTHEST:
             raise RequestError(

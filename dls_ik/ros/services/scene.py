@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,9 @@ from dls_ik.scene.operations import Operation, RemoveAttached
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.scene_message import scene_fields
 from dls_ik.scene.snapshot import Contact, SceneSnapshot
+from dls_ik.scene.srdf import Pair
+from dls_ik.scene.weak_memo import kept_with_owner
 
-STATES = 16  # snapshots in states of requests that are kept
 MAX_CONTACTS = 1000  # of an answer
 ELEMENTS: Mapping[str, Any] = {  # of lists in messages
     "attached_collision_objects": AttachedCollisionObject,
@@ -106,7 +106,7 @@ def scene_in_state(
 Attached = tuple[Sequence[Any], bool]  # AttachedCollisionObjects; those of the scene stay
 
 
-@lru_cache(STATES)
+@kept_with_owner
 def _placed(
     scene: SceneSnapshot, joint_names: tuple[str, ...], others: tuple[tuple[str, float], ...]
 ) -> SceneSnapshot:
@@ -140,13 +140,19 @@ def answer_validity(
     attached = state.attached, state.keeps_attached
     snapshot = scene_in_state(scene, robot, context, attached).snapshot
     complete = tree.values(context.values)
-    found = snapshot.contacts(np.array([complete[name] for name in robot.joint_names]))
-    if request.group_name:
-        moved = moved_names(snapshot, robot)
-        found = tuple(each for each in found if moved.intersection(each.names))
+    q = np.array([complete[name] for name in robot.joint_names])
+    moved = moved_names(snapshot, robot) if request.group_name else None
+
+    def counts(names: Pair) -> bool:
+        return moved is None or not moved.isdisjoint(names)
+
+    # Points and depths of contacts need the library; without it pairs are known, but not where.
+    found = [c for c in snapshot.contacts(q) if counts(c.names)] if snapshot.exact else []
+    touching = [] if snapshot.exact else list(filter(counts, snapshot.touching_pairs(q)))
+    is_free = not found and not touching
     results = constraint_results(request.constraints, context)
     response = GetStateValidity.Response()
-    response.valid = not found and all(each.result for each in results)
+    response.valid = is_free and all(each.result for each in results)
     response.contacts = [contact_message(snapshot, each) for each in found[:MAX_CONTACTS]]
     response.constraint_result = results
     return response

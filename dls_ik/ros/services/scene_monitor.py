@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 from moveit_msgs.msg import AttachedCollisionObject, CollisionObject, PlanningScene
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dls_ik.core.types import Array
-from dls_ik.errors import DlsIkError, FrameError, SceneError
+from dls_ik.errors import DlsIkError, FrameError, SceneError, ScenePendingError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
 from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
@@ -30,6 +29,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.robot_source import QOS as LATCHED
 from dls_ik.ros.services.executor import SerialExecutor
 from dls_ik.ros.services.whole_scene import WholeScene
+from dls_ik.ros.subscriptions import read_bytes
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.scene import planning_scene
 from dls_ik.scene.changes import about_object, for_scene, frame_pose
@@ -51,7 +51,10 @@ from dls_ik.servo.guard import prepare
 from dls_ik.text import escape, listing, quoted
 
 LIBRARY = "coal"
-MISSING = f"the library {LIBRARY} is not installed: pip install 'dls_ik[collision]'"
+INEXACT = (
+    f"without the library {LIBRARY} collisions are checked by spheres around the shapes: shapes "
+    "within a few mm count as colliding; exact checks: pip install 'dls_ik[collision]'"
+)
 SEMANTIC = "robot_description_semantic"
 TOPICS: Mapping[str, Any] = {
     "planning_scene": PlanningScene,
@@ -73,18 +76,19 @@ LOOK_PERIOD = 0.05  # [s] between looks at joints beside the chain
 MOVED = 1e-3  # [rad or m] by which such a joint has moved
 NO_ROBOT = "there is no robot yet"
 LOST = (
-    "changes of the scene came faster than they are applied, {} are lost: send the whole scene "
-    "(planning_scene or apply_planning_scene, is_diff false)"
+    "changes of the scene came faster than they are applied, or could not be read, {} are lost: "
+    "send the whole scene (planning_scene or apply_planning_scene, is_diff false)"
 )
 
 
 class KeptScene(NamedTuple):
-    """A scene, or why there is none, of one description."""
+    """The scene of one description, or the reason why there is none."""
 
     tree: Tree | None = None
     scene: planning_scene.PlanningScene | None = None
-    reason: str = NO_ROBOT  # with a scene: why its checks are not exact
+    reason: str = NO_ROBOT  # empty with a scene
     prepared: planning_scene.PlanningScene | None = None  # as it stands for the stream
+    is_pending: bool = False  # it is being prepared, for the reason given
 
 
 class PlanningSceneMonitor:
@@ -93,10 +97,13 @@ class PlanningSceneMonitor:
     Args:
         current: Returns joint positions of an arm by name [rad or m].
         adopt: Takes the SRDF of a robot, in the thread of the scene.
-        equip: Takes the scene of a robot for its stream, in that thread; or why there is none.
+        equip: Takes the scene of a robot for its stream, in that thread; or the reason why there is
+            none.
+        await_kernels: Returns when the kernels of a scene are loaded, or raises a SceneError; gets
+            a function to call with the reason while they are not.
 
     Raises:
-        SceneError: the file of the parameter `scene` is not one.
+        SceneError: If the file of the parameter `scene` is not one.
     """
 
     def __init__(
@@ -107,9 +114,10 @@ class PlanningSceneMonitor:
         frames: Frames,
         adopt: Callable[[RobotModel, Srdf], None],
         equip: Callable[[RobotModel, planning_scene.PlanningScene | None, str], None],
+        await_kernels: Callable[[Callable[[str], None]], None] = lambda tell: None,
     ) -> None:
         self._node, self._current, self._frames = node, current, frames
-        self._adopt, self._equip = adopt, equip
+        self._adopt, self._equip, self._await_kernels = adopt, equip, await_kernels
         self._folders = parameters.mesh_folders
         file = parameters.scene
         self._first = read_scene(file, allow=self._folders) if file else SceneChange(())
@@ -120,7 +128,8 @@ class PlanningSceneMonitor:
         self._semantic = parameters.robot_description_semantic  # XML
         self._heard = threading.Event()  # an SRDF
         self._shown = -math.inf  # [s] when the stream saw the last change
-        self._lost = 0  # changes that found no room; the thread that receives counts them
+        self._lost = 0  # changes that were too long or too many; the receiving thread counts them
+        self._unread = 0  # changes that were not readable; the thread of the scene counts them
         self._lost_before = 0  # the same, when the job that runs came
         self._made_good = 0  # the same, when a whole scene came that was applied
         self._looked = -math.inf  # [s] when joints beside the chain were looked at
@@ -153,18 +162,18 @@ class PlanningSceneMonitor:
         """Build and change no more."""
         self._executor.close()
 
-    def scene(self, tree: Tree, exact: bool = True) -> planning_scene.PlanningScene:
+    def scene(self, tree: Tree) -> planning_scene.PlanningScene:
         """Return the scene of the robot in use.
 
-        Args:
-            exact: The library of exact checks is needed too.
-
         Raises:
-            SceneError: there is none; with the reason.
+            ScenePendingError: If the scene is being prepared.
+            SceneError: If there is none; with the reason.
         """
         kept = self._kept
-        if kept.scene is None or kept.tree is not tree or (exact and kept.reason):
-            raise SceneError(kept.reason if kept.tree is tree else PREPARING)
+        if kept.tree is not tree:
+            raise ScenePendingError(PREPARING)
+        if kept.scene is None:
+            raise (ScenePendingError if kept.is_pending else SceneError)(kept.reason)
         return kept.scene
 
     def look(self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]) -> str:
@@ -179,7 +188,7 @@ class PlanningSceneMonitor:
         """
         if arm.beside:
             self._look_at_joints(arm, now, measured)
-        lost = self._lost - self._made_good
+        lost = self._lost - self._made_good + self._unread
         return LOST.format(lost) if lost > 0 and arm.surroundings.scene is not None else ""
 
     def _look_at_joints(
@@ -265,7 +274,8 @@ class PlanningSceneMonitor:
         try:
             if arm is None:
                 raise SceneError(NO_ROBOT)
-            scene, current, tree = self.scene(arm.tree, False), self._current(arm), arm.tree
+            scene = self._scene_of_root(arm.tree) or self.scene(arm.tree)
+            current, tree = self._current(arm), scene.robot.tree
             values = {name: value for name, value in current.items() if name in tree.mimic_of}
             change = for_scene(read_messages(message), scene.snapshot)
             operations = located(change.operations, scene.snapshot, values, self._frames)
@@ -283,6 +293,11 @@ class PlanningSceneMonitor:
         for note in change.notes:
             self._say_once(note, source)
         return True
+
+    def _scene_of_root(self, tree: Tree) -> planning_scene.PlanningScene | None:
+        """Return the kept scene if its poses are in the frame of the root link of a robot."""
+        scene = self._kept.scene
+        return scene if scene is not None and scene.robot.tree.root == tree.root else None
 
     def _take_whole(self, message: Any, source: str) -> None:
         """Apply the scene of move_group later; where it is refused, ask for it again."""
@@ -306,7 +321,12 @@ class PlanningSceneMonitor:
 
         def change_later(data: bytes) -> None:
             def change() -> None:
-                self.change(deserialize_message(data, kind), name)
+                message = read_bytes(self._node, data, kind, name, self._log)
+                if message is None:
+                    self._unread += 1
+                    self._tell_of_lost(name)
+                else:
+                    self.change(message, name)
 
             if not self.submit(change, len(data), is_quick=len(data) <= QUICK):
                 self._lose(name)
@@ -315,9 +335,10 @@ class PlanningSceneMonitor:
             if len(data) > MAX_BYTES:
                 self._log.warn(
                     f"bytes on {name}",
-                    f"a message on {name} has {len(data)} bytes, more than {MAX_BYTES}: the scene "
-                    "stays as it is",
+                    f"a message on {name} has {len(data)} bytes, more than {MAX_BYTES}: it is not "
+                    "read; send large meshes by apply_planning_scene",
                 )
+                self._lose(name)
                 return
             change_later(data)
             if self._move_group is not None:
@@ -326,25 +347,33 @@ class PlanningSceneMonitor:
         self._node.create_subscription(kind, topic, receive, QOS, raw=True)
 
     def _lose(self, topic: str) -> None:
-        """Note that a change found no room: the scene is another one until a whole scene comes."""
+        """Record a change that is not applied; the scene is not known until a whole one comes."""
         self._lost += 1
-        self._log.warn("lost", f"{LOST.format(self._lost - self._made_good)}; the last on {topic}")
+        self._tell_of_lost(topic)
+
+    def _tell_of_lost(self, topic: str) -> None:
+        lost = self._lost - self._made_good + self._unread
+        self._log.warn("lost", f"{LOST.format(lost)}; the last on {topic}")
         if self._move_group is not None:
             self._move_group.ask_anew()
 
     def _make_good(self) -> None:
-        """Note that the scene does not depend on changes that were lost before this job came."""
+        """Forget the changes that were lost before this job came: a whole scene replaced them.
+
+        Unreadable changes are found in the order in which jobs came, so all of them came before.
+        """
         self._made_good = max(self._made_good, self._lost_before)
+        self._unread = 0
 
     def _take_srdf(self, data: bytes) -> None:
         """Take a serialized SRDF; one that is too long is not read."""
         if len(data) > MAX_TEXT + 16:
             self._log.warn("srdf", f"the SRDF on {self._topic} is larger than {MAX_TEXT} bytes")
             return
-        text = deserialize_message(data, String).data
-        if text == self._semantic:
+        message = read_bytes(self._node, data, String, self._topic, self._log)
+        if message is None or message.data == self._semantic:
             return
-        self._semantic = text
+        self._semantic = message.data
         self._heard.set()
         arm = self._arm
         if arm is not None:
@@ -353,14 +382,16 @@ class PlanningSceneMonitor:
     # The thread of the scene
 
     def _build(self, robot: RobotModel) -> None:
-        """Build the scene of a robot, with the objects of the one before of that robot."""
+        """Build the scene of a robot, with the objects of the scene before."""
         tree, arm = robot.tree, self._arm
         if arm is None or arm.tree is not tree:
             return  # replaced meanwhile
+        source = self._scene_of_root(tree)
         if self._kept.tree is not tree:
-            self._tell_of_lost_objects()
-            self._kept = KeptScene(tree, None, PREPARING)
-            self._make_good()
+            if source is None:
+                self._tell_of_lost_objects()
+                self._make_good()
+            self._tell_pending(tree, PREPARING)
         before = self._kept
         self._await_srdf()
         text = self._semantic
@@ -370,9 +401,10 @@ class PlanningSceneMonitor:
         if before.scene is not None and before.scene.srdf is None and srdf is None:
             return
         try:
+            self._await_kernels(partial(self._tell_pending, tree))
             scene = self._new_scene(robot, srdf)
-            if before.scene is not None:
-                scene.take_over(before.scene)
+            if source is not None:
+                self._tell_of_left_out(scene.take_over(source))
             elif self._first.operations:
                 self._begin_with_file(scene, tree)
             _ = scene.snapshot.packed
@@ -380,18 +412,23 @@ class PlanningSceneMonitor:
             if before.scene is not None:
                 self._node.get_logger().error(escape(f"the scene before stays: {error}"))
                 return
-            self._node.get_logger().warning(escape(f"collisions are not checked: {error}"))
+            self._node.get_logger().warning(
+                escape(f"collisions are not checked, requests for that are refused: {error}")
+            )
             if self._keep(KeptScene(tree, None, str(error))):
                 self._equip(robot, None, str(error))
             return
-        kept = KeptScene(tree, scene, "" if find_spec(LIBRARY) else MISSING, scene.copy())
+        kept = KeptScene(tree, scene, "", scene.copy())
         if self._keep(kept):
             self._announce(scene)
-            if kept.reason:
-                self._node.get_logger().warning(f"services check no collisions: {kept.reason}")
             self._equip(robot, kept.prepared, "")
-        if before.scene is None and before.reason != PREPARING and self._move_group is not None:
-            self._move_group.ask_anew()  # what came meanwhile was refused
+        if before.scene is None and not before.is_pending and self._move_group is not None:
+            self._move_group.ask_anew()  # changes that came meanwhile were refused
+
+    def _tell_pending(self, tree: Tree, reason: str) -> None:
+        """Answer requests with the reason why the scene is not there yet, if there is none."""
+        if self._kept.tree is not tree or self._kept.scene is None:
+            self._kept = KeptScene(tree, None, reason, is_pending=True)
 
     def _tell_of_lost_objects(self) -> None:
         """Log how many objects of the robot before are gone."""
@@ -399,8 +436,15 @@ class PlanningSceneMonitor:
         count = 0 if scene is None else len(scene.snapshot.objects) + len(scene.snapshot.attached)
         if count:
             self._node.get_logger().warning(
-                f"another robot, another scene: {count} objects of the one before are gone, "
+                f"another root link, another scene: {count} objects of the robot before are gone, "
                 "publish them anew"
+            )
+
+    def _tell_of_left_out(self, names: tuple[str, ...]) -> None:
+        """Log which objects of the robot before have no place in the scene of another robot."""
+        if names:
+            self._node.get_logger().warning(
+                escape(f"another robot: it lacks the frames of {listing(names)}; publish them anew")
             )
 
     def _begin_with_file(self, scene: planning_scene.PlanningScene, tree: Tree) -> None:
@@ -448,9 +492,8 @@ class PlanningSceneMonitor:
             return None
 
     def _new_scene(self, robot: RobotModel, srdf: Srdf | None) -> planning_scene.PlanningScene:
-        if srdf is None and find_spec(LIBRARY) is None:  # pairs are found by exact checks
-            raise SceneError(MISSING)
-        return planning_scene.PlanningScene(robot, srdf, allow=self._folders)
+        exact = find_spec(LIBRARY) is not None
+        return planning_scene.PlanningScene(robot, srdf, allow=self._folders, exact=exact)
 
     def _keep(self, kept: KeptScene) -> bool:
         """Use a scene; return False if the robot was replaced meanwhile, whose scene follows."""
@@ -463,7 +506,8 @@ class PlanningSceneMonitor:
         logger = self._node.get_logger()
         if not now.links:
             logger.warning(
-                "the robot description has no collision geometry: the arm collides with nothing"
+                "the robot description has no <collision> geometry: nothing is checked for "
+                "collisions, and the stream keeps no distances"
             )
             return
         logger.info(
@@ -471,12 +515,14 @@ class PlanningSceneMonitor:
             f"{len(scene.pairs)} others may touch, {origin}; changes on "
             f"{listing(map(self._node.resolve_topic_name, TOPICS))}"
         )
+        if not now.exact:
+            logger.warning(INEXACT)
 
     def _fault(self, error: Exception) -> None:
         kept = self._kept
         self._node.get_logger().error(trace(error))
         if kept.scene is None:
-            self._kept = kept._replace(reason=f"internal error: {error!r}")
+            self._kept = kept._replace(reason=f"internal error: {error!r}", is_pending=False)
             arm = self._arm
             if arm is not None and arm.tree is kept.tree:
                 self._equip(arm.robot, None, self._kept.reason)

@@ -1,8 +1,9 @@
-"""``compute_ik`` and ``compute_fk``: every request gets an answer, whatever happens.
+"""``compute_ik`` and ``compute_fk``: every request is answered within its timeout.
 
 A thread receives requests by itself. Those for ``compute_ik`` are tried at once for a millisecond,
 which is enough for nearly all of them, and cheaper than a change of threads. Those that take longer
-go on in other threads, where they take turns; kernels release the GIL meanwhile.
+go on in other threads, where they take turns; kernels release the GIL meanwhile. A thread that
+watches deadlines answers requests whose own threads do not.
 """
 
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
+from weakref import ref
 
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import (
@@ -21,6 +23,7 @@ from moveit_msgs.srv import (
 )
 from rclpy.node import Node
 
+from dls_ik.core.jit import MissingKernelError
 from dls_ik.errors import Code, DlsIkError, RequestError, code_of
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
@@ -31,6 +34,8 @@ from dls_ik.ros.receiver import MessageReceiver, Reply
 from dls_ik.ros.services.constrained import solve_constrained
 from dls_ik.ros.services.executor import BoundedExecutor
 from dls_ik.ros.services.request import (
+    BY_BOUNDS,
+    MIN_TIMEOUT,
     IkProblem,
     IkRequest,
     RobotContext,
@@ -60,7 +65,7 @@ DEPTH = 1000  # requests and responses that the middleware keeps at least
 MAX_KINDS = 1000  # of requests that are remembered
 FIRST_SOLUTION = "speed"
 MAX_LINKS = 1000  # of a request for compute_fk, for robots that have fewer
-LATE = "too many requests wait"
+LATE, SLOW = "too many requests wait", "it takes longer than max_timeout"
 POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
 
 
@@ -139,10 +144,7 @@ class ServiceServer:
             self._send(reply, self._failed(GetPositionIK.Response(), error))
             return
         if request.unchecked:
-            self._log.once(
-                request.unchecked,
-                f"a request asks to avoid collisions, and is answered without: {request.unchecked}",
-            )
+            self._log.once("unchecked", f"a request has avoid_collisions: {request.unchecked}")
         response = None
         if not self._executor.waiting and self._fast_path.is_known(request):
             response = self._try_at_once(request)
@@ -163,9 +165,9 @@ class ServiceServer:
         return None if was_cut and response.error_code.val == Code.NO_IK_SOLUTION else response
 
     def _submit(self, request: IkRequest, reply: Reply) -> bool:
-        """Have a request answered in a thread; return whether there is room in the queue."""
-        give_up = partial(self._give_up, request, reply)
-        return self._executor.submit(self._work(request, reply), request.deadline, give_up)
+        """Queue a request for a thread; return whether the queue had space."""
+        give_up, cut = partial(self._give_up, request, reply), partial(self._cut, request, reply)
+        return self._executor.submit(self._work(request, reply), request.deadline, give_up, cut)
 
     def _work(self, request: IkRequest, reply: Reply) -> Iterator[None]:
         """Answer a request with what is left of its timeout."""
@@ -178,12 +180,25 @@ class ServiceServer:
         self._send(reply, response)
 
     def _give_up(self, request: IkRequest, reply: Reply) -> None:
+        """Answer a request that no thread took up in time."""
+        busy, others = self._executor.running, self._executor.waiting
         message = (
-            f"the request waited {request.age:.3g} s for its turn, longer than its timeout of "
-            f"{request.timeout:.3g} s; {self._executor.waiting} requests wait, service_queue is "
-            f"{self._executor.bound}"
+            f"no thread was free for the request within its timeout of {request.timeout:.3g} s: "
+            f"service_threads is {self._executor.threads}, {busy} requests are being solved and "
+            f"{others} others wait; give a longer timeout, or more service_threads"
         )
         self._send(reply, self._timed_out(message))
+
+    def _cut(self, request: IkRequest, reply: Reply) -> None:
+        """Answer a request whose solving did not end in time; its thread goes on until it can."""
+        message = (
+            f"no solution was found within the timeout of {request.timeout:.3g} s: something that "
+            "takes longer is computed first, such as bounds of reach or shapes of carried "
+            "objects; the same request may succeed later"
+        )
+        if request.timeout_note:
+            message = f"{message}; {request.timeout_note}"
+        self._send(reply, self._with_code(GetPositionIK.Response(), Code.NO_IK_SOLUTION, message))
 
     def _slices(self, request: IkRequest, longest: float) -> Generator[None, None, Any]:
         """Solve a request for a time [s] at most, in slices; return the response."""
@@ -205,6 +220,8 @@ class ServiceServer:
 
     def _failed(self, empty: Any, error: Exception, note: str = "") -> Any:
         """Fill the empty response; the note is added where there is no solution."""
+        if isinstance(error, MissingKernelError):
+            return self._with_code(empty, Code.TIMED_OUT, str(error))
         if not isinstance(error, DlsIkError):
             self._node.get_logger().error(trace(error))
             return self._with_code(empty, Code.FAILURE, f"internal error: {error!r}")
@@ -249,13 +266,14 @@ class ServiceServer:
                 self._send(reply, response)
             yield from ()
 
-        if not self._executor.submit(work(), deadline, partial(invalid, LATE)):
+        late, slow = partial(invalid, LATE), partial(invalid, SLOW)
+        if not self._executor.submit(work(), deadline, late, slow):
             invalid(LATE)
 
     def _scene(self, request: Any, reply: Reply) -> None:
         def answer() -> Any:
             arm = self._arm()
-            scene = self._scenes.scene(arm.tree, exact=False)
+            scene = self._scenes.scene(arm.tree)
             return answer_scene(request, arm, scene, self._current(arm))
 
         self._in_order(answer, reply, GetPlanningScene.Response(), SCENE)
@@ -292,12 +310,14 @@ class FastPathCache:
     """Remembers the kinds of requests that may be tried at once, in the thread that receives.
 
     The first request of a kind may have to make a solver, which takes some tenths of a second; and
-    only if the first solution is wanted does an early end without a solution lose nothing.
+    only if the first solution is wanted does an early end without a solution lose nothing. Solvers
+    and scenes are referred to weakly: a changed scene replaces its snapshot, often many times a
+    second.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._arm: Arm | None = None
+        self._arm: ref[Arm] | None = None
         self._kinds: set[tuple[object, ...]] = set()
 
     def is_known(self, request: IkRequest) -> bool:
@@ -309,14 +329,17 @@ class FastPathCache:
         if request.scene is not None and _has_joints_beside(request):  # 7 ms wherever they move
             return False
         with self._lock:
-            return request.arm is self._arm and _kind(request) in self._kinds
+            return self._is_of_arm(request) and _kind(request) in self._kinds
 
     def remember(self, request: IkRequest) -> None:
         """Remember the kind of a request that was answered."""
         with self._lock:
-            if request.arm is not self._arm or len(self._kinds) >= MAX_KINDS:
-                self._arm, self._kinds = request.arm, set()
+            if not self._is_of_arm(request) or len(self._kinds) >= MAX_KINDS:
+                self._arm, self._kinds = ref(request.arm), set()
             self._kinds.add(_kind(request))
+
+    def _is_of_arm(self, request: IkRequest) -> bool:
+        return self._arm is not None and self._arm() is request.arm
 
 
 def _has_joints_beside(request: IkRequest) -> bool:
@@ -325,9 +348,9 @@ def _has_joints_beside(request: IkRequest) -> bool:
 
 
 def _kind(request: IkRequest) -> tuple[object, ...]:
-    """Return what requests have in common that are answered with the same solver."""
-    scene = None if request.scene is None else request.scene.snapshot
-    return request.group.solver, request.links, request.is_constrained, scene
+    """Return the common features of requests that are answered with the same solver."""
+    scene = None if request.scene is None else ref(request.scene.snapshot)
+    return ref(request.group.solver), request.links, request.is_constrained, scene
 
 
 # Answers: functions of request, robot and state
@@ -336,7 +359,7 @@ def _kind(request: IkRequest) -> tuple[object, ...]:
 def ik_slices(
     request: IkRequest, current: Mapping[str, float], frames: Frames, timeout: float
 ) -> Generator[None, None, Solution]:
-    """Solve a request within a time [s], and yield about every 10 ms.
+    """Solve a request within a time [s], preparations included, and yield about every 10 ms.
 
     Args:
         current: joint positions by name [rad or m], which the state of the request overlays.
@@ -345,21 +368,24 @@ def ik_slices(
         RequestError: a request that is not valid, or has no solution.
         FrameError, PoseError: a frame or a pose that is not valid.
     """
-    arm, state = request.arm, request.state
+    arm, state, begin = request.arm, request.state, time.perf_counter()
     context = RobotContext(arm, frames, state.overlay(arm.tree, current))
     problem = build_problem(request, context)
     if request.scene is not None:
         robot, attached = problem.solver.robot, (state.attached, state.keeps_attached)
         scene = scene_in_state(request.scene, robot, context, attached)
         context = context._replace(scene=scene)
+    left = max(timeout - (time.perf_counter() - begin), MIN_TIMEOUT)
     if request.is_constrained:
-        solving = solve_constrained(problem, request.constraints, context, timeout)
+        solving = solve_constrained(problem, request.constraints, context, left)
     else:
-        solving = _solve(problem, context, timeout)
+        solving = _solve(problem, context, left)
     result, note = yield from solving
     note = _join(note, request.unchecked)
     note = _join(note, *request.state.notes, _normalization_note(request))
     if not result.success:
+        if request.scene is not None and not request.scene.snapshot.exact:
+            note = _join(note, BY_BOUNDS)
         raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
     found = problem.solver.robot.named(result.q)
     response = _ik_response(arm.tree, {**context.values, **found})

@@ -18,16 +18,18 @@ from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.targets import Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.knots import EARLIEST
+from dls_ik.servo.motion import StopPath
 
 SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and continues with the next target when they come"
 STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
 PASSED_OVER = "target passed over"
+MAY_BE_OLD = f"{PASSED_OVER}: it may have waited while the loop stood still, send it again"
 LEAVING = "the arm comes to rest first, for a robot with other joints"
 NOTE_DURATION = 0.5  # [s] for which the status tells of a target
 LATE = 1.25  # periods from a cycle to the next in step with targets
-LONGEST = 2.0  # periods that a cycle advances by
+LONGEST = 2.0  # periods after which an arm without further commands stands still
 STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
 
 Action = Callable[[Controller], None]
@@ -168,12 +170,15 @@ class ServoCycle:
         is_measured = measurement is not None
         if arrival is not None and self._counts(arm, arrival, now):
             self._pending = arrival
+        elif arrival is not None:
+            self._note = (now, MAY_BE_OLD)
         self._run_pending(arm)
         if is_leaving and self._pending is not None:
             self._pending, self._note = None, (now, f"{PASSED_OVER}: {LEAVING}")
             self._log.warn("leaving", f"{PASSED_OVER}: {LEAVING}")
         if not arm.controller.moves and self._states.is_uncertain(now, is_measured):
-            return CycleReport(ServoState.STALE, f"the loop stood still; {STOOD_STILL}", arm)
+            words = self._with_note(f"the loop stood still; {STOOD_STILL}", now)
+            return CycleReport(ServoState.STALE, words, arm)
         if self._states.loses(arm, now, is_measured):
             arm.controller.reset()
             self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
@@ -193,23 +198,27 @@ class ServoCycle:
         return self._report(arm, output, now, is_measured)
 
     def _catch_up(self, arm: Arm, gap: float) -> tuple[bool, float]:
-        """Move the command to the arm, where the gap since the last cycle [s] is long.
+        """Move the command to the arm if the gap since the last cycle [s] is longer than a period.
 
-        The process was stopped or got no processor, and the arm continued by itself or stopped.
+        The process was stopped or got no processor. An arm that is sent stops has moved along the
+        last one since its command was due; an arm that is sent single points stands at its command.
 
         Returns:
             True if the loop stood still so long that messages of the gap are old; and the time to
             advance by [s], so that a stall of the machine is no jump of the arm.
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
-        dt = min(gap, LONGEST * period)
-        # Later than any cycle in step, the arm is on the stop that it was sent.
-        if gap <= (LATE if self._has_stop else LONGEST) * period:
-            return False, dt
-        if self._has_stop:  # each command is due a period after it is sent
-            controller.resume_at(gap - period, period)
-            dt = period
         stood_still = gap > _longest_gap(arm)
+        if self._has_stop:  # each command is due a period after it is sent
+            dt = gap
+            if gap > (1.0 + EARLIEST) * period:
+                controller.resume_at(gap - period, period)
+                dt = period
+        else:
+            # A step of one period, as a controller may take no longer for it.
+            dt = gap if gap <= LATE * period else period
+            if gap > LONGEST * period:
+                controller.stand_still()
         if stood_still and not (self._has_stop and controller.moves):
             controller.resume_after_gap(controller.command)
         return stood_still, dt
@@ -306,11 +315,22 @@ class ServoCycle:
                 message = f"waiting for joint states on {self._states.topic}"
         if self._hindrance and output.state is ServoState.WAITING:
             message = f"{output.state.explanation}; targets wait: {self._hindrance}"
-        since, note = self._note
-        if now - since < NOTE_DURATION:
-            message = f"{message}; {note}"
         self._commanded = Commanded(arm, output, awaits_states)
-        return CycleReport(output.state, message, arm, output, is_command)
+        waits = output.state is ServoState.WAITING
+        return CycleReport(
+            output.state,
+            self._with_note(message, now),
+            arm,
+            output,
+            is_command,
+            awaits_states=waits and not may_start,
+            are_targets_held=waits and bool(self._hindrance),
+        )
+
+    def _with_note(self, message: str, now: float) -> str:
+        """Add the remark on the last target to a message, for NOTE_DURATION."""
+        since, note = self._note
+        return f"{message}; {note}" if now - since < NOTE_DURATION else message
 
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
         """Return whether a command goes out.

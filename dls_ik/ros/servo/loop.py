@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
@@ -19,15 +20,18 @@ from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
 from dls_ik.ros.servo.markers import Markers, build_marker
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
+from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.motion import StopPath
+from dls_ik.text import listing
 
 CLOCK_SPREAD, TRIES = 5e-4, 4  # [s] between two readings of clocks, and number of attempts
 LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
+SHUTTING_DOWN = "the node is shutting down"
 STOPPING = 4.0  # [s] for the arm to come to rest before the node ends; ros2 launch waits 5 s
 
 # Pace
@@ -216,7 +220,8 @@ class ConflictMonitor:
         for topic in map(node.resolve_topic_name, TOPICS):
             count = node.count_publishers(topic)
             if count > 1:
-                words = f"{count} publishers on {topic}: the newest target counts"
+                names = listing(publisher_names(node, topic))
+                words = f"{count} publishers on {topic} ({names}): the newest target counts"
                 self._log.once(words, words)
 
     def _report(self, what: str, count: int, consequence: str) -> None:
@@ -259,12 +264,13 @@ class ServoLoop:
         self.cycle = ServoCycle(
             self._states, frames, self._log, outputs.display_only, outputs.has_stop_trajectory
         )
-        self.monitor = Monitor(node, parameters, self._states.values, self.cycle.lag)
+        self.monitor = Monitor(node, parameters, self._states, self.cycle.lag)
         Markers(node, lambda: self.monitor.report)
         ControlServices(node, self.cycle)
         foreign = [topic for topic in outputs.topics if topic != self._states.topic]
         ConflictMonitor(node, self._log, foreign)
         self.targets = targets = TargetBuffer(node, self._log)
+        RivalMonitor(node, targets.rivals)
         targets.subscribe(parameters.twist_frame)
         self._marker = build_marker(
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
@@ -302,7 +308,7 @@ class ServoLoop:
     def stop(self) -> None:
         """Let the arm come to rest; end the loop and wait for its end."""
         if self._thread.is_alive():
-            self.cycle.submit(Controller.pause)
+            self.cycle.submit(partial(Controller.pause, reason=SHUTTING_DOWN))
             self._is_ending = True
             self._thread.join(STOPPING)
         self.targets.close()
@@ -379,7 +385,9 @@ class ServoLoop:
         if arm is not self._published:
             self._outputs.use(arm.robot.joint_names)
             self._published = arm
-        has_stop = self._outputs.has_stop_trajectory
-        stop = arm.controller.stop_path(1.0 / self._rate) if has_stop else None
-        self._outputs.publish(output.q, output.velocity, stamp, stop)
-        return stop
+        outputs, period = self._outputs, 1.0 / self._rate
+        knots = None
+        if outputs.has_trajectory:
+            knots = arm.controller.trajectory(period, outputs.points)
+        outputs.publish(output.q, output.velocity, stamp, knots)
+        return arm.controller.stop_path(period) if outputs.has_stop_trajectory else None

@@ -26,10 +26,11 @@ from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_z, tr
 from dls_ik.ros.arm import Surroundings
 from dls_ik.ros.frames import fill_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.monitor import CycleReport, Tip, Trail
+from dls_ik.ros.servo.monitor import CycleReport
+from dls_ik.ros.servo.tip import Tip, Trail
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every, steady_timer
 from dls_ik.servo import Controller, ServoOutput, ServoState
-from dls_ik.servo.guard import NearPair
+from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace
 
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
@@ -39,6 +40,7 @@ _OF_CODE = {0: GREEN, 6: YELLOW, 5: RED, -1: RED}  # of singularities and near c
 _OF_STATE = {
     ServoState.WAITING: GREY,
     ServoState.PAUSED: GREY,
+    ServoState.TIMED_OUT: GREY,
     ServoState.STALE: GREY,
     ServoState.JOINT_MOTION: BLUE,
 }

@@ -1,23 +1,23 @@
 """Report of a cycle, and its publication: status and tip each cycle, diagnostics by a timer.
 
-Levels of the diagnostics, once a second:
+Levels of the diagnostics, once a second; the first row that applies counts:
 
-==============================================  =====
-state                                           level
-==============================================  =====
-NO_ROBOT, WAITING, STALE, a loop at a halt      STALE
-REFUSED, FAULT                                  ERROR
-codes 1 to 6: singularity, collision, joint     WARN
-code 0, with every tenth cycle late or more     WARN
-code 0: following, reached, paused              OK
-==============================================  =====
+======================================================  =====
+state                                                   level
+======================================================  =====
+a loop at a halt, NO_ROBOT, STALE, joint states wanted  STALE
+codes below 0: REFUSED, FAULT                           ERROR
+codes 1 to 6: singularity, collision, joint             WARN
+targets wait, such as for a scene                       WARN
+code 0, with every tenth cycle late or more             WARN
+code 0: idle, following, reached, timed out, paused     OK
+======================================================  =====
 """
 
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,12 +25,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 
-from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import fill_pose
 from dls_ik.ros.params import Parameters
+from dls_ik.ros.servo.measured_tip import MeasuredTip
 from dls_ik.ros.servo.outputs import set_time
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
+from dls_ik.ros.servo.tip import Tip, Trail
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import ServoOutput, ServoState
@@ -45,81 +47,8 @@ STATUS_TOPIC, TIP_TOPIC = "~/status", "~/tip_pose"
 DIAGNOSTICS_TOPIC = "/diagnostics"  # of all nodes of a machine, whatever their namespace
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 HELD = 0.5  # activation from which a joint is listed as held
-SILENT = (ServoState.NO_ROBOT, ServoState.WAITING, ServoState.STALE)
+OLD_DATA = (ServoState.NO_ROBOT, ServoState.STALE)  # the data to move by is old, or missing
 LATE_SHARE = 0.1  # of late cycles from which the rate is not kept
-SHORTEST = 0.1  # [m]
-MOST_POINTS = 250  # of a trail: to convert more into a message would keep the loop waiting
-SHORTEST_INTERVAL = 0.02  # [s] between points of a trail
-
-
-class Tip:
-    """The tip of a chain whose base may itself be carried by other joints.
-
-    Args:
-        joint_values: returns the values of joints by name, as drivers publish them.
-    """
-
-    def __init__(self, robot: RobotModel, joint_values: Callable[[], Mapping[str, float]]) -> None:
-        self.robot = robot
-        self.frame = robot.tree.root
-        self._joint_values = joint_values
-        self._T_root_base = robot.tree.fixed_offset(self.frame, robot.base)
-
-    def in_root(self, T_base: Array) -> Array:
-        """Transform poses (..., 4, 4) from the base frame to the root frame."""
-        return self._root_from_base() @ T_base
-
-    def poses(self, q: Array) -> Array:
-        """Return the poses T_root_tip (..., 4, 4) at commands (..., n)."""
-        return self.in_root(self.robot.fk(q))
-
-    def length(self) -> float:
-        """Return the length of the way along the links [m]: about the reach of the arm."""
-        joints = self.robot.tree.path(self.robot.base, self.robot.tip)
-        way = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
-        return max(way, SHORTEST)
-
-    def _root_from_base(self) -> Array:
-        if self._T_root_base is not None:
-            return self._T_root_base
-        tree = self.robot.tree
-        values = {name: q for name, q in self._joint_values().items() if name in tree.mimic_of}
-        return tree.pose(self.robot.base, values)
-
-
-class Trail:
-    """Keeps commands as they come, and converts them to points on request.
-
-    One thread samples, another one asks.
-
-    Args:
-        duration: of the trail [s].
-    """
-
-    def __init__(self, tip: Tip, duration: float) -> None:
-        self.tip = tip
-        self._duration = duration
-        self._interval = max(SHORTEST_INTERVAL, duration / MOST_POINTS)
-        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
-        self._points: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
-        self._next = -np.inf  # [s] when to take a command again
-
-    def sample(self, now: float, q: Array) -> None:
-        """Keep a command (n,), which is not changed any more, at a time [s], if one is due."""
-        if now >= self._next and self._duration > 0.0:
-            self._next = now + self._interval
-            self._commands.append((now, q))
-
-    def points(self, now: float) -> Array:
-        """Return positions of the tip (m, 3) in the root frame [m], oldest first."""
-        new = [self._commands.popleft() for _ in range(len(self._commands))]
-        if new:
-            times, commands = zip(*new, strict=True)
-            positions = self.tip.poses(np.array(commands))[:, :3, 3]
-            self._points.extend(zip(times, positions, strict=True))
-        while self._points and now - self._points[0][0] > self._duration:
-            self._points.popleft()
-        return np.array([point for _, point in self._points]).reshape(-1, 3)
 
 
 class CycleReport(NamedTuple):
@@ -131,6 +60,8 @@ class CycleReport(NamedTuple):
     output: ServoOutput | None = None  # None: there is no command
     is_command: bool = False  # the command is to be published
     trail: Trail | None = None  # of the tip; None: there is no robot
+    awaits_states: bool = False  # joint states are required, and there are no current ones
+    are_targets_held: bool = False  # targets wait, such as for a scene
 
 
 class LoopFigures(NamedTuple):
@@ -179,15 +110,22 @@ class LoopMeter:
         return LoopFigures(self._cycles, self._overruns, recent, late, rate, mean, worst)
 
 
-def diagnostic_level(state: ServoState, message: str, loop: LoopFigures) -> tuple[Any, str]:
-    """Return the level, and a sentence about it."""
-    message = message or state.explanation
+def diagnostic_level(report: CycleReport, loop: LoopFigures) -> tuple[Any, str]:
+    """Return the level of the diagnostics, and a sentence for a person.
+
+    Args:
+        report: Report of the last cycle.
+        loop: Figures of the recent cycles.
+    """
+    state, message = report.state, report.message or report.state.explanation
     if not loop.recent_cycles:
         return DiagnosticStatus.STALE, "the loop is at a halt"
-    if state in SILENT:
+    if state in OLD_DATA or report.awaits_states:
         return DiagnosticStatus.STALE, message
     if state.code != 0:
         return DiagnosticStatus.ERROR if state.code < 0 else DiagnosticStatus.WARN, message
+    if report.are_targets_held:
+        return DiagnosticStatus.WARN, message
     if loop.recent_overruns >= LATE_SHARE * loop.recent_cycles:
         late = f"{loop.recent_overruns} of {loop.recent_cycles} cycles began late"
         return DiagnosticStatus.WARN, f"{message}; {late}"
@@ -260,7 +198,8 @@ def lag_values(robot: RobotModel, lag: float) -> dict[str, str]:
 class StatusPublisher:
     """Publishes ``moveit_msgs/msg/ServoStatus`` each cycle, and logs changes of the state.
 
-    States of the code 0 come and go with every target, and are not logged.
+    States with code 0 change with every target and are not logged, except for a stream that ended
+    with the arm short of its last pose.
     """
 
     def __init__(self, node: Node) -> None:
@@ -272,9 +211,10 @@ class StatusPublisher:
             self._message = ServoStatus()
 
     def publish(self, state: ServoState, message: str) -> None:
-        """Publish a state and a sentence, by default that of the state."""
+        """Publish a state and a message; an empty message is the explanation of the state."""
         message = message or state.explanation
-        if state is not self._last and (state.code, self._last.code) != (0, 0):
+        stops_short = state is ServoState.TIMED_OUT and message != state.explanation
+        if state is not self._last and (state.code or self._last.code or stops_short):
             self._log.info(state.name, f"stream: {message}")
         self._last = state
         if self._publisher is not None and self._publisher.get_subscription_count() > 0:
@@ -286,8 +226,10 @@ class Monitor:
     """Publishes status and tip each cycle, diagnostics by a timer of the node.
 
     Args:
-        joint_values: returns the values of joints by name, as drivers publish them.
-        lag: returns how late the arm follows its commands [s], NaN where that is not known.
+        node: Node of the publishers.
+        parameters: Parameters of the node.
+        states: Joint states, as drivers publish them.
+        lag: Returns the lag of the arm behind its commands [s], NaN while it is unknown.
 
     Attributes:
         report: of the last cycle, for other threads.
@@ -298,17 +240,18 @@ class Monitor:
         self,
         node: Node,
         parameters: Parameters,
-        joint_values: Callable[[], Mapping[str, float]],
+        states: CurrentStateMonitor,
         lag: Callable[[], float],
     ) -> None:
         self.report = CycleReport()
         self.meter = LoopMeter(1.0 / parameters.rate, time.monotonic())
-        self._node, self._joint_values, self._lag = node, joint_values, lag
+        self._node, self._joint_values, self._lag = node, states.values, lag
         self._rate, self._duration = parameters.rate, parameters.trail
         self._trail: Trail | None = None
         self._status = StatusPublisher(node)
         self._tip_publisher = node.create_publisher(PoseStamped, TIP_TOPIC, 1)
         self._tip_message = PoseStamped()
+        self._measured = MeasuredTip(node, states.readings)
         self._name = f"{node.get_fully_qualified_name()}: stream"
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS_TOPIC, 10)
         call_every(node, DIAGNOSTICS_PERIOD, self._publish_diagnostics)
@@ -326,6 +269,8 @@ class Monitor:
             trail.sample(now, report.output.q)
             if self._tip_publisher.get_subscription_count() > 0:
                 self._publish_tip(trail.tip, report.output, stamp)
+        if trail is not None:
+            self._measured.publish(trail.tip, now, stamp)
         self.report = report._replace(trail=trail)
 
     def _trail_of(self, arm: Arm | None) -> Trail | None:
@@ -345,7 +290,7 @@ class Monitor:
     def _publish_diagnostics(self) -> None:
         """Publish ``diagnostic_msgs/DiagnosticArray`` of the last report."""
         report, loop = self.report, self.meter.read(time.monotonic())
-        level, sentence = diagnostic_level(report.state, report.message, loop)
+        level, sentence = diagnostic_level(report, loop)
         values = {"state": report.state.name.lower(), **loop_values(loop, self._rate)}
         robot = None if report.arm is None else report.arm.robot
         if robot is not None and report.output is not None:

@@ -23,11 +23,10 @@ from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Par
 from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
 from dls_ik.ros.servo.state_monitor import Echo
 from dls_ik.ros.servo.targets import TOPICS as TARGETS
-from dls_ik.servo.limiter import StopPath
+from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
 
 SECOND = 10**9  # [ns]
-PAST = 1e-4  # [rad or m] that a cubic may lead a joint past a point
 DELIVERY = 0.2  # [s] at most, for a listener that is gone
 
 
@@ -36,7 +35,6 @@ class OutputSpec(NamedTuple):
 
     names: tuple[str, ...]  # (n,) as drivers call them
     period: float  # [s] of the loop
-    points: int  # of a trajectory
 
 
 def writable(message: Any, name: str, n: int) -> Array:
@@ -61,7 +59,7 @@ class JointStateOutput:
         self._position = writable(self._message, "position", len(spec.names))
         self._velocity = writable(self._message, "velocity", len(spec.names))
 
-    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
+    def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
         """Return the message of a command (n,), (n,) at a time [ns]; the same object each time."""
         self._position[:] = q
         self._velocity[:] = velocity
@@ -72,67 +70,51 @@ class JointStateOutput:
 class JointTrajectoryOutput:
     """The next points for a joint_trajectory_controller, without a stamp, which means now.
 
-    One point is the command, a cycle ahead, without velocities, which must be zero at the last
-    point. Several points are a cycle apart, and from the second on they slow down to a stop, the
-    same one on which the loop continues if its next cycle is late; a controller that receives no
-    other trajectory follows them to rest. A stop that takes longer is spread evenly over the
-    points.
+    A point stands at each knot of the motion: at the command, a period ahead, and behind it where
+    the stop changes its acceleration or jerk. A controller interpolates points with velocities by
+    cubics, which are exact there, and follows them to rest if it receives no other trajectory. The
+    loop continues on the same stop if its next cycle is late. Without velocities, for a single
+    point or without a limit of acceleration, it interpolates linearly.
     """
 
     message_type = JointTrajectory
     default_topic = "joint_trajectory_controller/joint_trajectory"
 
     def __init__(self, spec: OutputSpec) -> None:
-        self._period = spec.period
-        n = len(spec.names)
-        self._points = [JointTrajectoryPoint() for _ in range(spec.points)]
-        self._positions = [writable(point, "positions", n) for point in self._points]
-        self._velocities: list[Array] = []
-        if spec.points > 1:
-            self._velocities = [writable(point, "velocities", n) for point in self._points]
-        self._cycles = np.arange(spec.points, dtype=float)
-        self._interval = -1.0  # [s] between points, as it was filled last
-        self._set_times(spec.period)
-        self._message = JointTrajectory(joint_names=list(spec.names), points=self._points)
+        self._n, self._period = len(spec.names), spec.period
+        self._pools: tuple[list[_Point], list[_Point]] = ([], [])  # with velocities, and without
+        self._message = JointTrajectory(joint_names=list(spec.names))
 
-    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
+    def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
         """Return the message of a command, and of the stop that follows it."""
-        self._positions[0][:] = q
-        if self._velocities and stop is not None:
-            self._fill_stop(stop)
+        if knots is None:
+            knots = Knots(np.array([self._period]), q[None], velocity[None], True)
+        pool = self._pools[knots.is_linear]
+        for _ in range(len(knots.times) - len(pool)):
+            pool.append(_Point(self._n, not knots.is_linear))
+        points = pool[: len(knots.times)]
+        for point, time, row, rate in zip(
+            points, knots.times.tolist(), knots.q, knots.v, strict=True
+        ):
+            point.fill(time, row, rate)
+        self._message.points = [point.message for point in points]
         return self._message
 
-    def _fill_stop(self, stop: StopPath) -> None:
-        interval = max(self._period, stop.duration / (len(self._points) - 1))
-        self._set_times(interval)
-        times = interval * self._cycles
-        times[-1] = np.inf  # where rounding would end just before
-        q, v, _ = stop.at(times)
-        if interval > self._period:
-            _limit_slopes(q, v, interval)
-        for fields, values in ((self._positions, q), (self._velocities, v)):
-            for field, row in zip(fields, values, strict=True):
-                field[:] = row
 
-    def _set_times(self, interval: float) -> None:
-        """Let the points be due at an interval [s], the first of them a cycle ahead."""
-        if interval == self._interval:
-            return
-        self._interval = interval
-        for k, point in enumerate(self._points):
-            set_time(point.time_from_start, round((self._period + k * interval) * SECOND))
+class _Point:
+    """A point of a trajectory, to be filled again and again."""
 
+    def __init__(self, n: int, has_velocities: bool) -> None:
+        self.message = JointTrajectoryPoint()
+        self._positions = writable(self.message, "positions", n)
+        self._velocities = writable(self.message, "velocities", n) if has_velocities else None
 
-def _limit_slopes(q: Array, v: Array, interval: float) -> None:
-    """Lower velocities (k, n) for which a cubic would lead a joint past the next point and back.
-
-    Between points a controller interpolates by a cubic, and points that are far apart may have a
-    joint stop between them, near its limit. A cubic with end slopes of at most three times the mean
-    one is monotone (Fritsch & Carlson 1980).
-    """
-    most = 3.0 * np.abs(np.diff(q, axis=0)) / interval
-    past = (v[1:] == 0.0) & (4.0 / 27.0 * interval * (np.abs(v[:-1]) - most) > PAST)
-    v[:-1] = np.where(past, np.clip(v[:-1], -most, most), v[:-1])
+    def fill(self, time: float, q: Array, v: Array) -> None:
+        """Write the time since the start [s], positions and velocities (n,)."""
+        set_time(self.message.time_from_start, round(time * SECOND))
+        self._positions[:] = q
+        if self._velocities is not None:
+            self._velocities[:] = v
 
 
 class PositionArrayOutput:
@@ -145,7 +127,7 @@ class PositionArrayOutput:
         self._message = Float64MultiArray()
         self._position = writable(self._message, "data", len(spec.names))
 
-    def fill(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> Any:
+    def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
         """Return the message of a command."""
         self._position[:] = q
         return self._message
@@ -205,6 +187,8 @@ class Outputs:
     Attributes:
         topics: of the commands, after remapping.
         display_only: the commands are for display, and no controller takes them.
+        has_trajectory: one of the outputs is a trajectory.
+        points: wanted in a trajectory; 0: as many as its path needs.
         has_stop_trajectory: an arm continues to a stop by itself when no command comes.
         echo: remembers the messages on the topic that drivers publish on; None if there are none.
 
@@ -220,8 +204,9 @@ class Outputs:
         names = parameters.output_topic or [kind.default_topic for kind in kinds]
         self.topics = tuple(_resolved(node, name) for name in names)
         self.display_only = set(kinds) == {JointStateOutput}
-        has_trajectory = JOINT_TRAJECTORY in parameters.output_type
-        self.has_stop_trajectory = has_trajectory and parameters.trajectory_points > 1
+        self.has_trajectory = JOINT_TRAJECTORY in parameters.output_type
+        self.points = parameters.trajectory_points
+        self.has_stop_trajectory = self.has_trajectory and self.points != 1
         _check_topics(node, parameters.output_type, self.topics)
         driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
         self._is_echoed = [pair == driven for pair in zip(kinds, self.topics, strict=True)]
@@ -248,21 +233,21 @@ class Outputs:
             OptionError: as :meth:`joints`.
         """
         joints = self.joints(chain)
-        period, points = 1.0 / self._parameters.rate, self._parameters.trajectory_points
+        spec = OutputSpec(joints.names, 1.0 / self._parameters.rate)
         self._order = joints.order
-        self._outputs = [kind(OutputSpec(joints.names, period, points)) for kind in self._kinds]
+        self._outputs = [kind(spec) for kind in self._kinds]
 
-    def publish(self, q: Array, velocity: Array, stamp: int, stop: StopPath | None = None) -> None:
+    def publish(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> None:
         """Publish a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns].
 
         Args:
-            stop: from the command on, where the arm continues to one by itself.
+            knots: of the points of a trajectory.
         """
         q, velocity = q[self._order], velocity[self._order]
-        stop = None if stop is None else stop.reordered(self._order)
+        knots = None if knots is None else knots.reordered(self._order)
         rows = zip(self._publishers, self._outputs, self._is_echoed, strict=True)
         for publisher, output, is_echoed in rows:
-            message = output.fill(q, velocity, stamp, stop)
+            message = output.fill(q, velocity, stamp, knots)
             if is_echoed and self.echo is not None:
                 self.echo.remember(message)
             publisher.publish(message)

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 
 from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.frames import MAX_NAME
+from dls_ik.ros.frames import MAX_NAME, nanoseconds
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
 from dls_ik.ros.servo.targets import DelayMonitor
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
@@ -78,6 +78,8 @@ class JointReading(NamedTuple):
     position: float  # [rad or m]
     time: float  # [s] steady, when it came
     sent: float  # [s] the same, less its delay on the way
+    velocity: float = math.nan  # [rad/s or m/s]; NaN: not sent
+    stamp: int = 0  # [ns] of its message; 0: none
 
 
 class JointFilter(NamedTuple):
@@ -156,6 +158,17 @@ class CurrentStateMonitor:
         """Return the last position of every joint that was ever heard of."""
         with self._lock:
             return {name: readings[-1].position for name, readings in self._readings.items()}
+
+    def readings(self, names: Iterable[str], now: float) -> list[tuple[JointReading, ...]] | None:
+        """Return the last readings of joints, up to three each, newest last.
+
+        Returns:
+            None if a joint has no reading from the last `FRESH` seconds.
+        """
+        with self._lock:
+            found = [self._readings.get(name, ()) for name in names]
+        is_current = all(each and now - each[-1].time < FRESH for each in found)
+        return found if is_current else None
 
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
         """Return the measured joint values of the arm; None where not all of them are known."""
@@ -238,8 +251,9 @@ class CurrentStateMonitor:
             return
         now, given = time.monotonic(), self._filter
         sent_at = now - self._delays.delay(sent, now)
+        stamp, velocities = nanoseconds(message.header.stamp), _velocities(message, given)
         new = {
-            name: JointReading(position, now, sent_at)
+            name: JointReading(position, now, sent_at, velocities.get(name, math.nan), stamp)
             for name, position in self._positions(message, given).items()
         }
         with self._lock:
@@ -304,6 +318,15 @@ class CurrentStateMonitor:
         self._subscription = new
 
 
+def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
+    """Return the velocities of a message by the robot's names; none where it has not all."""
+    names, velocities = message.name, message.velocity
+    if not velocities or len(names) != len(velocities):
+        return {}
+    return dict(zip((given.robot_names.get(name, name) for name in names), velocities, strict=True))
+
+
 def _median(readings: list[JointReading]) -> JointReading:
     """Return the median of three readings; of fewer the newest."""
-    return sorted(readings)[1] if len(readings) == 3 else readings[-1]
+    by_position = sorted(readings, key=lambda reading: reading.position)
+    return by_position[1] if len(readings) == 3 else readings[-1]

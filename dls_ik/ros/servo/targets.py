@@ -7,20 +7,20 @@ is applied.
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import Header
 
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.cdr import PoseStampedView
+from dls_ik.ros.endpoints import type_name
 from dls_ik.ros.frames import (
     Frames,
     JointValues,
@@ -31,11 +31,12 @@ from dls_ik.ros.frames import (
     strip_slash,
 )
 from dls_ik.ros.receiver import MessageReceiver
+from dls_ik.ros.servo.rivals import RivalTargets
 from dls_ik.ros.subscriptions import (
     CHECK_PERIOD,
     call_every,
+    read_bytes,
     subscribe_bounded,
-    type_name,
     with_time,
 )
 from dls_ik.ros.util import Throttle
@@ -43,11 +44,14 @@ from dls_ik.ros.util import Throttle
 TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 TWIST = "target_twist"
 POSES = (PoseStampedView, PoseStamped)  # as received, and as others store them
+MARKER_FEEDBACK = "~/target/feedback"  # of the interactive marker, which stores its targets
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
 MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6 s
 POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
 DRIFT = 1e-3  # [s/s] of two clocks relative to each other
+OTHER_CLOCK = 1e8  # [s], three years: from this age a stamp is of a clock with another start
+RECORDED = 60.0  # [s]: from this age a stamp is of a recording, as no network delays so long
 CLOCK_TOLERANCE = 0.1  # [s] by which the clock of a publisher may be ahead and still be believed
 
 
@@ -56,6 +60,15 @@ class OversizedTrajectory(NamedTuple):
 
     header: Header
     poses: int  # about
+
+
+SOURCES: Mapping[type, str] = {
+    PoseStampedView: "target_pose",
+    PoseStamped: "target_pose",
+    TwistStamped: "target_twist",
+    PoseArray: "target_trajectory",
+    OversizedTrajectory: "target_trajectory",
+}
 
 
 class Arrival(NamedTuple):
@@ -141,6 +154,7 @@ class TargetBuffer:
         self._is_closed = False
         self._delays = DelayMonitor()
         self._newest: Arrival | None = None
+        self.rivals = RivalTargets()
 
     def subscribe(self, twist_frame: str = "") -> None:
         """Store the messages of all topics; the newest counts, whatever its type.
@@ -157,8 +171,8 @@ class TargetBuffer:
         TwistSubscription(node, log, twist_frame, self._keep, receiver)
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Keep a target that was sent at a time [ns], and wake the loop; from any thread."""
-        self._keep(message, sent)
+        """Keep a target of the interactive marker, and wake the loop; from any thread."""
+        self._keep(message, sent, MARKER_FEEDBACK)
         self._receiver.wake()
 
     def take(self) -> Arrival | None:
@@ -191,20 +205,31 @@ class TargetBuffer:
         end = max(earliest, latest) if self._newest is None else earliest
         return max(0.0, end - time.monotonic())
 
-    def _keep(self, message: Any, sent: int = 0) -> None:
-        """Keep a target that was sent at a time [ns]."""
+    def _keep(self, message: Any, sent: int = 0, topic: str = "") -> None:
+        """Keep a target.
+
+        Args:
+            message: Target.
+            sent: Time when the target was sent, by the clock of its publisher [ns]; 0: unknown.
+            topic: Topic that the target arrived on; empty: the topic of its type.
+        """
         with self._lock:
             number = self._newest.number + 1 if self._newest else 1
             now = time.monotonic()
             delay = _delay(sent, self._delays.delay(sent, now))
             self._newest = Arrival(message, now, number, delay)
+        self.rivals.note(topic or SOURCES[type(message)], now)
 
     def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
         """Keep a serialized trajectory, which is read only if it is not too long."""
         if len(data) > MOST_POSES * POSE_BYTES + HEADER_BYTES:
-            self.store(OversizedTrajectory(Header(), len(data) // POSE_BYTES), sent)
+            self._keep(OversizedTrajectory(Header(), len(data) // POSE_BYTES), sent)
         else:
-            self.store(deserialize_message(data, PoseArray), sent)
+            name = self._node.resolve_topic_name("target_trajectory")
+            message = read_bytes(self._node, data, PoseArray, name, self._log)
+            if message is not None:
+                self._keep(message, sent)
+        self._receiver.wake()
 
 
 def _delay(sent: int, relative: float) -> float | None:
@@ -279,6 +304,43 @@ def apply_target(
     Raises:
         DlsIkError: a message that is not valid, or that comes too late, or at the wrong time.
     """
+    try:
+        _follow(arm, message, frames, joint_values, now, age)
+    except StaleTargetError as error:
+        raise StaleTargetError(f"{error}: {stamp_advice(age)}") from error
+
+
+def stamp_advice(age: float) -> str:
+    """Return the probable cause of a stamp that does not fit, and the remedy.
+
+    Args:
+        age: Age of the target by its stamp [s]; below 0 if the stamp is in the future.
+    """
+    if age > OTHER_CLOCK:
+        return (
+            "its stamp is of a clock that starts at 0, such as simulated time, a recording or the "
+            "time since boot; send a stamp of 0, which means now, or start this node with "
+            "use_sim_time:=true and publish /clock"
+        )
+    if age < -OTHER_CLOCK:
+        return (
+            "its stamp is of the system clock, and this node follows simulated time (use_sim_time);"
+            " stamp targets by /clock, or send a stamp of 0, which means now"
+        )
+    if age > RECORDED:
+        return (
+            "a recording that is replayed keeps its stamps; replay it with --clock and start this "
+            "node with use_sim_time:=true, or send a stamp of 0, which means now"
+        )
+    return (
+        "the message was delayed, or the clocks of the two machines differ; synchronise them, or "
+        "send a stamp of 0, which means now"
+    )
+
+
+def _follow(
+    arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
+) -> None:
     tree, base = arm.tree, arm.robot.base
 
     def T_base_frame() -> Array:

@@ -64,8 +64,9 @@ def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> P
     """Read the positions of a ``sensor_msgs/JointState``, which count from now on [s].
 
     Raises:
-        CommandError: other joints than these, each once, in any order; a value beyond MAX_VALUE.
-        JointValueError: another number of values, or some that are not finite.
+        CommandError: If the joints are not exactly these (in any order), or a value exceeds
+            MAX_VALUE.
+        JointValueError: If the number of values is wrong, or a value is not finite.
     """
     order = _order(message.name, names)
     given = checked_configuration(message.position, tuple(message.name))
@@ -76,7 +77,7 @@ def path_from_array(message: Any, names: tuple[str, ...], now: float) -> Path:
     """Read the positions of a ``std_msgs/Float64MultiArray`` in the order of the joints.
 
     Raises:
-        CommandError, JointValueError: as :func:`path_from_joint_state`.
+        CommandError, JointValueError: If :func:`path_from_joint_state` raises it.
     """
     return standstill(_bounded(checked_configuration(message.data, names)), now)
 
@@ -89,8 +90,9 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
         stamp: [ns] the same time on the clock of the message; 0: there is no clock yet.
 
     Raises:
-        CommandError, JointValueError: as :func:`path_from_joint_state`; no points, or more than
-            MAX_POINTS; times that do not increase, or are all over; a velocity at the last point.
+        CommandError: If :func:`path_from_joint_state` raises it, there are no points or more than
+            MAX_POINTS, times do not increase or are all over, or the last point has a velocity.
+        JointValueError: If :func:`path_from_joint_state` raises it.
     """
     order = _order(message.joint_names, names)
     if not message.points:
@@ -155,7 +157,7 @@ class MeasuredJoints:
     """The joint states of an arm, filled again each cycle; efforts of one with masses."""
 
     def __init__(self, names: tuple[str, ...], has_effort: bool) -> None:
-        self._output = JointStateOutput(OutputSpec(names, 0.0, 1))
+        self._output = JointStateOutput(OutputSpec(names, 0.0))
         message = self._output.fill(np.zeros(len(names)), np.zeros(len(names)), 0)
         self._effort = writable(message, "effort", len(names)) if has_effort else None
 
@@ -209,7 +211,7 @@ class SimArmApplication:
         """Publish the joints of the parameters, or of the first robot on the topic.
 
         Raises:
-            DlsIkError: joints or parameters that are not usable.
+            DlsIkError: If joints or parameters are not usable.
         """
         parameters = self._live.current
         if parameters.joint_names:

@@ -288,7 +288,7 @@ class SimArmParameters(RobotParameters):
         """Refuse two sources of joints, and a joint given twice.
 
         Raises:
-            OptionError: names them.
+            OptionError: If joints are unknown; the message names them.
         """
         super().check()
         robot = "robot" if self.robot else "robot_description" if self.robot_description else ""
@@ -388,7 +388,7 @@ class Simulation:
         make: makes the arm.
 
     Raises:
-        JointValueError: initial positions that do not fit the joints.
+        JointValueError: If the initial positions do not fit the joints.
     """
 
     def __init__(

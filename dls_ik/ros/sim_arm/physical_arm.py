@@ -305,8 +305,8 @@ class PhysicalSimulation(Simulation):
     """A physical arm among objects; any thread may use it.
 
     Raises:
-        JointValueError: initial positions that do not fit the joints.
-        PhysicsError: MuJoCo refuses the robot.
+        JointValueError: If the initial positions do not fit the joints.
+        PhysicsError: If MuJoCo refuses the robot.
     """
 
     _arm: PhysicalArm
@@ -332,7 +332,7 @@ class PhysicalSimulation(Simulation):
         """Put the arm among the objects of a scene; one thread at a time.
 
         Raises:
-            PhysicsError: an object that MuJoCo refuses; the ones before stay.
+            PhysicsError: If MuJoCo refuses an object; the earlier objects stay.
         """
         before = self._scene
         if before is not None and _differs_in_poses(before, scene):

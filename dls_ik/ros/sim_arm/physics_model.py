@@ -64,7 +64,7 @@ def read_dynamics(description: Description) -> tuple[dict[str, LinkMass], dict[s
     """Read masses by link, and efforts, damping and friction by joint.
 
     Raises:
-        RobotModelError: numbers that are not finite, or negative; the message gives the line.
+        RobotModelError: If a number is not finite or negative; the message gives the line.
     """
     root = read_elements(description.urdf, PHYSICAL, "URDF", "robot", RobotModelError)
     masses = {}
@@ -146,8 +146,8 @@ class RobotPhysics:
         solids: meshes as MuJoCo has them.
 
     Raises:
-        PhysicsError: no description, no mass that moves, or MuJoCo refuses it.
-        RobotModelError: as :func:`read_dynamics`.
+        PhysicsError: If there is no description or no moving mass, or MuJoCo refuses the model.
+        RobotModelError: If :func:`read_dynamics` raises it.
     """
 
     def __init__(self, tree: Tree, bodies: Mapping[str, Body]) -> None:
@@ -171,7 +171,7 @@ class RobotPhysics:
         """Make a model with the objects of a scene, those in the world and those that links carry.
 
         Raises:
-            PhysicsError: MuJoCo refuses it.
+            PhysicsError: If MuJoCo refuses the model.
         """
         mj = self._library
         spec = mj.MjSpec()

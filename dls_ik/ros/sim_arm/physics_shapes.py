@@ -33,7 +33,7 @@ def mujoco() -> Any:
     """Return the library.
 
     Raises:
-        PhysicsError: it is not installed, or does not load.
+        PhysicsError: If MuJoCo is not installed, or cannot be loaded.
     """
     if find_spec(LIBRARY) is None:
         raise PhysicsError("physics needs MuJoCo: pip install 'dls_ik[physics]'")
@@ -47,7 +47,7 @@ def compiled(spec: Any) -> Any:
     """Return the model of a specification.
 
     Raises:
-        PhysicsError: MuJoCo refuses it.
+        PhysicsError: If MuJoCo refuses the shape.
     """
     try:
         return spec.compile()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dls_ik.errors import DlsIkError, SceneError
@@ -30,7 +29,7 @@ from dls_ik.ros.sim_arm.arm import SimArmParameters, SimulatedJoints
 from dls_ik.ros.sim_arm.physical_arm import PhysicalFigures, PhysicalSimulation
 from dls_ik.ros.sim_arm.physics_model import RobotPhysics
 from dls_ik.ros.sim_arm.physics_shapes import mujoco
-from dls_ik.ros.subscriptions import call_every
+from dls_ik.ros.subscriptions import call_every, read_bytes
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.scene.changes import apply_changes
 from dls_ik.scene.formats import read_scene
@@ -38,7 +37,7 @@ from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import Operation, ReplaceAllowed, ResetAllowed, SetPadding, SetScale
 from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.text import escape, listing
+from dls_ik.text import escape, listing, span
 
 SCENE = "planning_scene"  # topic of the ik node, with a service beside it
 SATURATED = 0.999  # share of an effort limit
@@ -105,10 +104,10 @@ class PhysicalWorld:
             logger.info(f"objects of {escape(file)}: {escape(listing(scene.objects) or 'none')}")
         if note := physics.solids.note:
             logger.warning(note)
-        slowest, fastest = simulation.bandwidths.min(), simulation.bandwidths.max()
         logger.info(
-            f"physics by MuJoCo {mujoco().__version__}: position control of {slowest:.2g} to "
-            f"{fastest:.2g} Hz; objects on {listing(map(self._node.resolve_topic_name, TOPICS))}"
+            f"physics by MuJoCo {mujoco().__version__}: position control with a bandwidth of "
+            f"{span(simulation.bandwidths.tolist(), 'Hz')}; objects on "
+            f"{listing(map(self._node.resolve_topic_name, TOPICS))}"
         )
         self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
         if self._whole is None:
@@ -134,9 +133,12 @@ class PhysicalWorld:
         name = self._node.resolve_topic_name(topic)
 
         def change_later(data: bytes) -> None:
-            if not self._submit(
-                lambda: self._change(deserialize_message(data, kind), name), len(data)
-            ):
+            def change() -> None:
+                message = read_bytes(self._node, data, kind, name, self._log)
+                if message is not None:
+                    self._change(message, name)
+
+            if not self._submit(change, len(data)):
                 self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
                 if self._whole is not None:
                     self._whole.ask_anew()

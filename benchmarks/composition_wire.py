@@ -1,0 +1,203 @@
+"""Record of everything that a stream published, as the judges read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.exact_distances import World
+from dls_ik import RobotModel
+from dls_ik.core.types import Array
+from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.servo import ServoState
+from dls_ik.servo.motion import StopPath
+
+if TYPE_CHECKING:
+    from benchmarks.composition_stream import ArmModel, Settings
+
+NO_STATE = "a status without text"
+
+
+class Limits(NamedTuple):
+    """Limits in force from a row on."""
+
+    lower: Array  # (n,) [rad or m]
+    upper: Array  # (n,)
+    velocity: Array  # (n,) [rad/s or m/s]
+    linear: float  # speed of the tip [m/s]
+    angular: float  # [rad/s]
+
+
+class Row(NamedTuple):
+    """A command, or the place on the stop where a late command continues."""
+
+    cycle: int
+    q: Array  # (n,) [rad or m]
+    dt: float  # [s] since the row before
+    start: Array | None  # (n,) where it starts at rest; None: it continues the row before
+    is_measured: bool  # it starts where the arm was measured
+    stop: StopPath | None  # behind the command
+    limits: int  # number of the limits in force
+    is_still: bool = False  # its velocity is published as zero
+
+
+class Fault(NamedTuple):
+    """The start of a fault."""
+
+    cycle: int
+    row: int  # number of the first row after it
+    message: str
+    worlds: tuple[World, World | None]  # the scene then, and the one before if it has changed
+    stop: StopPath | None  # in flight
+
+
+class Message(NamedTuple):
+    """A joint trajectory: k points."""
+
+    cycle: int
+    row: int  # of its command
+    time: float  # [s]
+    offsets: Array  # (k,) time from start [s]
+    q: Array  # (k, n)
+    v: Array  # (k, n)
+    a: Array  # (k, n); (0, n) where accelerations are not published
+
+
+class Chapter:
+    """The record of one set of joints."""
+
+    def __init__(self, model: ArmModel, world: World, q: Array) -> None:
+        self.model, self.start = model, q.copy()
+        self.rows: list[Row] = []
+        self.limits: list[Limits] = []
+        self.scenes: list[tuple[int, World]] = [(0, world)]  # with the first row in each
+        self.messages: list[Message] = []
+        self.faults: list[Fault] = []
+
+
+class Wire:
+    """Collects the record of a stream, by chapters."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.chapters: list[Chapter] = []
+        self.problems: list[tuple[int, str]] = []  # cycle and text
+        self.states: dict[str, int] = {}
+        self._rests = True  # the next command starts at rest
+        self._was_fault = False
+        self._rest_at: Array | None = None  # (n,) of the last cycle without a command
+
+    @property
+    def now(self) -> Chapter:
+        """The chapter that is written."""
+        return self.chapters[-1]
+
+    def chapter(self, model: ArmModel, world: World, q: Array) -> None:
+        """Begin the record of other joints, at rest at q (n,)."""
+        self.chapters.append(Chapter(model, world, q))
+        self._rests, self._rest_at = True, q.copy()
+
+    def limits(self, robot: RobotModel, parameters: Parameters) -> None:
+        """Note the limits in force from the next command on."""
+        scale = parameters.scale or 1.0
+        speeds = parameters.max_linear_speed, parameters.max_angular_speed
+        linear, angular = (np.inf if x >= NO_LIMIT else scale * x for x in speeds)
+        limits = Limits(robot.lower, robot.upper, scale * robot.velocity, linear, angular)
+        self.now.limits.append(limits)
+
+    def scene(self, world: World) -> None:
+        """Note another scene from the next command on."""
+        self.now.scenes.append((len(self.now.rows), world))
+
+    def silence(self, q: Array | None) -> None:
+        """Note a cycle without a command: the arm rests, and others may move it to q (n,)."""
+        self._rests, self._rest_at = True, q
+
+    def withdraw(self, has_stop: bool) -> None:
+        """Note a command that did not go out; without a stop the arm stands at the last one."""
+        self._rests = self._rests or not has_stop
+
+    def state(self, report: Any, cycle: int) -> None:
+        """Note the state of a cycle, and check its text."""
+        state, chapter = report.state, self.now
+        self.states[state.name] = self.states.get(state.name, 0) + 1
+        if not report.message.strip():
+            self.problems.append((cycle, NO_STATE))
+        if state is ServoState.FAULT and not self._was_fault:
+            rows, scenes = chapter.rows, chapter.scenes
+            is_new = len(scenes) > 1 and scenes[-1][0] >= len(rows)
+            worlds = scenes[-1][1], scenes[-2][1] if is_new else None
+            stop = rows[-1].stop if rows and not self._rests else None
+            chapter.faults.append(Fault(cycle, len(rows), report.message, worlds, stop))
+        self._was_fault = state is ServoState.FAULT
+
+    def trajectory(self, message: Any, now: float, cycle: int) -> None:
+        """Note the points of a joint trajectory, sent now [s], whose command comes next."""
+        points = message.points
+        fields = [np.array([getattr(p, name) for p in points]) for name in FIELDS]
+        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
+        offsets = np.array(times)
+        if fields[1].size:
+            row = len(self.now.rows)
+            q, v = fields[0], fields[1]
+            a = fields[2] if fields[2].size else np.zeros((0, q.shape[1]))
+            self.now.messages.append(Message(cycle, row, now, offsets, q, v, a))
+
+    def command(
+        self,
+        cycle: int,
+        q: Array,
+        velocity: Array,
+        dt: float,
+        elapsed: float,
+        rests: bool,
+        measured: Array | None,
+        stop: StopPath,
+    ) -> None:
+        """Note a command (n,) that is due `dt` [s] after the one before, or after its place then.
+
+        Args:
+            velocity: (n,) as published with it, which tells where it starts.
+            elapsed: [s] for which the arm was on the stop of the command before.
+            rests: the command continues from rest at the one before.
+        """
+        chapter = self.now
+        rows, limits = chapter.rows, len(chapter.limits) - 1
+        rests = rests or self._rests or not rows
+        before = chapter.start
+        if rows:
+            last = rows[-1]
+            before = last.q
+            if self.settings.has_stop and last.stop is not None and (rests or elapsed > 0.0):
+                time = np.inf if rests else elapsed
+                before = stop_positions(last.stop, np.array([time]))[0]
+            if elapsed > 0.0 and not rests:
+                rows.append(Row(cycle, before, elapsed, None, False, None, limits))
+        if self._rest_at is not None:
+            before = self._rest_at
+        was_still = rests or rows[-1].is_still
+        is_measured = False
+        if measured is not None and was_still:
+            given = q - velocity * dt
+            is_measured = bool(np.abs(given - measured).max() < np.abs(given - before).max())
+        start = measured if is_measured else before if rests else None
+        is_still = not velocity.any()
+        rows.append(Row(cycle, q.copy(), dt, start, is_measured, stop, limits, is_still))
+        self._rests, self._rest_at = False, None
+
+
+FIELDS = ("positions", "velocities", "accelerations")
+
+
+def stop_positions(stop: StopPath, times: Array) -> Array:
+    """Return the joint values (k, n) on a stop at times (k,) [s], by its polynomials."""
+    left = np.repeat(times[:, None], len(stop.q), axis=1)
+    q, v = np.repeat(stop.q[None], len(times), 0), np.repeat(stop.v[None], len(times), 0)
+    for duration, a, jerk in zip(stop.durations, stop.accelerations, stop.jerks, strict=True):
+        t = np.minimum(np.maximum(left, 0.0), duration)
+        q = q + t * (v + t * (a / 2.0 + t * jerk / 6.0))
+        v = v + t * (a + t * jerk / 2.0)
+        left = left - duration
+    clipped: Array = np.clip(q, stop.lower, stop.upper)
+    return clipped

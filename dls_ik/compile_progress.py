@@ -1,0 +1,232 @@
+"""Progress of a compilation of kernels by several processes: kernels done, and the time left.
+
+Each compiling process writes events to its standard output. The process that started them reads the
+events and prints a line about every ten seconds. The time left is estimated from the typical share
+of each kernel and the speed so far.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, TextIO
+
+from dls_ik.compat import on_numba_compilation
+from dls_ik.core.jit import cache_folder
+
+CORE = "dls_ik.core."
+PERIOD = 10.0  # [s] between lines
+ROUNDED = 5.0  # [s] to which the time left is rounded
+EXPECTED, STARTED, DONE = "expected", "started", "done"  # events, each with the name of a kernel
+PRIOR = 10.0  # [s] of typical speed that count as much as measured ones
+UNFINISHED = 0.9  # maximum share of its time that a kernel counts before it is done
+SHORT = 0.5  # [s] for a kernel without an entry in TYPICAL_TIMES
+
+# Typical compile times [s of one processor] by use of dls_ik.warm_up and by kernel, in the order of
+# their first use, each kernel with the first use that needs it.
+TYPICAL_TIMES: dict[str, dict[str, float]] = {
+    "_solve_fast": {
+        "kinematics.forward": 0.9,
+        "limits.clips": 0.1,
+        "fast.table.fill": 1.5,
+        "search_rows.search_packed": 16.9,
+        "reach_bounds.rows_beyond_reach": 0.7,
+    },
+    "_follow": {
+        "workspace.new_memory": 0.9,
+        "limiter.stopping_point": 0.2,
+        "se3.is_pose": 0.2,
+        "se3.difference": 0.1,
+        "follow.follow": 32.2,
+        "limiter.advance": 0.6,
+        "se3.moved": 0.3,
+        "limiter.brake": 0.4,
+    },
+    "_solve_by_the_general_step": {"search_rows.search_rows": 15.1},
+    "_guard": {
+        "limiter.even_stop": 0.3,
+        "near_pairs.watch": 3.9,
+        "certificate.certify": 3.0,
+        "avoidance.follow_apart": 21.0,
+    },
+    "_check_collisions": {
+        "shape_distance.mesh_distances": 0.6,
+        "shape_distance.tightest_sphere": 0.2,
+        "shape_distance.primitive_distances": 0.1,
+        "collision.check_rows": 2.1,
+        "collision.check_pairs": 0.7,
+        "collision.count_pairs": 0.9,
+        "collision.link_poses": 0.6,
+        "distance_bounds.bound_pairs": 1.6,
+        "distance_bounds.advance_pairs": 1.2,
+        "distance_bounds.block_of_path": 1.7,
+        "search_rows.search_packed_free": 17.3,
+        "search_rows.search_rows_free": 16.6,
+        "selection.count_pair": 0.1,
+    },
+    "_teach": {
+        "step.run_steps": 14.2,
+        "step.error_and_jacobian": 2.3,
+        "kinematics.jacobian": 0.4,
+        "limits.activation": 0.1,
+        "search.unwind": 0.2,
+    },
+}
+
+
+def typical_time(kernel: str) -> float:
+    """Return the typical compile time [s of one processor] of a kernel."""
+    found = (times[kernel] for times in TYPICAL_TIMES.values() if kernel in times)
+    return next(found, SHORT)
+
+
+# In a compiling process
+
+
+class KernelEvents:
+    """Writes the events of this process: the expected kernels, then those started and done.
+
+    Args:
+        uses: Names of the functions of dls_ik.warm_up that this process is going to call.
+        stream: Where the events are written, a line each.
+    """
+
+    def __init__(self, uses: Iterable[str], stream: TextIO) -> None:
+        self._stream = stream
+        self._left = {kernel for use in uses for kernel in TYPICAL_TIMES.get(use, {})}
+        for kernel in self._left:
+            self._write(EXPECTED, kernel)
+        on_numba_compilation(self._start)
+
+    def tell_done(self) -> None:
+        """Write the kernels that were compiled, or loaded from disk, since the last call."""
+        for kernel in [each for each in self._left if is_compiled(each)]:
+            self._left.remove(kernel)
+            self._write(DONE, kernel)
+
+    def _start(self, dispatcher: Any) -> None:
+        module = dispatcher.py_func.__module__ or ""  # None for functions of numba's own
+        if not module.startswith(CORE) or cache_folder(dispatcher) is None:
+            return  # a part of a kernel
+        self.tell_done()
+        kernel = f"{module.removeprefix(CORE)}.{dispatcher.py_func.__name__}"
+        self._left.add(kernel)
+        self._write(STARTED, kernel)
+
+    def _write(self, event: str, kernel: str) -> None:
+        with suppress(OSError):  # nobody reads any more
+            print(event, kernel, file=self._stream, flush=True)
+
+
+def is_compiled(kernel: str) -> bool:
+    """Return whether this process has machine code of a kernel for any signature."""
+    module, _, function = kernel.rpartition(".")
+    dispatcher = getattr(sys.modules.get(CORE + module), function, None)
+    return bool(getattr(dispatcher, "overloads", None))
+
+
+# In the process that waits
+
+
+class CompileProgress:
+    """Kernels expected, started and done by several processes.
+
+    Args:
+        start: Time of the start [s], on the clock of later times.
+        processes: Number of compiling processes.
+    """
+
+    def __init__(self, start: float, processes: int) -> None:
+        self._start, self._processes = start, processes
+        self._expected, self._done = set[str](), set[str]()
+        self._started = dict[str, float]()  # times [s]
+        self._speed = (
+            1.0  # of each process, as a share of the typical one; set when kernels are done
+        )
+
+    def take(self, event: str, now: float) -> None:
+        """Take a line of :class:`KernelEvents` at a time [s]; other lines are ignored."""
+        kind, _, kernel = event.strip().partition(" ")
+        if kind in (EXPECTED, STARTED, DONE):
+            self._expected.add(kernel)
+        if kind == STARTED:
+            self._started[kernel] = now
+        elif kind == DONE:
+            self._done.add(kernel)
+            work = self._finished(now) / self._processes
+            self._speed = (PRIOR + work) / (PRIOR + now - self._start)
+
+    def time_left(self, now: float) -> float:
+        """Return the estimated time to the end [s]; it does not rise while kernels compile."""
+        work = sum(map(typical_time, self._expected)) - self._finished(now)
+        return work / (self._processes * self._speed)
+
+    def _finished(self, now: float) -> float:
+        """Return the work that is done, that of unfinished kernels included [s]."""
+        finished = sum(map(typical_time, self._done))
+        for kernel, since in self._started.items():
+            if kernel not in self._done:
+                bound = UNFINISHED * typical_time(kernel)
+                finished += min(bound, self._speed * (now - since))
+        return finished
+
+    def line(self, now: float) -> str:
+        """Return the progress at a time [s] as one line for people; empty if none is compiled."""
+        if self._expected <= self._done:
+            return ""
+        left = self.time_left(now)
+        rounded = ROUNDED * round(left / ROUNDED)
+        words = f"about {rounded:.0f} s left" if rounded else "a few seconds left"
+        return f"compiling kernels: {len(self._done)} of {len(self._expected)} done, {words}"
+
+
+def wait_and_report(
+    processes: Sequence[subprocess.Popen[str]], stream: TextIO, period: float = PERIOD
+) -> list[int]:
+    """Wait for compiling processes; print their progress until all have ended.
+
+    Args:
+        processes: Processes whose standard output is a pipe with events.
+        stream: Where lines are printed.
+        period: Time between lines [s].
+
+    Returns:
+        The exit codes.
+    """
+    progress = CompileProgress(time.monotonic(), len(processes))
+    lock = threading.Lock()
+
+    def read(events: Iterable[str]) -> None:
+        for event in events:
+            with lock:
+                progress.take(event, time.monotonic())
+
+    readers = [
+        threading.Thread(target=read, args=(process.stdout,), daemon=True) for process in processes
+    ]
+    for reader in readers:
+        reader.start()
+    next_line = time.monotonic() + period
+    for reader in readers:
+        while reader.is_alive():
+            reader.join(max(next_line - time.monotonic(), 0.0))
+            if time.monotonic() >= next_line:
+                next_line += period
+                with lock:
+                    line = progress.line(time.monotonic())
+                if line:
+                    with suppress(OSError):
+                        print(line, file=stream, flush=True)
+    return [process.wait() for process in processes]
+
+
+def open_terminal() -> TextIO:
+    """Return the terminal of this process, which pip and colcon keep to themselves, or stdout."""
+    if not sys.stdout.isatty():
+        with suppress(OSError):
+            return open("/dev/tty", "w", encoding="utf-8")
+    return sys.stdout

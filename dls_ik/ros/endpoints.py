@@ -1,0 +1,43 @@
+"""Names of topics, types and other nodes for log lines."""
+
+from contextlib import suppress
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.service import Service
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
+
+from dls_ik.text import listing
+
+MAX_NAMES = 3  # publishers that a line names
+
+
+def type_name(message_type: Any, folder: str = "msg") -> str:
+    """Return a type as the graph names it, such as ``geometry_msgs/msg/Twist``."""
+    return f"{message_type.__module__.partition('.')[0]}/{folder}/{message_type.__name__}"
+
+
+def publisher_words(node: Node, topic: str) -> str:
+    """Return the nodes that publish on a topic, such as "published by /joystick"."""
+    infos = node.get_publishers_info_by_topic(topic)
+    names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos})
+    others = len(names) - MAX_NAMES
+    known = listing([*names[:MAX_NAMES], *([f"{others} others"] if others > 0 else [])])
+    if not names:
+        return "published by a node that is gone"
+    return f"published by {known}" if len(names) == 1 else f"published by one of {known}"
+
+
+def entity_words(node: Node, entity: Any) -> str:
+    """Return what a callback serves: a topic with its type and publishers, a service, a timer."""
+    if isinstance(entity, Subscription):
+        topic = entity.topic_name
+        words = f"topic {topic} ({type_name(entity.msg_type)})"
+        with suppress(Exception):  # the graph may end before the node
+            words = f"{words}, {publisher_words(node, topic)}"
+        return words
+    if isinstance(entity, Service):
+        name = node.resolve_service_name(entity.srv_name)
+        return f"service {name} ({type_name(entity.srv_type, 'srv')})"
+    return "a timer" if isinstance(entity, Timer) else f"a {type(entity).__name__.lower()}"

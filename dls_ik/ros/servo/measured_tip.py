@@ -1,0 +1,107 @@
+"""Measured pose and twist of the tip, computed from joint states while somebody subscribes."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.node import Node
+
+from dls_ik.core.types import Array
+from dls_ik.ros.frames import fill_pose
+from dls_ik.ros.servo.outputs import SECOND, set_time
+from dls_ik.ros.servo.state_monitor import JointReading
+from dls_ik.ros.servo.tip import Tip
+
+POSE_TOPIC, TWIST_TOPIC = "current_pose", "current_twist"
+
+Readings = Sequence[Sequence[JointReading]]  # (n,) of each joint, newest last
+FindReadings = Callable[[Iterable[str], float], Readings | None]
+
+
+class MeasuredTip:
+    """Publishes the measured pose and twist of the tip in the root frame.
+
+    Each message is about a measurement that no message was about before. The twist is relative to
+    the base of the chain, along the axes of the root frame.
+
+    Args:
+        node: Node of the publishers.
+        find_readings: Returns the readings of joints by name at a time [s], or None where a joint
+            has no current reading.
+    """
+
+    def __init__(self, node: Node, find_readings: FindReadings) -> None:
+        self._find_readings = find_readings
+        self._pose_publisher = node.create_publisher(PoseStamped, POSE_TOPIC, 1)
+        self._twist_publisher = node.create_publisher(TwistStamped, TWIST_TOPIC, 1)
+        self._pose, self._twist = PoseStamped(), TwistStamped()
+        self._last = -math.inf  # [s] steady, arrival of the measurement published last
+
+    def publish(self, tip: Tip, now: float, stamp: int) -> None:
+        """Publish the newest measurement, unless it was published before.
+
+        Args:
+            tip: Tip of the arm in use.
+            now: Time on the steady clock [s].
+            stamp: The same on the clock of the stamps [ns], for drivers that send no stamps.
+        """
+        wants_pose = self._pose_publisher.get_subscription_count() > 0
+        wants_twist = self._twist_publisher.get_subscription_count() > 0
+        if not (wants_pose or wants_twist):
+            return
+        readings = self._find_readings(tip.robot.joint_names, now)
+        if readings is None:
+            return
+        newest = max((each[-1] for each in readings), key=lambda reading: reading.time)
+        if newest.time <= self._last:
+            return
+        self._last = newest.time
+        time, q = newest.stamp or stamp, np.array([each[-1].position for each in readings])
+        if wants_pose:
+            _fill_header(self._pose.header, tip.frame, time)
+            fill_pose(self._pose.pose, tip.poses(q))
+            self._pose_publisher.publish(self._pose)
+        v = joint_velocities(readings, tip.robot.continuous) if wants_twist else None
+        if v is not None:
+            _fill_header(self._twist.header, tip.frame, time)
+            _fill_twist(self._twist.twist, tip.twist(q, v))
+            self._twist_publisher.publish(self._twist)
+
+
+def joint_velocities(readings: Readings, continuous: Iterable[bool]) -> Array | None:
+    """Return the joint velocities (n,) [rad/s or m/s], or None where one cannot be known yet.
+
+    A velocity is the one that the driver sent, else the mean velocity over the readings that are
+    kept, by their stamps, or by their times of arrival where a driver sends no stamps.
+
+    Args:
+        readings: (n,) readings of each joint, newest last.
+        continuous: (n,) whether a joint turns without limits; a driver may count its turns or not.
+    """
+    pairs = zip(readings, continuous, strict=True)
+    v = np.array([_velocity(each, bool(turns)) for each, turns in pairs])
+    return None if np.isnan(v).any() else v
+
+
+def _velocity(readings: Sequence[JointReading], turns: bool) -> float:
+    first, last = readings[0], readings[-1]
+    if math.isfinite(last.velocity):
+        return last.velocity
+    is_stamped = 0 < first.stamp < last.stamp
+    elapsed = (last.stamp - first.stamp) / SECOND if is_stamped else last.time - first.time
+    moved = last.position - first.position
+    if turns:
+        moved = math.remainder(moved, 2.0 * math.pi)
+    return moved / elapsed if elapsed > 0.0 else math.nan
+
+
+def _fill_header(header: Any, frame: str, stamp: int) -> None:
+    header.frame_id = frame
+    set_time(header.stamp, stamp)
+
+
+def _fill_twist(twist: Any, V: Array) -> None:
+    v, w = twist.linear, twist.angular
+    v.x, v.y, v.z, w.x, w.y, w.z = V.tolist()

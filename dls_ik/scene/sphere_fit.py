@@ -1,0 +1,413 @@
+"""Trees of spheres fitted to shapes, in bounded time and memory.
+
+A piece is the part of a solid in a box: the convex hull of the triangles clipped to the box, and of
+the corners of the box inside the solid, contains the piece. Pieces are cut in two until each has a
+sphere whose outer radius, that of the piece about the centre, is hardly longer than the inner one,
+the depth of the centre in the solid. Such spheres are large and deep: on a flat side a sphere of
+radius R about a patch of half-width w stands out by w^2 / 2R only.
+
+Cuts stop when the work or the number of clipped triangles reaches its limit. The pieces that exist
+then still contain the shape: their spheres are wider, not wrong.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.scene_arrays import BOX, CYLINDER
+from dls_ik.core.shape_distance import (
+    MAX_CLIPPED,
+    clip_to_box,
+    mesh_distances,
+    primitive_distances,
+    tightest_sphere,
+)
+from dls_ik.core.types import Array, Indices
+from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+
+GAP = 0.001  # [m] between outer and inner radius of a leaf that is not cut further
+RELATIVE_GAP = 0.005  # of the size of the shape, the same
+MAX_LEAVES = 1024
+# Closed meshes of links get more, as a link stays min_distance away by its spheres; of all links:
+MAX_LINK_LEAVES, MAX_ROBOT_LEAVES = 2048, 65536
+SURFACE_LEAVES = 4  # times as many leaves for a surface, whose spheres have no inside
+MANY_MESHES = 16  # of a scene, beyond which the leaves of each become fewer
+NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
+MAX_DEPTH = 60  # of a tree
+MAX_CANDIDATES = 3000  # centres inside a shape
+MAX_WORK = 400_000_000  # pairs of a point and a triangle, about 10 ns each
+ANGLE_WORK, CLIP_WORK = 3, 30  # distances of points that a solid angle and a clip cost as much as
+MAX_CLIPPED_TRIANGLES = 1_000_000  # in all pieces together; each is one integer
+REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # of the search for a better centre of a leaf
+PRISM_SIDES = 64  # about a cylinder
+ROUNDING = 1e-9  # [m] by which radii are on the safe side, for a shape of a metre
+
+
+class SphereTree(NamedTuple):
+    """Spheres in the coordinates of a shape; see :mod:`dls_ik.core.scene_arrays`."""
+
+    node: Array  # (N, 5) centre, outer and inner radius [m]; the first one is about the whole
+    child: Indices  # (N,) first of two children, which follow each other; -1 for a leaf
+
+    @property
+    def gap(self) -> float:
+        """Largest difference of the radii of a leaf [m]: the width of what spheres leave open."""
+        leaf = self.node[self.child < 0]
+        return float(np.max(leaf[:, 3] - np.maximum(leaf[:, 4], 0.0)))
+
+    def placed(self, T: Array, scale: float = 1.0) -> "SphereTree":
+        """Return the tree scaled, and then moved by T (4, 4)."""
+        node = self.node * scale
+        node[:, :3] = node[:, :3] @ T[:3, :3].T + T[:3, 3]
+        return SphereTree(node, self.child)
+
+
+def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) -> SphereTree:
+    """Fit a tree of spheres to a shape.
+
+    Args:
+        gap: Pieces are cut until the radii of their spheres differ by less [m].
+        max_leaves: Maximum number of leaves; four times as many for a surface without an inside.
+
+    Raises:
+        TypeError: If the shape is a plane.
+    """
+    if isinstance(shape, Sphere):
+        return SphereTree(np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1]))
+    if isinstance(shape, Capsule):
+        return _capsule_tree(shape, gap, max_leaves)
+    solid = _solid(shape)
+    return _Fit(solid, max(gap, RELATIVE_GAP * solid.extent), max_leaves).tree()
+
+
+def leaves_each(count: int) -> int:
+    """Return the maximum number of leaves of each of `count` shapes, bounded for all together.
+
+    The number is halved each time that `count` doubles, so that few additions refit other shapes.
+    """
+    doubled = (max(count, MANY_MESHES) - 1) // MANY_MESHES
+    return max(MAX_LEAVES >> doubled.bit_length(), 1)
+
+
+def link_leaves(shape: Shape, count: int) -> int:
+    """Return the maximum number of leaves of a shape of a link, of `count` shapes of a robot."""
+    if isinstance(shape, Mesh) and shape.is_watertight:
+        return min(max(MAX_ROBOT_LEAVES // max(count, 1), MAX_LEAVES), MAX_LINK_LEAVES)
+    return MAX_LEAVES
+
+
+# Shapes as solids --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Solid:
+    """A solid between two descriptions: it is inside the triangles, and has the distances."""
+
+    corners: Array  # (m, 3, 3) of triangles around the solid
+    points: Array  # (k, 3) the corners, each once or more
+    # Signed, of points (b, 3) from the solid; with True of points that are known to be inside.
+    distances: Callable[[Array, bool], Array]
+    is_closed: bool  # else a surface
+
+    @cached_property
+    def extent(self) -> float:
+        """Length of the diagonal of its box [m]."""
+        return float(np.linalg.norm(self.points.max(0) - self.points.min(0)))
+
+
+def _solid(shape: Shape) -> _Solid:
+    if isinstance(shape, Box):
+        half = 0.5 * shape.size
+        points = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+        return _Solid(points[_fans(faces)], points, _primitive(BOX, half), True)
+    if isinstance(shape, Cylinder):
+        size = np.array([shape.radius, 0.5 * shape.length, 0.0])
+        prism = _prism(shape)
+        return _Solid(prism, prism.reshape(-1, 3), _primitive(CYLINDER, size), True)
+    if isinstance(shape, Mesh):
+        corners = shape.vertices[shape.triangles]
+        is_closed = shape.is_watertight
+        return _Solid(corners, shape.vertices, _mesh_distances(corners, is_closed), is_closed)
+    raise TypeError(f"no spheres cover a {type(shape).__name__}")
+
+
+def _fans(faces: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    """Cut convex faces into triangles, (m, 3)."""
+    fans = [(face[0], *pair) for face in faces for pair in pairwise(face[1:])]
+    return np.array(fans)
+
+
+def _prism(shape: Cylinder) -> Array:
+    """Return the triangles (m, 3, 3) of a prism about a cylinder."""
+    angles = 2.0 * np.pi * np.arange(PRISM_SIDES) / PRISM_SIDES
+    ring = (
+        shape.radius / np.cos(np.pi / PRISM_SIDES) * np.stack([np.cos(angles), np.sin(angles)], 1)
+    )
+    half = np.full((PRISM_SIDES, 1), 0.5 * shape.length)
+    points = np.concatenate([np.hstack([ring, -half]), np.hstack([ring, half])])
+    i, k = range(PRISM_SIDES), PRISM_SIDES
+    sides = [(a, (a + 1) % k, (a + 1) % k + k, a + k) for a in i]
+    return np.asarray(points[_fans([tuple(reversed(i)), tuple(a + k for a in i), *sides])])
+
+
+def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
+    def distances(points: Array, inside: bool) -> Array:
+        out = np.empty(len(points))
+        primitive_distances(kind, size, np.ascontiguousarray(points), out)
+        return out
+
+    return distances
+
+
+def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Array]:
+    def distances(points: Array, inside: bool) -> Array:
+        out = np.empty(len(points))
+        mesh_distances(corners, np.ascontiguousarray(points), solid and not inside, out)
+        return -out if inside else out
+
+    return distances
+
+
+def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
+    """Return spheres on the axis, close enough to each other to stand out by half the gap."""
+    radius, half = shape.radius, 0.5 * shape.length
+    step = np.sqrt((radius + 0.5 * gap) ** 2 - radius**2)  # half the distance of two centres
+    count = min(int(np.ceil(half / step)) + 1, max(max_leaves, 2))
+    step = half / (count - 1)
+    node, child = np.zeros((2 * count - 1, 5)), np.full(2 * count - 1, -1)
+    parts, filled = [(0, 0, count)], 1
+    while parts:
+        at, first, last = parts.pop()
+        several = last - first > 1
+        node[at, 2] = (first + last - 1) * step - half
+        node[at, 3] = radius + (last - first) * step if several else np.hypot(radius, step)
+        node[at, 4] = radius
+        if several:
+            middle = (first + last) // 2
+            child[at] = filled
+            parts += [(filled, first, middle), (filled + 1, middle, last)]
+            filled += 2
+    node[:, 3] += ROUNDING * (1.0 + half)
+    node[:, 4] -= ROUNDING * (1.0 + half)
+    return SphereTree(node, child)
+
+
+# The fit ------------------------------------------------------------------------------------------
+
+
+class _Piece(NamedTuple):
+    """A solid in a box, and the sphere about it."""
+
+    low: Array  # (3,) of the box
+    high: Array  # (3,)
+    rows: Indices  # (m,) numbers of the triangles with a part in the box
+    inside: NDArray[np.bool_]  # (2, 2, 2) which corners of the box are in the solid
+    sphere: Array  # (5,)
+    depth: int  # in the tree
+
+
+class _Fit:
+    """One fit of a solid.
+
+    Attributes:
+        work: done so far, in pairs of a point and a triangle.
+        clipped: triangles in all leaves together.
+    """
+
+    def __init__(self, solid: _Solid, gap: float, max_leaves: int) -> None:
+        self.solid, self.gap = solid, gap
+        self.rng = np.random.default_rng(0)
+        self.rounding = ROUNDING * (1.0 + solid.extent)
+        self.low, self.high = solid.points.min(0), solid.points.max(0)
+        self.max_leaves = max_leaves * (1 if solid.is_closed else SURFACE_LEAVES)
+        self.around_steps = 200 if max_leaves >= 64 else 20
+        self.work, self.clipped = 0, len(solid.corners)
+        count = MAX_WORK // (4 * ANGLE_WORK * len(solid.corners))
+        self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
+
+    def tree(self) -> SphereTree:
+        """Cut the piece with the widest gap, until all are narrow or a limit is reached."""
+        pieces, child = [self._root()], [-1]
+        waiting, leaves = [(-np.inf, 0)], 1
+        while waiting and leaves < self.max_leaves and self.work < MAX_WORK // 2:
+            _, at = heapq.heappop(waiting)
+            if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
+                continue  # its sphere is wide, and contains it
+            parts = self._cut(pieces[at])
+            self.clipped += sum(len(part.rows) for part in parts)
+            if len(parts) < 2:
+                self.clipped -= sum(len(part.rows) for part in parts)
+                continue
+            self.clipped -= len(pieces[at].rows)
+            pieces[at] = pieces[at]._replace(rows=np.empty(0, np.int64))
+            child[at] = len(pieces)
+            for part in parts:
+                gap = _gap(part.sphere)
+                if gap > self.gap and part.depth < MAX_DEPTH:
+                    heapq.heappush(waiting, (-gap, len(pieces)))
+                pieces.append(part)
+                child.append(-1)
+            leaves += 1
+        return self._finished(pieces, np.array(child))
+
+    def _finished(self, pieces: Sequence[_Piece], child: Indices) -> SphereTree:
+        """Return the tree, with the centres of the widest leaves searched once more."""
+        node = np.array([piece.sphere for piece in pieces])
+        widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
+        for at in widest:
+            if self.work > MAX_WORK:
+                break
+            node[at] = self._refined(pieces[at])
+        node[0] = pieces[0].sphere
+        node[:, 3] += self.rounding
+        node[:, 4] -= self.rounding
+        return SphereTree(node, child)
+
+    def _distances(self, points: Array, is_inside: bool = False) -> Array:
+        """Return the signed distances (b,) of points (b, 3) from the solid [m]."""
+        cost = 1 if is_inside or not self.solid.is_closed else ANGLE_WORK
+        self.work += cost * len(points) * len(self.solid.corners)
+        return self.solid.distances(points, is_inside)
+
+    def _candidates(self, count: int) -> tuple[Array, Array]:
+        """Return centres (c, 3) inside the solid, on a grid, and their depths (c,)."""
+        if not self.solid.is_closed:
+            return np.empty((0, 3)), np.empty(0)
+        size = np.maximum(self.high - self.low, 1e-3 * self.solid.extent)
+        step = (np.prod(size) / count) ** (1.0 / 3.0)
+        axes = [
+            low + (np.arange(n) + 0.5) / n * (high - low)
+            for low, high, n in zip(
+                self.low, self.high, np.maximum(np.ceil(size / step), 3).astype(int), strict=True
+            )
+        ]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+        distances = self._distances(grid)
+        return grid[distances < 0.0], -distances[distances < 0.0]
+
+    def _root(self) -> _Piece:
+        margin = 0.01 * (self.high - self.low) + self.rounding
+        rows = np.arange(len(self.solid.corners))
+        nowhere = np.zeros((2, 2, 2), np.bool_)
+        low, high = self.low - margin, self.high + margin
+        return _Piece(low, high, rows, nowhere, self._around(), 0)
+
+    def _piece(
+        self, low: Array, high: Array, rows: Indices, inside: NDArray[np.bool_], depth: int
+    ) -> _Piece | None:
+        """Return the piece in a box, given the triangles that may be in it; None if it is empty."""
+        corners, rows = self._clipped(low, high, rows)
+        if not len(rows) and not inside.any():
+            return None
+        points = _with_corners(corners, low, high, inside)
+        return _Piece(low, high, rows, inside, self._sphere(points), depth)
+
+    def _clipped(self, low: Array, high: Array, rows: Indices) -> tuple[Array, Indices]:
+        """Return the corners (k, 3) of triangles clipped to a box, and the numbers of these."""
+        self.work += CLIP_WORK * len(rows)
+        points, kept = np.empty((MAX_CLIPPED * len(rows), 3)), np.empty(len(rows), np.int64)
+        count, used = clip_to_box(self.solid.corners, rows, low, high, points, kept)
+        return points[:count], kept[:used].copy()
+
+    def _points(self, piece: _Piece) -> Array:
+        """Return points (k, 3) whose convex hull contains a piece."""
+        corners, _ = self._clipped(piece.low, piece.high, piece.rows)
+        return _with_corners(corners, piece.low, piece.high, piece.inside)
+
+    def _sphere(self, points: Array) -> Array:
+        """Choose the sphere (5,) about points with the smallest gap, among known centres."""
+        middle = 0.5 * (points.min(0) + points.max(0))
+        if not self.solid.is_closed:  # a point of the surface proves what it is in
+            middle = points[np.argmin(np.linalg.norm(points - middle, axis=1))]
+            return _first(middle, np.zeros(1), points)
+        best = _first(middle, self._depths(middle[None]), points)
+        self.work += 10 * (len(points) + len(self.centres))  # most centres fail at once
+        tightest_sphere(self.centres, self.depths, points, best)
+        return best
+
+    def _depths(self, centres: Array) -> Array:
+        """Return the depth (c,) of points (c, 3) in the solid [m], NO_PROOF outside."""
+        if not self.solid.is_closed:
+            return np.full(len(centres), NO_PROOF)
+        distances = self._distances(centres)
+        return np.where(distances < 0.0, -distances, NO_PROOF)
+
+    def _refined(self, piece: _Piece) -> Array:
+        """Search around the centre of a leaf for one with a narrower gap."""
+        best, points = piece.sphere.copy(), self._points(piece)
+        scale = 0.15 * max(best[3], 1e-6)
+        for _ in range(REFINE_ROUNDS):
+            steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))
+            if best[4] > 0.0:  # points closer than the depth are inside
+                steps *= min(1.0, 0.5 * best[4] / scale)
+                steps = steps[np.linalg.norm(steps, axis=1) < best[4]]
+                depths = -self._distances(best[:3] + steps, True)
+            else:
+                depths = self._depths(best[:3] + steps)
+            self.work += len(points) * len(steps) // 4
+            tightest_sphere(best[:3] + steps, depths, points, best)
+            scale *= 0.5
+        return best
+
+    def _around(self) -> Array:
+        """Return a small sphere about the solid (Badoiu & Clarkson 2003), with its depth."""
+        points = self.solid.points
+        self.work += self.around_steps * len(points)
+        centre = 0.5 * (self.low + self.high)
+        best = np.array([*centre, np.inf])
+        for i in range(1, self.around_steps):
+            distances = np.linalg.norm(points - centre, axis=1)
+            farthest = int(np.argmax(distances))
+            if distances[farthest] < best[3]:
+                best = np.array([*centre, distances[farthest]])
+            centre = centre + (points[farthest] - centre) / (i + 1)
+        return np.append(best, self._depths(best[None, :3]))
+
+    def _cut(self, piece: _Piece) -> list[_Piece]:
+        """Cut a piece across its longest side; parts without a point of the solid are dropped."""
+        points = self._points(piece)
+        low, high = points.min(0), points.max(0)
+        axis = int(np.argmax(high - low))
+        value = 0.5 * (low[axis] + high[axis])
+        # Corners of the two boxes: four old ones each, and four new ones between.
+        ends = np.array([piece.low, piece.high])
+        new = ends.copy()
+        new[:, axis] = value
+        grid = np.array([[[(new[i, 0], new[j, 1], new[k, 2]) for k in (0, 1)] for j in (0, 1)]
+                         for i in (0, 1)])  # fmt: skip
+        between = np.take(grid, 0, axis).reshape(4, 3)
+        if self.solid.is_closed:
+            new_inside = (self._distances(between) < 0.0).reshape(2, 2)
+        else:
+            new_inside = np.zeros((2, 2), np.bool_)
+        parts = []
+        for side in range(2):
+            inside = np.moveaxis(piece.inside, axis, 0).copy()
+            inside[1 - side] = new_inside
+            inside = np.moveaxis(inside, 0, axis)
+            box = ends.copy()
+            box[1 - side, axis] = value
+            parts.append(self._piece(box[0], box[1], piece.rows, inside, piece.depth + 1))
+        return [part for part in parts if part is not None]
+
+
+def _with_corners(points: Array, low: Array, high: Array, inside: NDArray[np.bool_]) -> Array:
+    """Return points (k, 3) with the corners of a box that are inside a solid."""
+    return np.concatenate([points, np.where(np.argwhere(inside) == 0, low, high)])
+
+
+def _gap(sphere: Array) -> float:
+    return float(sphere[3] - max(sphere[4], 0.0))
+
+
+def _first(centre: Array, depth: Array, points: Array) -> Array:
+    """Return the sphere (5,) about points with a given centre (3,)."""
+    radius = np.sqrt(np.max(np.sum((points - centre) ** 2, axis=1)))
+    return np.array([*centre, radius, *depth])

@@ -1,0 +1,42 @@
+"""Caches of results that live as long as the object they were computed from."""
+
+from collections.abc import Callable, Hashable
+from functools import wraps
+from threading import Lock
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+Owner = TypeVar("Owner")
+Rest = ParamSpec("Rest")
+Result = TypeVar("Result")
+MAX_RESULTS = 16  # maximum number of cached results for one object
+
+
+def kept_with_owner(
+    function: Callable[Concatenate[Owner, Rest], Result],
+) -> Callable[Concatenate[Owner, Rest], Result]:
+    """Cache the results of a function for the lifetime of its first argument.
+
+    The argument is compared by identity. ``functools.lru_cache`` would keep it alive: thousands of
+    snapshots or meshes that nothing else uses. Results must not refer to the argument. The oldest
+    result of an object is dropped when it has MAX_RESULTS.
+    """
+    known: WeakKeyDictionary[Owner, dict[Hashable, Any]] = WeakKeyDictionary()
+    lock = Lock()
+
+    @wraps(function)
+    def find(owner: Owner, /, *rest: Rest.args, **named: Rest.kwargs) -> Result:
+        with lock:
+            results = known.setdefault(owner, {})
+        key = (rest, *sorted(named.items()))
+        if key not in results:
+            result = function(owner, *rest, **named)
+            if len(results) >= MAX_RESULTS:
+                results.pop(next(iter(results)), None)
+            results[key] = result
+            return result
+        found: Result = results[key]
+        return found
+
+    find.__dict__["known"] = known  # for tests
+    return find

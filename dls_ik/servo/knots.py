@@ -1,0 +1,193 @@
+"""Knots of a motion: the cubics between them are the path of a command and of its stop.
+
+A joint_trajectory_controller interpolates points with positions and velocities by cubics. A cubic
+is exact while the jerk of every joint is constant, so knots stand where a jerk or an acceleration
+changes. During a cycle with a limit of jerk there are fewer: only as many as keep the accelerations
+of the cubics within `MAX_EXCESS` of those of the motion.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.types import Array
+from dls_ik.servo.motion import AnyPath, CyclePath, Motion, StopPath
+
+MAX_EXCESS = 0.004  # share by which the acceleration of a cubic may exceed the limit
+MAX_HALVINGS = 6  # of an interval between two knots
+SAME = 1e-8  # [rad or m] between positions that differ by rounding
+CLOSEST = 1e-6  # [s] between two knots
+EARLIEST = 1e-3  # periods after which a knot can be due
+
+
+class Knots(NamedTuple):
+    """Times, positions and velocities of k knots, joined by cubics."""
+
+    times: Array  # (k,) [s] increasing
+    q: Array  # (k, n) [rad or m]
+    v: Array  # (k, n) [rad/s or m/s]
+    is_linear: bool = False  # joined by straight lines instead
+
+    def joined(self, other: "Knots") -> "Knots":
+        """Return these knots and those of another motion, which starts at the last one."""
+        since = other.times[1:] - other.times[0]
+        times = np.concatenate([self.times, self.times[-1] + since])
+        return Knots(times, np.vstack([self.q, other.q[1:]]), np.vstack([self.v, other.v[1:]]))
+
+    def delayed(self, duration: float) -> "Knots":
+        """Return these knots, later by a time [s]."""
+        return self._replace(times=self.times + duration)
+
+    def reordered(self, order: NDArray[np.intp]) -> "Knots":
+        """Return the same knots for the joints in the order (n,) of their indices."""
+        return self._replace(q=self.q[:, order], v=self.v[:, order])
+
+    def accelerations(self) -> tuple[Array, Array]:
+        """Return the accelerations (k - 1, n) of the cubics at their starts and ends."""
+        h = np.diff(self.times)[:, None]
+        mean, first, second = np.diff(self.q, axis=0) / h, self.v[:-1], self.v[1:]
+        return (6.0 * mean - 4.0 * first - 2.0 * second) / h, (
+            -6.0 * mean + 2.0 * first + 4.0 * second
+        ) / h
+
+    def pieces(self) -> tuple[Array, Array]:
+        """Return durations (k - 1,) and states (k - 1, 4, n) at the starts of the cubics.
+
+        A state is positions, velocities, accelerations and jerks.
+        """
+        h, (first, second) = np.diff(self.times), self.accelerations()
+        jerks = (second - first) / h[:, None]
+        return h, np.stack([self.q[:-1], self.v[:-1], first, jerks], axis=1)
+
+
+def stop_knots(stop: StopPath, extra: Array | None = None) -> Knots:
+    """Return the knots of a stop, from its start to rest; the start alone if it is almost over.
+
+    Args:
+        extra: (k,) times of further knots [s].
+    """
+    end = stop.duration
+    given = stop.breaks() if extra is None else np.concatenate([stop.breaks(), extra])
+    times = _apart(given, end)
+    if len(times) == 1:
+        return Knots(times, stop.q[None], np.zeros_like(stop.q)[None])
+    q, v, _ = stop.at(np.append(times[:-1], np.inf))
+    return Knots(times, q, v)
+
+
+def cycle_knots(path: CyclePath, q: Array, rate: Array, acceleration: Array) -> Knots:
+    """Return the knots of the path of a cycle, from its start to its end.
+
+    Args:
+        q, rate: (n,) position and velocity at its end.
+        acceleration: (n,) limits [rad/s^2 or m/s^2].
+    """
+    ends = Knots(np.array([0.0, path.duration]), np.array([path.q, q]), np.array([path.v, rate]))
+    if path.inner is None:
+        return ends
+    knots = _inserted(ends, path.inner, _apart(path.inner.breaks(), path.duration)[1:-1])
+    most = np.maximum(acceleration, _largest_acceleration(path.inner, knots.times))
+    most *= 1.0 + MAX_EXCESS
+    for _ in range(MAX_HALVINGS):
+        excess = [(np.abs(a) > most).any(axis=1) for a in knots.accelerations()]
+        bad = np.flatnonzero(excess[0] | excess[1])
+        if not len(bad):
+            break
+        middles = 0.5 * (knots.times[bad] + knots.times[bad + 1])
+        knots = _inserted(knots, path.inner, middles)
+    return knots
+
+
+def trajectory_knots(
+    motion: Motion,
+    stop: StopPath,
+    acceleration: Array,
+    period: float,
+    count: int = 0,
+    before: Knots | None = None,
+) -> Knots:
+    """Return the knots of the path to a command and of the stop behind it.
+
+    The time is counted from the moment at which the command is sent; the command is due a period
+    later. If the command before is not due yet at that moment, the knots start with the rest of the
+    path to it. Without any limit of acceleration the knots are joined by straight lines.
+
+    Args:
+        stop: that starts at the command.
+        acceleration: (n,) limits [rad/s^2 or m/s^2].
+        period: [s] of the cycles.
+        count: Number of knots wanted; those that are missing stand at whole periods of the stop.
+            0: no more than needed. 1: the command alone, reached on a straight line.
+        before: Knots of the cycle before, if there was one.
+    """
+    path = motion.path
+    due = period if path is None or count != 1 else max(period, path.duration)
+    cycle = Knots(np.array([due]), motion.q[None], motion.rate[None], count == 1)
+    if count == 1:
+        return cycle
+    if path is not None and 0.0 < path.duration <= period * (1.0 + EARLIEST):
+        cycle = cycle_knots(path, motion.q, motion.rate, acceleration)
+        cycle = cycle.delayed(period - float(cycle.times[-1]))
+        first = int(cycle.times[0] < EARLIEST * period)
+        if first == 0 and before is not None:
+            cycle = _rest(before, cycle, period).joined(cycle)
+        cycle = Knots(cycle.times[first:], cycle.q[first:], cycle.v[first:])
+    behind = stop_knots(stop)
+    missing = count - len(cycle.times) - len(behind.times) + 1
+    if missing > 0:
+        behind = stop_knots(stop, period * np.arange(1.0, missing + 1.0))
+    if len(behind.times) == 1:
+        cycle.v[-1] = 0.0
+    return _rounded(cycle.joined(behind), not np.isfinite(acceleration).any())
+
+
+def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
+    """Return the knots of the cycle before that are still ahead, up to the start of a cycle."""
+    due = float(cycle.times[0])
+    first = Knots(cycle.times[:1], cycle.q[:1], cycle.v[:1])
+    k = int(np.argmin(np.abs(before.times - period)))
+    if np.abs(before.q[k] - cycle.q[0]).max() > SAME:  # the command has not gone out
+        return first
+    times = before.times[:k] - period + due
+    ahead = (times > EARLIEST * period) & (times < due - CLOSEST)
+    return Knots(
+        np.concatenate([times[ahead], first.times]),
+        np.vstack([before.q[:k][ahead], first.q]),
+        np.vstack([before.v[:k][ahead], first.v]),
+    )
+
+
+def _rounded(knots: Knots, is_linear: bool) -> Knots:
+    """Return knots at whole nanoseconds, which messages have, moved along with the path."""
+    times = np.round(knots.times * 1e9) * 1e-9
+    q = knots.q + knots.v * (times - knots.times)[:, None]
+    return Knots(times, q, knots.v, is_linear)
+
+
+def _largest_acceleration(path: AnyPath, times: Array) -> Array:
+    """Return the largest accelerations (n,) of a path at times (k,) [s]."""
+    largest: Array = np.abs(path.at(times)[2]).max(axis=0)
+    return largest
+
+
+def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
+    """Return knots with further ones on a path, at times (k,) [s]."""
+    if not len(times):
+        return knots
+    q, v, _ = path.at(times)
+    at = np.searchsorted(knots.times, times)
+    return Knots(
+        np.insert(knots.times, at, times),
+        np.insert(knots.q, at, q, axis=0),
+        np.insert(knots.v, at, v, axis=0),
+    )
+
+
+def _apart(times: Array, end: float) -> Array:
+    """Return the distinct times within (0, end), with 0 and end [s]; 0 alone if end is close."""
+    if end <= CLOSEST:
+        return np.zeros(1)
+    inside = np.unique(times[(times > CLOSEST) & (times < end - CLOSEST)])
+    kept = inside[np.diff(inside, prepend=-1.0) > CLOSEST]
+    return np.concatenate([[0.0], kept, [end]])

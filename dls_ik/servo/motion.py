@@ -1,0 +1,157 @@
+"""State of motion of a command, its path during a cycle, and its stop."""
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from dls_ik.core.types import Array
+
+
+class StopPath(NamedTuple):
+    """Path of the joints from a command to rest: m phases of constant jerk for each joint.
+
+    Each joint has durations of its own, and stands still after its last phase.
+    """
+
+    q: Array  # (n,) where it begins [rad or m]
+    v: Array  # (n,) velocity there [rad/s or m/s]
+    durations: Array  # (m, n) [s]
+    accelerations: Array  # (m, n) at the beginning of each phase [rad/s^2 or m/s^2]
+    jerks: Array  # (m, n) [rad/s^3 or m/s^3]
+    lower: Array  # (n,) bounds of position, against rounding [rad or m]
+    upper: Array  # (n,)
+
+    @property
+    def duration(self) -> float:
+        """Time until all joints stand still [s]."""
+        return float(self.durations.sum(axis=0).max(initial=0.0))
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether all joints stand still."""
+        return not self.durations.any()
+
+    @property
+    def end(self) -> Array:
+        """Joint values at rest (n,); a copy."""
+        return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
+
+    def at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
+        left = np.repeat(times[:, None], len(self.q), axis=1)
+        q, v, a = self.q, self.v, np.zeros_like(left)
+        phases = zip(self.durations, self.accelerations, self.jerks, strict=True)
+        for duration, acceleration, jerk in phases:
+            t = np.clip(left, 0.0, duration)
+            a = np.where(left >= 0.0, acceleration + t * jerk, a)
+            q = q + t * (v + t * (0.5 * acceleration + t * jerk / 6.0))
+            v = v + t * (acceleration + 0.5 * t * jerk)
+            left = left - duration
+        rests = left >= 0.0
+        return np.clip(q, self.lower, self.upper), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
+
+    def after(self, elapsed: float) -> "StopPath":
+        """Return the rest of the path, from a time [s] on."""
+        q, v, _ = self.at(np.array([elapsed]))
+        gone = np.clip(elapsed - np.cumsum(self.durations, axis=0) + self.durations, 0.0, None)
+        gone = np.minimum(gone, self.durations)
+        accelerations = self.accelerations + gone * self.jerks
+        return self._replace(
+            q=q[0], v=v[0], durations=self.durations - gone, accelerations=accelerations
+        )
+
+    def breaks(self) -> Array:
+        """Return the times [s] at which a joint starts another phase, or stops."""
+        return np.cumsum(self.durations, axis=0).ravel()
+
+
+class RuckigPath(NamedTuple):
+    """Path of the joints along a trajectory that Ruckig found."""
+
+    trajectory: Any
+
+    def at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
+        states = np.array([self.trajectory.at_time(t) for t in times.tolist()])
+        return states[:, 0], states[:, 1], states[:, 2]
+
+    def breaks(self) -> Array:
+        """Return no times, as the acceleration is continuous."""
+        return np.empty(0)
+
+
+class BlendedPath(NamedTuple):
+    """Path of the joints between two others from the same start."""
+
+    first: "AnyPath"
+    second: "AnyPath"
+    share: float  # of the second
+
+    def at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
+        pairs = zip(self.first.at(times), self.second.at(times), strict=True)
+        q, v, a = (x + self.share * (y - x) for x, y in pairs)
+        return q, v, a
+
+    def breaks(self) -> Array:
+        """Return the times [s] at which an acceleration may jump."""
+        return np.concatenate([self.first.breaks(), self.second.breaks()])
+
+
+AnyPath: TypeAlias = StopPath | RuckigPath | BlendedPath
+
+
+class CyclePath(NamedTuple):
+    """Path of the joints during the last cycle."""
+
+    q: Array  # (n,) at its start [rad or m]
+    v: Array  # (n,) velocity there [rad/s or m/s]
+    duration: float  # [s]
+    inner: AnyPath | None = None  # None: a constant acceleration
+
+    def explicit(self, rate: Array) -> AnyPath:
+        """Return the path up to a velocity (n,)."""
+        if self.inner is not None:
+            return self.inner
+        times = np.full((1, len(rate)), self.duration)
+        slope, wide = (rate - self.v)[None] / self.duration, np.full(len(rate), np.inf)
+        return StopPath(self.q, self.v, times, slope, np.zeros_like(times), -wide, wide)
+
+
+class Motion(NamedTuple):
+    """State of a limiter between two cycles; never changed."""
+
+    q: Array  # (n,) command [rad or m]
+    v: Array  # (n,) its mean velocity in the last cycle [rad/s or m/s]
+    rate: Array  # (n,) velocity now
+    a: Array  # (n,) acceleration now [rad/s^2 or m/s^2]
+    stop: StopPath | None  # that is followed, or is planned already
+    path: CyclePath | None = None  # of the last cycle; None: there was none
+
+
+class Handover(NamedTuple):
+    """Whole state of motion of a command, handed from one limiter or guard to another.
+
+    The command follows the stop until its new owner accepts another one under its own limits and
+    distances. A change of owner therefore never makes the path to rest longer.
+    """
+
+    motion: Motion
+    stop: StopPath  # stop that starts at the command
+    promises: Mapping[Hashable, float] = {}  # distances [m] kept along the stop, by key of the pair
+
+
+def at_start_of(stop: StopPath) -> Handover:
+    """Return the state of motion of a command at the start of a stop, which it follows."""
+    q, v, a = (each[0] for each in stop.at(np.zeros(1)))
+    return Handover(Motion(q, v, v, a, stop), stop)
+
+
+def blended_path(a: Motion, b: Motion, share: float) -> CyclePath | None:
+    """Return the path of a cycle between those of two motions: `share` of the second."""
+    if a.path is None or b.path is None:
+        return None
+    paths = a.path.explicit(a.rate), b.path.explicit(b.rate)
+    return a.path._replace(inner=BlendedPath(*paths, share))

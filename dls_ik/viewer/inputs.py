@@ -1,0 +1,73 @@
+"""Widgets of the page that a person and the program both change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+Current = Callable[[], Any]
+Changed = Callable[[Any], object]
+
+
+class Input:
+    """Shows a value of the program in a widget, and hands over the values that a person gives.
+
+    viser stores a person's value in the widget in its own thread and runs callbacks in others. A
+    callback that reads the widget would miss the value if the program showed one of its own
+    meanwhile. So widgets are written in viser's thread only, where the person's value is read
+    before anything else runs, and no value of the program is shown until that value is handled.
+
+    Args:
+        server: of viser.
+        handle: of the widget.
+        current: returns the value to show; None leaves the widget unchanged.
+        changed: called with each value of a person, in another thread, one call at a time. Values
+            that are replaced before their turn are skipped.
+        tolerance: numbers that differ by less are not shown.
+    """
+
+    def __init__(
+        self, server: Any, handle: Any, current: Current, changed: Changed, tolerance: float = 0.0
+    ) -> None:
+        self.handle = handle
+        self._loop = server.get_event_loop()
+        self._current, self._changed, self._tolerance = current, changed, tolerance
+        self._given: list[Any] = []  # values of a person that nothing handles yet
+        self._is_busy = False
+        handle.on_update(self._accept)
+
+    def update(self) -> None:
+        """Show the current value unless a person's value is being handled."""
+        if self._new_value() is not None:
+            with suppress(RuntimeError):  # the server has stopped
+                self._loop.call_soon_threadsafe(self._show)
+
+    def _new_value(self) -> Any:
+        """Return the value to show, or None if it is the one that is shown."""
+        value, shown = self._current(), self.handle.value
+        if value is None or value == shown:
+            return None
+        if self._tolerance and abs(value - shown) <= self._tolerance:
+            return None
+        return value
+
+    def _show(self) -> None:
+        value = None if self._is_busy else self._new_value()
+        if value is not None:
+            self.handle.value = value
+
+    async def _accept(self, event: Any) -> None:
+        if event.client is None:  # set by the program
+            return
+        self._given = [event.target.value]
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            while self._given:
+                await asyncio.to_thread(self._changed, self._given.pop())
+        finally:
+            self._is_busy = False
+        self._show()

@@ -1,0 +1,77 @@
+"""The interpolation of joint_trajectory_controller, from its documentation, and its largest values.
+
+A new trajectory starts from the state desired at that moment (`interpolate_from_desired_state`).
+Segments are linear without velocities, and cubic with them.
+"""
+
+import numpy as np
+
+
+class TrajectoryController:
+    """Follows trajectories as joint_trajectory_controller does.
+
+    Attributes:
+        velocity, acceleration: (n,) largest absolute values on all paths received, each of them
+            from the moment of its receipt to its end.
+    """
+
+    def __init__(self, q):
+        n = len(q)
+        self.segments = [(-np.inf, np.inf, np.array([q, np.zeros(n), np.zeros(n), np.zeros(n)]))]
+        self.velocity, self.acceleration = np.zeros(n), np.zeros(n)
+
+    def at(self, now):
+        """Positions, velocities and accelerations (3, n) desired at a time [s]."""
+        begin, end, c = next((s for s in self.segments if now < s[1]), self.segments[-1])
+        if now >= end:
+            rest = np.zeros_like(c[:3])
+            t = end - begin
+            rest[0] = c[0] + t * (c[1] + t * (c[2] + t * c[3]))
+            return rest
+        t = now - begin if np.isfinite(begin) else 0.0
+        return np.array([
+            c[0] + t * (c[1] + t * (c[2] + t * c[3])),
+            c[1] + t * (2 * c[2] + 3 * t * c[3]),
+            2 * c[2] + 6 * t * c[3],
+        ])  # fmt: skip
+
+    def path(self, times):
+        """Positions (k, n) desired at times (k,) [s]."""
+        begins, ends, c = (np.array(x) for x in zip(*self.segments, strict=True))
+        i = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
+        t = np.minimum(times, ends[i]) - np.where(np.isfinite(begins[i]), begins[i], times)
+        c, t = c[i], t[:, None]
+        return c[:, 0] + t * (c[:, 1] + t * (c[:, 2] + t * c[:, 3]))
+
+    def receive(self, now, times, q, v=None):
+        """Follow points at times (k,) after now [s], (k, n), with velocities or without."""
+        before = self.at(now)
+        times = np.concatenate([[0.0], times])
+        q = np.vstack([before[0], q])
+        assert (np.diff(times) > 0.0).all()
+        self.segments = []
+        for k, T in enumerate(np.diff(times)):
+            a, b, zero = q[k], q[k + 1], np.zeros_like(before[0])
+            if v is None:
+                c = np.array([a, (b - a) / T, zero, zero])
+            else:
+                u, w = (before[1] if k == 0 else v[k - 1]), v[k]
+                c = np.array([
+                    a,
+                    u,
+                    (-3 * a + 3 * b - 2 * u * T - w * T) / T**2,
+                    (2 * a - 2 * b + u * T + w * T) / T**3,
+                ])  # fmt: skip
+            self.segments.append((now + times[k], now + times[k + 1], c))
+            self._note(c, T)
+        if v is not None:
+            assert not np.any(v[-1]), "the last point is at rest"
+
+    def _note(self, c, T):
+        t = np.linspace(0.0, T, 11)[:, None]
+        self.velocity = np.maximum(
+            self.velocity, np.abs(c[1] + t * (2 * c[2] + 3 * t * c[3])).max(axis=0)
+        )
+        self.acceleration = np.maximum(
+            self.acceleration, np.maximum(np.abs(2 * c[2]), np.abs(2 * c[2] + 6 * T * c[3]))
+        )

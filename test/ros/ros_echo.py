@@ -1,0 +1,33 @@
+"""A service that answers at once, in a process of its own: what a call costs on this machine."""
+
+import os
+from pathlib import Path
+
+import rclpy
+from rclpy.node import Node
+from ros_client import NodeProcess, python_path
+from std_srvs.srv import Trigger
+
+NAME = "echo"
+
+
+class EchoProcess(NodeProcess):
+    """The service as a process."""
+
+    module = Path(__file__).stem
+
+    def __init__(self, *ros_arguments):
+        folders = [str(Path(__file__).parent), python_path()]
+        super().__init__(*ros_arguments, PYTHONPATH=os.pathsep.join(folders))
+
+
+def main():
+    rclpy.init()
+    node = Node("echo_node")
+    node.create_service(Trigger, NAME, lambda request, response: response)
+    node.get_logger().info("echo ready")
+    rclpy.spin(node)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""A node that lacks kernels: another process compiles them, while requests are answered in time.
+
+The process that compiles waits for a lock on the folder of the kernels, which the test holds for as
+long as it looks at the node.
+"""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+import pytest
+from moveit_msgs.msg import ServoStatus
+from moveit_msgs.srv import GetPositionIK
+from ros_client import Client, NodeProcess
+from ros_echo import NAME, EchoProcess
+from ros_wam import WAM, Q, stamped
+from std_srvs.srv import Trigger
+
+import dls_ik
+
+pytestmark = [pytest.mark.ros]
+
+SUCCESS, TIMED_OUT, UNAVAILABLE, NO_SOLUTION = 1, -6, -22, -31
+OF_SCENES = ("collision.count_pairs-*", "collision.check_rows-*")  # small ones
+TIMEOUT, MORE = 0.05, 0.05  # [s]
+BEYOND = np.eye(4)
+BEYOND[0, 3] = 5.0  # [m] out of reach
+
+
+@pytest.fixture
+def lacking(kernel_cache):
+    """The folder of kernels without some that only scenes need."""
+    for pattern in OF_SCENES:
+        removed = list(kernel_cache.rglob(pattern))
+        assert removed, "the kernels are named otherwise"
+        for file in removed:
+            file.unlink()
+    return kernel_cache
+
+
+@contextmanager
+def nobody_compiles(folder):
+    """Hold the turns of all kernels of the folder."""
+    with ExitStack() as stack:
+        for each in filter(os.path.isdir, folder.iterdir()):
+            file = stack.enter_context(open(each / ".compiling", "a+b"))
+            fcntl.lockf(file, fcntl.LOCK_EX)
+        yield
+
+
+def request(T=None, avoid=True, timeout=TIMEOUT, link=""):
+    whole = GetPositionIK.Request()
+    asked = whole.ik_request
+    asked.avoid_collisions, asked.ik_link_name = avoid, link
+    asked.pose_stamped = stamped(WAM.fk(Q) if T is None else T)
+    asked.robot_state.joint_state.name = list(WAM.joint_names)
+    asked.robot_state.joint_state.position = list(map(float, Q + 0.1))
+    asked.timeout.sec, asked.timeout.nanosec = divmod(round(1e9 * timeout), 10**9)
+    return whole
+
+
+def ask(client, **fields):
+    return client.call(GetPositionIK, "compute_ik", request(**fields))
+
+
+def is_checked(response):
+    """Whether an answer of success is free of collisions by coal."""
+    q = np.array(response.solution.joint_state.position[: WAM.n])
+    scene = dls_ik.PlanningScene(WAM)
+    return not scene.snapshot.in_collision_by_library(q)
+
+
+def start(stack, name, folder):
+    arguments = ("-r", f"__ns:=/{name}", "-p", "robot:=wam")
+    node = stack.enter_context(NodeProcess(*arguments, NUMBA_CACHE_DIR=str(folder)))
+    client = stack.enter_context(Client(f"/{name}"))
+    return node, client
+
+
+def test_a_ready_node_compiles_nothing_and_checks_all_that_it_answers(lacking):
+    with ExitStack() as stack:
+        with nobody_compiles(lacking):
+            node, client = start(stack, "lacking", lacking)
+            node.wait_for_line("compiling the kernels of collision checks in another process")
+            node.wait_for_line("ready after")
+            statuses = client.listen(ServoStatus, "dls_ik/status")
+            for _ in range(3):
+                response = ask(client)
+                assert response.error_code.val == TIMED_OUT
+                assert "collisions cannot be checked yet" in response.error_code.message
+                assert ask(client, avoid=False).error_code.val == SUCCESS
+                assert ask(client, avoid=False, T=BEYOND).error_code.val == NO_SOLUTION
+            client.spin_until(lambda: len(statuses) > 20, what="cycles")
+            assert compilers_of(node), "a process of its own"
+            assert node.count("scene known") == 0
+        node.wait_for_line("the kernels of collision checks: compiled by another process")
+        node.wait_for_line("scene known")
+        response = ask(client, timeout=5.0)
+        assert response.error_code.val == SUCCESS
+        assert is_checked(response)
+        assert node.count("Traceback") == node.count("compiling kernels") == 0
+        assert node.end() == 0
+
+
+def test_a_process_that_compiles_ends_with_its_node(lacking):
+    with ExitStack() as stack, nobody_compiles(lacking):
+        node, client = start(stack, "ended", lacking)
+        node.wait_for_line("ready after")
+        client.spin_until(lambda: compilers_of(node), what="a process that compiles")
+        compilers = compilers_of(node)
+        assert node.end() == 0
+        client.spin_until(lambda: not any(map(is_running, compilers)), what="their end")
+
+
+def compilers_of(node):
+    """The processes that a node has started."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(node.process.pid)], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    return [int(word) for word in found.stdout.split()]
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_kernels_that_cannot_be_compiled_are_a_reason_and_no_success(lacking):
+    """The process that compiles is killed, as where memory is short."""
+    with ExitStack() as stack, nobody_compiles(lacking):
+        node, client = start(stack, "killed", lacking)
+        node.wait_for_line("ready after")
+        client.spin_until(lambda: compilers_of(node), what="a process that compiles")
+        for compiler in compilers_of(node):
+            os.kill(compiler, signal.SIGKILL)
+        node.wait_for_line("ERROR", "the kernels of collision checks cannot be compiled")
+        node.wait_for_line("WARN", "collisions are not checked, requests for that are refused")
+        response = ask(client)
+        assert response.error_code.val == UNAVAILABLE
+        assert "the kernels of collision checks cannot be compiled" in response.error_code.message
+        assert ask(client, avoid=False).error_code.val == SUCCESS
+        assert client.set_parameters(avoid_collisions="ignore").successful
+        assert ask(client).error_code.val == SUCCESS
+
+
+# In time
+
+
+ASKED = (
+    {},
+    {"avoid": False},
+    {"avoid": False, "T": BEYOND},
+    {"T": BEYOND},
+    {"avoid": False, "link": "wam_link4", "T": WAM.link_pose("wam_link4", Q)},
+    {"avoid": False, "link": "wam_link5", "T": BEYOND},
+)
+SPIN = "while True: pass"
+
+
+def test_no_request_takes_longer_than_its_timeout_and_50_ms(lacking):
+    """On a busy machine, from "ready" on, while kernels are compiled and loaded.
+
+    The machine may put any process aside: an echo service in another process, called before each
+    request, shows for how long.
+    """
+    busy = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(os.cpu_count() or 1)]
+    try:
+        with ExitStack() as stack:
+            echo = stack.enter_context(EchoProcess("-r", "__ns:=/timed"))
+            echo.wait_for_line("echo ready")
+            node, client = start(stack, "timed", lacking)
+            node.wait_for_line("ready after")
+            asker = client.answered_client(GetPositionIK, "compute_ik", request())
+            control = client.answered_client(Trigger, NAME, Trigger.Request())
+            took, echoes, k, checked = [], [], 0, 0
+            while checked < 3 or k < 30:
+                echoes.append(duration(client, control, Trigger.Request())[0])
+                asked = ASKED[k % len(ASKED)]
+                seconds, response = duration(client, asker, request(**asked))
+                took.append(seconds)
+                if asked.get("avoid", True) and response.error_code.val == SUCCESS:
+                    assert is_checked(response)
+                    checked += 1
+                k += 1
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert max(took) <= TIMEOUT + MORE + 3.0 * max(echoes), (max(took), max(echoes), k)
+
+
+def duration(client, asker, given):
+    begin = time.perf_counter()
+    future = asker.call_async(given)
+    client.spin_until(future.done, what="an answer")
+    return time.perf_counter() - begin, future.result()

@@ -1,0 +1,86 @@
+"""Senders that contradict each other, and stamps of other clocks, in the running node."""
+
+import pytest
+from geometry_msgs.msg import TwistStamped
+from ros_client import Client
+from ros_watched import Watched, pose, shifted
+
+from dls_ik.ros.servo.rivals import MIN_CHANGES, WINDOW, RivalTargets
+from dls_ik.ros.servo.targets import stamp_advice
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def arm():
+    with Watched("senders", feedback_mode="none") as arm:
+        yield arm
+        arm.assert_alive()
+        assert arm.node.end() == 0
+
+
+def test_topics_that_take_turns_are_rivals_for_a_while():
+    rivals = RivalTargets()
+    for k in range(100):
+        rivals.note("a", 0.01 * k)
+    assert rivals.topics(1.0) == []
+    for k in range(MIN_CHANGES):
+        assert rivals.topics(2.0) == []
+        rivals.note("ba"[k % 2], 1.0 + 0.1 * k)
+    assert rivals.topics(2.0) == ["a", "b"]
+    assert rivals.topics(1.0 + WINDOW + 0.5) == []
+
+
+def test_a_person_who_changes_the_sender_now_and_then_is_no_rival():
+    rivals = RivalTargets()
+    for k in range(50):
+        rivals.note("ab"[k % 2], 0.5 * WINDOW * k)
+        assert rivals.topics(0.5 * WINDOW * k) == []
+
+
+def test_two_nodes_that_send_different_types_are_named_with_their_topics(arm):
+    with Client("senders", "hand_tracker") as other:
+        twists = other.publisher(TwistStamped, "target_twist", 1)
+
+        def is_told():
+            arm.send(pose(shifted()))
+            arm.client.spin_for(0.03)
+            twists.publish(TwistStamped())
+            arm.client.spin_for(0.03)
+            return arm.node.count("WARN", "targets of different types take turns")
+
+        arm.client.spin_until(is_told, what="the warning")
+    line = arm.node.wait_for_line("targets of different types take turns")
+    assert "/senders/target_pose from /senders/test_client" in line
+    assert "/senders/target_twist from" in line
+    assert "/senders/hand_tracker" in line
+
+
+def test_two_nodes_that_send_the_same_type_are_named(arm):
+    with Client("senders", "second_hand") as other:
+        other.publisher(type(pose(shifted())), "target_pose", 1)
+        arm.node.wait_for_line(
+            "WARN", "2 publishers on /senders/target_pose", "/senders/second_hand", "newest"
+        )
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        (1.8e9, ("clock that starts at 0", "use_sim_time:=true", "stamp of 0")),
+        (86_400.0, ("recording", "--clock", "use_sim_time:=true")),
+        (1.0, ("delayed", "clocks of the two machines", "stamp of 0")),
+        (-1.0, ("clocks of the two machines",)),
+        (-1.8e9, ("system clock", "use_sim_time", "/clock")),
+    ],
+)
+def test_the_probable_clock_of_a_stamp_and_the_remedy_are_told(age, words):
+    assert [each for each in words if each not in stamp_advice(age)] == []
+
+
+def test_a_stamp_of_a_clock_that_starts_at_0_is_explained_in_words(arm):
+    arm.send(pose(shifted(), stamp=(5, 0)))
+    arm.says("passed over", "years old by its stamp", "clock that starts at 0")
+    line = arm.node.wait_for_line("WARN", "target passed over", "years old by its stamp")
+    assert "e+09" not in line
+    assert "use_sim_time:=true" in line
