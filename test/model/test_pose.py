@@ -204,7 +204,7 @@ def test_one_seed_in_a_batch_by_either_name():
     columns = {name: np.full(3, 0.2) for name in WAM.joint_names}
     np.testing.assert_array_equal(solver.solve_batch(Ts, columns).q, expected)
     np.testing.assert_array_equal(solver.solve(Ts[0], by_name).q, expected[0])
-    with pytest.raises(OptionError, match="both"):
+    with pytest.raises(OptionError, match="only one of them"):
         solver.solve_batch(Ts, start, seed=start)
 
 
