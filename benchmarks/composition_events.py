@@ -343,7 +343,7 @@ def _loose(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def move(stream: Stream, rng: np.random.Generator) -> str:
-    """Begin to move an object, as on a conveyor."""
+    """Start moving an object, as on a conveyor."""
     name = _loose(stream, rng)
     if name:
         stream.conveyor = name, rng.normal(0.0, 3e-3, 3), int(rng.integers(2, 30))
@@ -402,7 +402,7 @@ def attach(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def detach(stream: Stream, rng: np.random.Generator) -> str:
-    """Let go of an object, which stays where it is, or is taken away."""
+    """Detach an object; it stays in the world or is removed."""
     around = stream.around
     held = [name for name, each in around.things.items() if each.link]
     if not held or not stream.has_taken_up:
@@ -435,13 +435,13 @@ def beside(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def late(stream: Stream, rng: np.random.Generator) -> str:
-    """Let the next cycle be late: by a little, by some periods, or by a second."""
+    """Delay the next cycle: slightly, by several periods, or by a second."""
     stream.delay = 1.0 + float(10.0 ** rng.uniform(-1.0, 2.0 if rng.random() < 0.1 else 0.6))
     return f"a cycle {stream.delay:.3g} periods after the one before"
 
 
 def missed(stream: Stream, rng: np.random.Generator) -> str:
-    """Let the command of the next cycle come too late to go out."""
+    """Delay the command of the next cycle until it is too late to be published."""
     stream.lateness = 2.0
     return "a command comes too late"
 

@@ -6,9 +6,9 @@ from numba import njit
 from benchmarks.exact_distances import Kinematics, link_poses
 from dls_ik.core.types import Array, Flags
 
-ROUNDING = 4e-16  # of a double
+ROUNDING = 4e-16  # relative rounding error of a double
 SUBSTEPS = 4  # parts of a cycle in which the tip is looked at
-SAMPLES = 8  # of a piece of a trajectory
+SAMPLES = 8  # number of samples per piece of a trajectory
 
 
 @njit(cache=True)
