@@ -70,7 +70,7 @@ GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
         "solve_type": ["speed", "speed", "distance"],
         "random_seed": [0, 1, 7],
         "margin": [0.05, 0.1],
-        "avoid_collisions": ["request", "always", "ignore", "refuse"],
+        "avoid_collisions": ["request", "always", "ignore"],
         "group_name": ["", "", "arm"],
     },
     {
@@ -92,7 +92,7 @@ BAD: tuple[Mapping[str, Sequence[Any]], ...] = (
         "timeout": [-1.0, math.nan, "long"],
         "position_tolerance": [0.0, math.inf],
         "random_seed": [-5, 0.5],
-        "avoid_collisions": ["perhaps"],
+        "avoid_collisions": ["perhaps", "refuse"],
         "solve_type": ["nearest"],
         "rate": [50.0],
         "robot": ["puma560"],
