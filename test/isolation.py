@@ -35,6 +35,9 @@ STATEFUL_CACHES = (
     ("dls_ik.solver.plugins", "_load_entry_points"),
 )
 
+# Ids of the processes of fixtures of the whole session, which may start within any module.
+SESSION_PROCESSES: set[int] = set()
+
 # What a command sets for its process, and whether a kernel had to be compiled: only restored.
 OF_THE_PROCESS = ("dls_ik.solver._said", "dls_ik.solver._say")
 
@@ -213,12 +216,12 @@ def current_folder():
 
 
 def child_processes():
-    """Return the process ids of the children that run; empty where the system does not tell."""
+    """Return the ids of running children, without those of the session; empty if unknown."""
     found = set()
     for file in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
             found.update(map(int, file.read_text().split()))
-    return {pid for pid in found if is_left_over(pid)}
+    return {pid for pid in found - SESSION_PROCESSES if is_left_over(pid)}
 
 
 def is_left_over(pid):

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -151,19 +152,22 @@ class KernelBuilder:
     def _compile(self, build: Build) -> str:
         """Compile in another process; return the reason of a failure."""
         command = [sys.executable, "-m", warm_up.__name__, *build.arguments]
-        pipe = subprocess.PIPE
         try:
-            with self._changed:
-                if self._closed.is_set():
-                    return ""
-                self._child = child = subprocess.Popen(  # noqa: S603  our own module
-                    command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe,
-                    start_new_session=True,  # Ctrl-C is for the node, which ends its children
-                )  # fmt: skip
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PGRP, child.pid, NICENESS)
-            _, said = child.communicate(build.given)
-            _signal(child, signal.SIGKILL)  # its own children, if it was killed
+            # A file, as the children of a killed process would keep a pipe open.
+            with tempfile.TemporaryFile() as errors:
+                with self._changed:
+                    if self._closed.is_set():
+                        return ""
+                    self._child = child = subprocess.Popen(  # noqa: S603  our own module
+                        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors,
+                        start_new_session=True,  # Ctrl-C is for the node, which ends its children
+                    )  # fmt: skip
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PGRP, child.pid, NICENESS)
+                child.communicate(build.given)
+                _signal(child, signal.SIGKILL)  # its own children, if it was killed
+                errors.seek(0)
+                said = errors.read()
         except OSError as error:
             return str(error)
         finally:

@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from isolation import SESSION_PROCESSES
 
 HERE = Path(__file__).parent
 MISSING = [name for name in ("rclpy", "moveit_msgs") if find_spec(name) is None]
@@ -30,6 +31,7 @@ def wam_node(private_domain):
     from ros_client import NodeProcess
 
     with NodeProcess("-p", "robot:=wam", "-p", "group_name:=arm, wam", *QUICK) as node:
+        SESSION_PROCESSES.add(node.process.pid)
         node.wait_for_line("ready")
         yield node
 
@@ -50,6 +52,7 @@ def arms_client(private_domain):
     from ros_client import Client, NodeProcess
 
     with NodeProcess("-r", "__ns:=/arms", *ARGUMENTS) as node, Client("/arms") as client:
+        SESSION_PROCESSES.add(node.process.pid)
         node.wait_for_line("scene known" if find_spec("coal") else "ready")
         client.process = node
         yield client

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from moveit_msgs.msg import ServoStatus
 from moveit_msgs.srv import GetPositionIK
-from ros_client import Client, NodeProcess
+from ros_client import READY, Client, NodeProcess
 from ros_echo import NAME, EchoProcess
 from ros_wam import WAM, Q, stamped
 from std_srvs.srv import Trigger
@@ -96,7 +96,7 @@ def test_a_ready_node_compiles_nothing_and_checks_all_that_it_answers(lacking):
                 assert ask(client, avoid=False).error_code.val == SUCCESS
                 assert ask(client, avoid=False, T=BEYOND).error_code.val == NO_SOLUTION
             client.spin_until(lambda: len(statuses) > 20, what="cycles")
-            assert compilers_of(node), "a process of its own"
+            assert children_of(node.process.pid), "a process of its own"
             assert node.count("scene known") == 0
         node.wait_for_line("the kernels of collision checks: compiled by another process")
         node.wait_for_line("scene known")
@@ -111,16 +111,16 @@ def test_a_process_that_compiles_ends_with_its_node(lacking):
     with ExitStack() as stack, nobody_compiles(lacking):
         node, client = start(stack, "ended", lacking)
         node.wait_for_line("ready after")
-        client.spin_until(lambda: compilers_of(node), what="a process that compiles")
-        compilers = compilers_of(node)
+        client.spin_until(lambda: children_of(node.process.pid), what="a process that compiles")
+        compilers = children_of(node.process.pid)
         assert node.end() == 0
         client.spin_until(lambda: not any(map(is_running, compilers)), what="their end")
 
 
-def compilers_of(node):
-    """The processes that a node has started."""
+def children_of(pid):
+    """The processes that a process has started."""
     found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(node.process.pid)], capture_output=True, text=True,
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     return [int(word) for word in found.stdout.split()]
@@ -135,13 +135,14 @@ def is_running(pid):
 
 
 def test_kernels_that_cannot_be_compiled_are_a_reason_and_no_success(lacking):
-    """The process that compiles is killed, as where memory is short."""
+    """The process that compiles is killed, as where memory is short; its children still run."""
     with ExitStack() as stack, nobody_compiles(lacking):
         node, client = start(stack, "killed", lacking)
         node.wait_for_line("ready after")
-        client.spin_until(lambda: compilers_of(node), what="a process that compiles")
-        for compiler in compilers_of(node):
-            os.kill(compiler, signal.SIGKILL)
+        client.spin_until(lambda: children_of(node.process.pid), what="a process that compiles")
+        (compiler,) = children_of(node.process.pid)
+        client.spin_until(lambda: children_of(compiler), READY, "the children of this process")
+        os.kill(compiler, signal.SIGKILL)
         node.wait_for_line("ERROR", "the kernels of collision checks cannot be compiled")
         node.wait_for_line("WARN", "collisions are not checked, requests for that are refused")
         response = ask(client)

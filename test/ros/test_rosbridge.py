@@ -33,14 +33,23 @@ pytestmark = [
     ),
 ]
 CALLER = """
-import json, sys
+import json, sys, time
 import roslibpy
+from roslibpy.core import ServiceException
 
 port, request = int(sys.argv[1]), json.loads(sys.argv[2])
 ros = roslibpy.Ros("127.0.0.1", port)
 ros.run(60)
 service = roslibpy.Service(ros, "/compute_ik", "moveit_msgs/srv/GetPositionIK")
-print(json.dumps(dict(service.call(roslibpy.ServiceRequest(request), timeout=60))), flush=True)
+while True:
+    try:
+        answer = service.call(roslibpy.ServiceRequest(request), timeout=60)
+        break
+    except ServiceException as error:  # the server has not discovered the node yet
+        if "absent from ROS graph" not in str(error):
+            raise
+        time.sleep(0.1)
+print(json.dumps(dict(answer)), flush=True)
 ros.terminate()
 """
 
