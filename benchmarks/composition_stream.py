@@ -25,9 +25,10 @@ from dls_ik.ros.arm import Arm, Surroundings
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, Parameters
 from dls_ik.ros.servo.cycle import LATE, LONGEST, ServoCycle
+from dls_ik.ros.servo.freshness import ACCEPT, READING_TIMEOUT, reading_freshness
 from dls_ik.ros.servo.outputs import OUTPUTS, JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Measurement
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.scene.shapes import Shape
 from dls_ik.servo.knots import EARLIEST
@@ -240,11 +241,11 @@ class SimulatedStates(CurrentStateMonitor):
         return dict(self.seen)
 
     def latest(
-        self, names: Any, now: float, max_age: float = 1.0, since: float = -np.inf
+        self, names: Any, now: float, timeout: float = READING_TIMEOUT
     ) -> Measurement | None:
-        """Return the positions (n,) of joints, if they came less than `max_age` [s] ago."""
-        names = tuple(names)
-        if now - self.heard >= max_age or self.heard < since:
+        """Return the positions (n,) of joints; None without a reading of the last `timeout` [s]."""
+        names, age = tuple(names), now - self.heard
+        if reading_freshness(self.since_stall(now), age, age, timeout) is not ACCEPT:
             return None
         if any(name not in self.seen for name in names):
             return None

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from dls_ik.ros.servo.loop import Pacer
-from dls_ik.ros.servo.targets import TargetBuffer
+from dls_ik.ros.servo.target_buffer import TargetBuffer
 from dls_ik.ros.util import Throttle
 
 

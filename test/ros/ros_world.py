@@ -14,7 +14,7 @@ from dls_ik.ros.params import NO_LIMIT, Parameters
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
 from dls_ik.ros.servo.state_monitor import SETTLING, CurrentStateMonitor, Echo
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 
 DT = 0.01

@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
-from dls_ik.ros.servo.targets import MOST_POSES
+from dls_ik.ros.servo.target_buffer import MOST_POSES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 TIMED_OUT = -6

@@ -5,8 +5,8 @@ from geometry_msgs.msg import TwistStamped
 from ros_client import Client
 from ros_watched import Watched, pose, shifted
 
+from dls_ik.ros.servo.freshness import stamp_advice
 from dls_ik.ros.servo.rivals import MIN_CHANGES, WINDOW, RivalTargets
-from dls_ik.ros.servo.targets import stamp_advice
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -15,8 +15,8 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.cycle import ServoCycle
-from dls_ik.ros.servo.state_monitor import FRESH
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.freshness import READING_TIMEOUT
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 
@@ -253,8 +253,8 @@ def driven(monkeypatch, **parameters):
 
 def test_a_driver_that_is_gone_is_waited_for_and_begun_with_where_it_is_then(monkeypatch):
     world = driven(monkeypatch)
-    assert world.run(int(0.9 * FRESH / DT)).is_command, "a gap"
-    outcome = world.run(int(0.2 * FRESH / DT))
+    assert world.run(int(0.9 * READING_TIMEOUT / DT)).is_command, "a gap"
+    outcome = world.run(int(0.2 * READING_TIMEOUT / DT))
     assert not outcome.is_command
     assert outcome.message.startswith("waiting for joint states")
     assert any("no joint states" in line for line in world.node.lines)
@@ -301,7 +301,7 @@ def test_one_in_three_messages_that_is_off_is_passed_over(monkeypatch):
 
 def test_what_is_heard_after_a_silence_is_not_mixed_with_what_was_before(monkeypatch):
     world = driven(monkeypatch)
-    world.now += 2 * FRESH
+    world.now += 2 * READING_TIMEOUT
     names = world.robot.joint_names
     world.states.store(JointState(name=list(names), position=ELSEWHERE))
     assert world.states.latest(names, world.now).q == near(ELSEWHERE)

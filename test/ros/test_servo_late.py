@@ -12,11 +12,10 @@ from ros_world import DT, controlled, near
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.servo import targets
 from dls_ik.ros.servo.cycle import MAY_BE_OLD
+from dls_ik.ros.servo.freshness import DRAIN_TIME, READING_TIMEOUT, transit_time
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.servo import ServoState
 from dls_ik.servo.knots import EARLIEST
 
@@ -43,7 +42,8 @@ def _begun(world):
 def arrives(world, target, sent, lag=math.inf):
     """A cycle with a target, `sent` [s] ago by the clock of its publisher."""
     world.now += DT
-    delay = targets._delay(time.time_ns() - round(1e9 * sent), lag)
+    clock = time.time_ns()
+    delay = transit_time(clock - round(1e9 * sent), clock, lag)
     arrival = Arrival(target, world.now, 1, delay)
     return world.cycle(arrival, 0)
 
@@ -54,7 +54,7 @@ def test_after_a_long_gap_nothing_goes_out_for_a_moment_and_then_it_begins_at_re
     outcome = world.run()
     assert (outcome.output, outcome.state, outcome.is_command) == (None, ServoState.STALE, False)
     assert any("stood still for 2" in line for line in world.node.lines)
-    assert not world.run(int(0.9 * DRAIN / DT) - 1).is_command
+    assert not world.run(int(0.9 * DRAIN_TIME / DT) - 1).is_command
     after = world.run(3).output
     assert after.q == near(before, 2.0 * 3 * DT)
     assert np.abs(after.velocity).max() <= 4.0 * 3 * DT + 1e-9
@@ -86,7 +86,7 @@ def test_a_target_that_waited_meanwhile_is_passed_over(world, sent, lag, is_foll
 def test_a_target_that_waited_does_not_count_however_late_it_is_handed_over(world):
     moving(world)
     world.now += STOOD
-    world.run(int(5.0 * DRAIN / DT))
+    world.run(int(5.0 * DRAIN_TIME / DT))
     arrives(world, world.target([0.2, 0.9]), sent=STOOD)
     assert world.run(500).output.q == near([1.5, 1.0], 1e-4)
     arrives(world, world.target([0.2, 0.9]), sent=STOOD)
@@ -127,7 +127,7 @@ def driven(monkeypatch):
 def test_what_the_driver_said_meanwhile_does_not_count_however_late_it_is_heard(driven):
     driven.now += STOOD
     driven.run()
-    for k in range(int(5.0 * DRAIN / DT)):
+    for k in range(int(5.0 * DRAIN_TIME / DT)):
         outcome = driven.run(driver=True, lag=STOOD - k * DT)
         assert (outcome.state, outcome.is_command) == (ServoState.STALE, False)
     driven.driver.position = [0.4, 0.3]
@@ -139,9 +139,11 @@ def test_a_driver_whose_clock_was_set_back_meanwhile_counts_after_a_second(drive
     driven.now += STOOD
     driven.run()
     driven.driver.position = [0.4, 0.3]
-    waited = driven.run(int(0.9 * FRESH / DT), driver=True, lag=3600.0)
+    waited = driven.run(int(0.9 * READING_TIMEOUT / DT), driver=True, lag=3600.0)
     assert waited.state is ServoState.STALE
-    after = driven.run(int((0.1 * FRESH + DRAIN) / DT) + 3, driver=True, lag=3600.0).output
+    after = driven.run(
+        int((0.1 * READING_TIMEOUT + DRAIN_TIME) / DT) + 3, driver=True, lag=3600.0
+    ).output
     assert after.q == near([0.4, 0.3], 2.0 * 4 * DT)
 
 
@@ -205,7 +207,7 @@ def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
     world.stream.withdraw(stop)
     world.last = sent
     world.now += STOOD
-    world.run(int(DRAIN / DT) + 2)
+    world.run(int(DRAIN_TIME / DT) + 2)
     assert world.arm.controller.command == near(stop.end, 2.0 * 3 * DT)
 
 

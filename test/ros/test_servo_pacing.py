@@ -16,7 +16,7 @@ from rclpy.node import Node
 
 from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.servo.loop import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
-from dls_ik.ros.servo.targets import Arrival, TargetBuffer
+from dls_ik.ros.servo.target_buffer import Arrival, TargetBuffer
 from dls_ik.ros.util import Throttle
 
 PERIOD = 0.01

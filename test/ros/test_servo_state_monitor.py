@@ -7,8 +7,8 @@ import pytest
 from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.servo.state_monitor import FRESH, SETTLING
-from dls_ik.ros.servo.targets import DRIFT, DelayMonitor
+from dls_ik.ros.servo.freshness import MAX_CLOCK_DRIFT, READING_TIMEOUT, DelayEstimator
+from dls_ik.ros.servo.state_monitor import SETTLING
 from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm, standstill
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.supervision import AT_REST
@@ -76,7 +76,7 @@ def test_shows_where_the_driver_was_when_it_is_gone(world):
     world.node.publishers -= 1
     world.node.look_out()
     assert not world.node.listeners
-    assert world.run(int(1.1 * FRESH / DT)).output.q == near([0.8, 0.9])
+    assert world.run(int(1.1 * READING_TIMEOUT / DT)).output.q == near([0.8, 0.9])
 
 
 def test_is_not_its_own_driver(world):
@@ -117,7 +117,7 @@ def test_current_state_is_the_driver_else_the_command(world):
     world.run(driver=True)
     expected = {"joint1": 0.8, "joint2": 0.9, "gripper": 0.1}
     assert world.stream.current(world.arm) == expected
-    world.now += 2 * FRESH
+    world.now += 2 * READING_TIMEOUT
     assert world.stream.current(world.arm)["joint1"] == near(0.5)
     assert world.stream.current(world.arm)["gripper"] == 0.1
 
@@ -137,7 +137,7 @@ def test_several_drivers_make_one_state(world):
     world.states.store(JointState(name=["joint1"], position=[0.5]))
     world.states.store(JointState(name=["joint2"], position=[0.6]))
     assert world.states.latest(world.robot.joint_names, world.now).q == near([0.5, 0.6])
-    world.now += 2 * FRESH
+    world.now += 2 * READING_TIMEOUT
     world.states.store(JointState(name=["joint2"], position=[0.6]))
     assert world.states.latest(world.robot.joint_names, world.now) is None
 
@@ -219,14 +219,14 @@ PERIOD = 0.02  # [s]
 
 def lags(sent, came):
     """Of messages, from times [s]."""
-    transit = DelayMonitor()
+    transit = DelayEstimator()
     pairs = zip(sent, came, strict=True)
     return [transit.delay(round(1e9 * (CLOCK + a)), b) for a, b in pairs]
 
 
 def test_the_first_one_is_not_known_nor_where_nobody_says_when_it_was_sent():
     assert lags([5.0], [5.0]) == [math.inf]
-    transit = DelayMonitor()
+    transit = DelayEstimator()
     assert [transit.delay(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]
 
 
@@ -234,10 +234,10 @@ def test_messages_that_waited_while_the_process_was_stopped():
     sent = [k * PERIOD for k in range(200)]
     came = [t if t < 1.0 else max(t, 3.0) for t in sent]  # stopped for two seconds
     late = [b - a for a, b in zip(sent, came, strict=True)]
-    assert lags(sent, came)[1:] == pytest.approx(late[1:], abs=3.0 * DRIFT)
+    assert lags(sent, came)[1:] == pytest.approx(late[1:], abs=3.0 * MAX_CLOCK_DRIFT)
 
 
 def test_clocks_that_come_apart():
     sent = [k * PERIOD for k in range(50_000)]
-    came = [t * (1.0 + 0.5 * DRIFT) for t in sent]
+    came = [t * (1.0 + 0.5 * MAX_CLOCK_DRIFT) for t in sent]
     assert max(lags(sent, came)[1:]) < 1e-3

@@ -13,9 +13,10 @@ from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import AUTO
+from dls_ik.ros.servo.freshness import ACCEPT, WAIT, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
-from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.targets import Arrival, apply_target, target_note
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
+from dls_ik.ros.servo.target_buffer import Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
@@ -24,13 +25,13 @@ from dls_ik.servo.motion import StopPath
 SILENT = (ServoState.PAUSED, ServoState.FAULT)
 LOST = "the arm stops, and continues with the next target when they come"
 STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
+STALLED = f"the loop stood still; {STOOD_STILL}"
 PASSED_OVER = "target passed over"
 MAY_BE_OLD = f"{PASSED_OVER}: it may have waited while the loop stood still, send it again"
 LEAVING = "the arm comes to rest first, for a robot with other joints"
 NOTE_DURATION = 0.5  # [s] for which the status tells of a target
 LATE = 1.25  # periods from a cycle to the next in step with targets
 LONGEST = 2.0  # periods after which an arm without further commands stands still
-STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
 
 Action = Callable[[Controller], None]
 Measured = Callable[[], Mapping[str, float]]
@@ -97,7 +98,7 @@ class ServoCycle:
         if report.arm is None:
             return False
         period = 1.0 / report.arm.parameters.rate
-        return age > (LONGEST * period if self._has_stop else _longest_gap(report.arm))
+        return age > (LONGEST * period if self._has_stop else _min_stall(report.arm))
 
     def withdraw(self, stop: StopPath | None) -> None:
         """Take the last cycle back, whose command did not go out: the arm is where it was led to.
@@ -155,47 +156,76 @@ class ServoCycle:
             gap: time since the last cycle [s].
         """
         self._before = self._commanded
-        is_leaving = self._take_up()
+        must_stop = self._switch_arm()
         arm = self._arm
         if arm is None:
-            if arrival is not None:
-                words = ServoState.NO_ROBOT.explanation
-                self._log.warn("robot", f"a target arrived, but there is {words}")
-            return CycleReport(ServoState.NO_ROBOT, ServoState.NO_ROBOT.explanation)
-        stood_still, dt = self._catch_up(arm, gap)
-        if stood_still:
-            self._states.distrust(now)
+            return self._report_no_robot(arrival)
+        dt = self._handle_gap(arm, now, gap)
+        self._store_target(arm, arrival, now)
+        self._run_actions(arm)
+        if must_stop:
+            self._drop_target(now)
+        positions = self._states.joint_positions(arm, now)
+        if positions.freshness is WAIT and not arm.controller.moves:
+            return CycleReport(ServoState.STALE, self._with_note(STALLED, now), arm)
+        if positions.is_lost:
+            self._stop_without_driver(arm)
+        is_measured = positions.measurement is not None
+        self._apply_pending(arm, now, stamp, is_measured)
+        return self._report(arm, self._advance(arm, now, dt, positions), now, is_measured)
+
+    def _report_no_robot(self, arrival: Arrival | None) -> CycleReport:
+        words = ServoState.NO_ROBOT.explanation
+        if arrival is not None:
+            self._log.warn("robot", f"a target arrived, but there is {words}")
+        return CycleReport(ServoState.NO_ROBOT, words)
+
+    def _handle_gap(self, arm: Arm, now: float, gap: float) -> float:
+        """Continue after the gap since the last cycle [s]; return the time to advance by [s]."""
+        is_stall, dt = self._catch_up(arm, gap)
+        if is_stall:
+            self._states.note_stall(now)
             self._log.warn("late", f"the loop stood still for {gap:.3g} s: {STOOD_STILL}")
-        measurement = self._states.measurement(arm, now)
-        is_measured = measurement is not None
-        if arrival is not None and self._counts(arm, arrival, now):
+        return dt
+
+    def _store_target(self, arm: Arm, arrival: Arrival | None, now: float) -> None:
+        """Keep a target until the arm may follow it, unless it is too old after a stall."""
+        if arrival is None:
+            return
+        since_stall = self._states.since_stall(now)
+        if arrival.freshness(now, since_stall, arm.parameters.target_timeout) is ACCEPT:
             self._pending = arrival
-        elif arrival is not None:
+        else:
             self._note = (now, MAY_BE_OLD)
-        self._run_pending(arm)
-        if is_leaving and self._pending is not None:
+
+    def _drop_target(self, now: float) -> None:
+        """Drop a target for an arm that stops, as the next arm has other joints."""
+        if self._pending is not None:
             self._pending, self._note = None, (now, f"{PASSED_OVER}: {LEAVING}")
             self._log.warn("leaving", f"{PASSED_OVER}: {LEAVING}")
-        if not arm.controller.moves and self._states.is_uncertain(now, is_measured):
-            words = self._with_note(f"the loop stood still; {STOOD_STILL}", now)
-            return CycleReport(ServoState.STALE, words, arm)
-        if self._states.loses(arm, now, is_measured):
-            arm.controller.reset()
-            self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
+
+    def _stop_without_driver(self, arm: Arm) -> None:
+        arm.controller.reset()
+        self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
+
+    def _apply_pending(self, arm: Arm, now: float, stamp: int, is_measured: bool) -> None:
+        """Apply the target that waits, if the arm may start; stop the arm if it must be held."""
         may_start = self._states.may_start(arm, now, is_measured)
         hindrance = self._look(arm, now, self._states.values) or arm.surroundings.hindrance
         self._hindrance = hindrance
         if hindrance and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
-        may_start = may_start and not hindrance
-        if self._pending is not None and (arm.controller.hold_reason or may_start):
+        is_free = may_start and not hindrance
+        if self._pending is not None and (arm.controller.hold_reason or is_free):
             pending, self._pending = self._pending, None  # also if it cannot be applied
             self._apply(arm, pending, now, stamp)
-        if measurement is None:
-            output = arm.controller.cycle(now, dt)
-        else:
-            output = arm.controller.cycle(now, dt, measurement.q, now - measurement.times)
-        return self._report(arm, output, now, is_measured)
+
+    def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
+        """Run a cycle of the controller."""
+        measured = positions.held if positions.measurement is None else positions.measurement
+        if measured is None:
+            return arm.controller.cycle(now, dt)
+        return arm.controller.cycle(now, dt, measured.q, now - measured.times)
 
     def _catch_up(self, arm: Arm, gap: float) -> tuple[bool, float]:
         """Move the command to the arm if the gap since the last cycle [s] is longer than a period.
@@ -208,7 +238,7 @@ class ServoCycle:
             advance by [s], so that a stall of the machine is no jump of the arm.
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
-        stood_still = gap > _longest_gap(arm)
+        stood_still = gap > _min_stall(arm)
         if self._has_stop:  # each command is due a period after it is sent
             dt = gap
             if gap > (1.0 + EARLIEST) * period:
@@ -223,7 +253,7 @@ class ServoCycle:
             controller.resume_after_gap(controller.command)
         return stood_still, dt
 
-    def _take_up(self) -> bool:
+    def _switch_arm(self) -> bool:
         """Use the next arm, if there is one.
 
         Returns:
@@ -252,16 +282,7 @@ class ServoCycle:
         self._arm = arm
         return False
 
-    def _counts(self, arm: Arm, arrival: Arrival, now: float) -> bool:
-        """Return whether a target is not one that may have waited while the loop stood still."""
-        if self._states.is_settled(now):
-            return True
-        if arrival.was_queued(now, arm.parameters.target_timeout):
-            return False
-        is_timed = arrival.is_stamped or arrival.delay is not None
-        return is_timed or self._states.is_trusted(now)
-
-    def _run_pending(self, arm: Arm) -> None:
+    def _run_actions(self, arm: Arm) -> None:
         """Run the actions; a target that was sent before one of them is forgotten."""
         while self._actions:
             given, action = self._actions.popleft()
@@ -374,6 +395,6 @@ def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
     return np.array([known.get(name, start) for name, start in pairs])
 
 
-def _longest_gap(arm: Arm) -> float:
-    """Return the gap [s] from which the loop stood still."""
-    return max(arm.parameters.target_timeout, STILL / arm.parameters.rate)
+def _min_stall(arm: Arm) -> float:
+    """Return the gap between cycles [s] above which the loop stalled."""
+    return min_stall(arm.parameters.target_timeout, 1.0 / arm.parameters.rate)

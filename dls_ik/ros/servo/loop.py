@@ -22,7 +22,7 @@ from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.servo.target_buffer import TOPICS, Arrival, TargetBuffer
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState

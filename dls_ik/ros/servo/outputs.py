@@ -22,7 +22,7 @@ from dls_ik.errors import OptionError
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Parameters
 from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
 from dls_ik.ros.servo.state_monitor import Echo
-from dls_ik.ros.servo.targets import TOPICS as TARGETS
+from dls_ik.ros.servo.target_buffer import TOPICS as TARGETS
 from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
 

@@ -19,15 +19,23 @@ from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME, nanoseconds
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
-from dls_ik.ros.servo.targets import DelayMonitor
+from dls_ik.ros.servo.freshness import (
+    ACCEPT,
+    IGNORE,
+    READING_TIMEOUT,
+    WAIT,
+    DelayEstimator,
+    Freshness,
+    positions_freshness,
+    reading_freshness,
+    start_freshness,
+)
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
 TOPIC = "joint_states"
-FRESH = 1.0  # [s] a driver is there if it was heard this long ago
 SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
-DRAIN = 0.1  # [s] in which messages that waited while the loop stood still are worked off
 FARTHEST = 1e6  # [rad or m] that a joint can be
 CHECK_PERIOD = 0.1  # [s] between looks for publishers
 MEMORY = 2000  # own messages; two seconds at the highest rate
@@ -72,6 +80,15 @@ class Measurement(NamedTuple):
     times: Array  # (n,) when each came [s] steady
 
 
+class JointPositions(NamedTuple):
+    """Joint positions of the arm in use, and their treatment in a cycle."""
+
+    freshness: Freshness
+    measurement: Measurement | None  # None if a joint has no fresh reading
+    held: Measurement | None  # supervised arms only: last accepted one, while a fresh one may come
+    is_lost: bool  # the driver of a started arm timed out since the last cycle
+
+
 class JointReading(NamedTuple):
     """One message about a joint."""
 
@@ -113,14 +130,15 @@ class CurrentStateMonitor:
         self.shares_topic = echo is not None
         self._node, self._echo, self._display_only = node, echo, display_only
         self._log = Throttle(node, period=10.0)
-        self._delays = DelayMonitor()
+        self._delays = DelayEstimator()
         self._lock = threading.Lock()
         self._readings: dict[str, tuple[JointReading, ...]] = {}  # the last three, newest last
         self._filter = JointFilter()
         self._subscription: Any = None
         self._changed = time.monotonic()  # when it began to listen anew, or ceased to
-        self._trusted = -math.inf  # [s] steady: earlier messages do not count
-        self._located = False  # the arm was measured, and was not lost since
+        self._stall_end = -math.inf  # [s] steady, end of the last stall of the loop
+        # Joint names and measurement; None if the driver timed out since.
+        self._last_accepted: tuple[tuple[str, ...], Measurement] | None = None
         self._next_check = -math.inf  # [s]
         self._driver_changed = node.create_guard_condition(self._check)
 
@@ -163,41 +181,73 @@ class CurrentStateMonitor:
         """Return the last readings of joints, up to three each, newest last.
 
         Returns:
-            None if a joint has no reading from the last `FRESH` seconds.
+            None if a joint has no reading from the last `READING_TIMEOUT` seconds.
         """
         with self._lock:
             found = [self._readings.get(name, ()) for name in names]
-        is_current = all(each and now - each[-1].time < FRESH for each in found)
+        is_current = all(each and now - each[-1].time < READING_TIMEOUT for each in found)
         return found if is_current else None
 
+    def note_stall(self, now: float) -> None:
+        """Record that a stall of the loop has ended now [s]."""
+        self._stall_end = now
+
+    def since_stall(self, now: float) -> float:
+        """Return the time since the last stall of the loop ended [s]; infinite without a stall."""
+        return now - self._stall_end
+
+    def joint_positions(self, arm: Arm, now: float) -> JointPositions:
+        """Return the joint positions of the arm in use, and their treatment; once per cycle."""
+        measurement, last = self.measurement(arm, now), self._last_accepted
+        freshness = positions_freshness(
+            self.since_stall(now),
+            measurement is not None,
+            last is not None,
+            _reading_timeout(arm),
+            arm.controller.moves,
+        )
+        if measurement is not None:
+            self._last_accepted = (arm.robot.joint_names, measurement)
+        is_supervised, is_lost = arm.parameters.feedback_mode == REQUIRED, False
+        if freshness is IGNORE and last is not None:
+            self._last_accepted = None
+            # A supervised controller reports the loss as a fault.
+            is_lost = arm.controller.started and not self._display_only and not is_supervised
+        held = None
+        if freshness is WAIT and is_supervised and last and last[0] == arm.robot.joint_names:
+            held = last[1]
+        return JointPositions(freshness, measurement, held, is_lost)
+
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
-        """Return the measured joint values of the arm; None where not all of them are known."""
-        parameters = arm.parameters
-        if parameters.feedback_mode == NONE:
+        """Return the measured joint positions of an arm; None if a joint has no fresh reading."""
+        if arm.parameters.feedback_mode == NONE:
             return None
-        is_required = parameters.feedback_mode == REQUIRED
-        max_age = parameters.measurement_timeout if is_required else FRESH
-        max_age = min(max_age, now - self._trusted)
-        since = -math.inf if self.is_settled(now) else self._trusted
-        names = arm.robot.joint_names
-        return self.latest(names, now, max_age, since) if max_age > 0.0 else None
+        return self.latest(arm.robot.joint_names, now, _reading_timeout(arm))
 
     def latest(
-        self, names: Iterable[str], now: float, max_age: float = FRESH, since: float = -math.inf
+        self, names: Iterable[str], now: float, timeout: float = READING_TIMEOUT
     ) -> Measurement | None:
-        """Return the positions of joints, if all of them came less than `max_age` [s] ago.
+        """Return the positions of joints; None if a joint has no fresh reading.
 
-        Readings sent before `since` [s] do not count, though they may have come after it.
-
-        The median of three readings counts, so that a single one that is off neither moves nor
+        A position is the median of three readings, so that a single outlier neither moves nor
         stops the arm, at the price of one message of lag.
+
+        Args:
+            names: Names of the joints.
+            now: Time on the steady clock [s].
+            timeout: Maximum age of a reading [s].
         """
         if not self._readings:
             return None
         with self._lock:
             found = [self._readings.get(name, ()) for name in names]
+        since_stall = self.since_stall(now)
         fresh = [
-            [r for r in readings if now - r.time < max_age and r.sent >= since]
+            [
+                r
+                for r in readings
+                if reading_freshness(since_stall, now - r.time, now - r.sent, timeout) is ACCEPT
+            ]
             for readings in found
         ]
         if not all(fresh):
@@ -206,40 +256,13 @@ class CurrentStateMonitor:
         q, times = np.array([(r.position, r.time) for r in chosen]).reshape(-1, 2).T
         return Measurement(np.ascontiguousarray(q), times)
 
-    def distrust(self, now: float) -> None:
-        """Let messages before a time [s] not count, nor those that come at once."""
-        self._trusted = now + DRAIN
-
-    def is_trusted(self, now: float) -> bool:
-        """Return whether a message that comes now counts, unless its publisher says otherwise."""
-        return now >= self._trusted
-
-    def is_settled(self, now: float) -> bool:
-        """Return whether a message that comes now counts, whatever its publisher's clock shows."""
-        return now - self._trusted > FRESH
-
     def may_start(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Return whether the state of the arm is known, or not published and not needed."""
+        """Return whether the arm may start: at its measurement, or without one if not needed."""
         mode = arm.parameters.feedback_mode
-        if arm.controller.started or is_measured or mode == NONE:
-            return True
-        return self._display_only and mode == AUTO and self._has_heard_all(now)
-
-    def is_uncertain(self, now: float, is_measured: bool) -> bool:
-        """Return whether to wait, after a time in which the loop stood still."""
-        if not self.is_trusted(now):
-            return True
-        return self._located and not is_measured and not self.is_settled(now)
-
-    def loses(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Return whether a driver that commands waited for is not heard any more; True once."""
-        if is_measured:
-            self._located = True
-        if is_measured or not self._located or not self.is_settled(now):
-            return False
-        self._located = False
-        supervised = arm.parameters.feedback_mode == REQUIRED  # the controller makes it a fault
-        return arm.controller.started and not self._display_only and not supervised
+        is_required = mode != NONE and not arm.controller.started
+        is_optional = self._display_only and mode == AUTO and not is_measured
+        is_unpublished = is_required and is_optional and self._has_heard_all(now)
+        return start_freshness(is_measured, is_required, is_unpublished) is not WAIT
 
     def store(self, message: Any, sent: int = 0) -> None:
         """Keep the finite positions of a ``sensor_msgs/JointState`` that is not ours.
@@ -316,6 +339,12 @@ class CurrentStateMonitor:
             self._node.destroy_subscription(before)
         self._changed = time.monotonic()  # first: the loop reads both
         self._subscription = new
+
+
+def _reading_timeout(arm: Arm) -> float:
+    """Return the maximum age of a reading [s]."""
+    is_required = arm.parameters.feedback_mode == REQUIRED
+    return arm.parameters.measurement_timeout if is_required else READING_TIMEOUT
 
 
 def _velocities(message: Any, given: JointFilter) -> dict[str, float]:

@@ -4,7 +4,6 @@ The age of a target is judged here only: its delay on the way where it arrives, 
 is applied.
 """
 
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +30,14 @@ from dls_ik.ros.frames import (
     strip_slash,
 )
 from dls_ik.ros.receiver import MessageReceiver
+from dls_ik.ros.servo.freshness import (
+    DelayEstimator,
+    Freshness,
+    stamp_advice,
+    target_age,
+    target_freshness,
+    transit_time,
+)
 from dls_ik.ros.servo.rivals import RivalTargets
 from dls_ik.ros.subscriptions import (
     CHECK_PERIOD,
@@ -49,10 +56,6 @@ NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears
 WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
 MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6 s
 POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
-DRIFT = 1e-3  # [s/s] of two clocks relative to each other
-OTHER_CLOCK = 1e8  # [s], three years: from this age a stamp is of a clock with another start
-RECORDED = 60.0  # [s]: from this age a stamp is of a recording, as no network delays so long
-CLOCK_TOLERANCE = 0.1  # [s] by which the clock of a publisher may be ahead and still be believed
 
 
 class OversizedTrajectory(NamedTuple):
@@ -80,65 +83,27 @@ class Arrival(NamedTuple):
     delay: float | None = None  # [s] on the way; None: not known
 
     @property
-    def is_stamped(self) -> bool:
-        """Return whether the message has a stamp."""
-        return nanoseconds(self.message.header.stamp) != 0
+    def stamp(self) -> int:
+        """Stamp of the message [ns]; 0 if it has none."""
+        return nanoseconds(self.message.header.stamp)
 
-    def was_queued(self, now: float, timeout: float) -> bool:
-        """Return whether it is known to have waited longer than a timeout [s], on the way or here.
+    def freshness(self, now: float, since_stall: float, target_timeout: float) -> Freshness:
+        """Return ACCEPT or IGNORE, see :mod:`dls_ik.ros.servo.freshness`; all times in [s]."""
+        transit = 0.0 if self.stamp else self.delay
+        return target_freshness(since_stall, now - self.time, transit, target_timeout)
 
-        Messages that wait in the middleware while the process is stopped arrive when it continues.
-        A stamp tells the delay by itself.
-        """
-        delay = 0.0 if self.is_stamped else self.delay or 0.0
-        return now - self.time + delay > timeout
-
-    def age(self, now: float, stamp: int) -> float:
-        """Return how old the target is [s]: a twist now; a pose, which may wait, when it arrived.
+    def age(self, now: float, clock: int) -> float:
+        """Return the age of the target [s], see :func:`.freshness.target_age`.
 
         Args:
-            now: [s] steady.
-            stamp: the time now by the clock of the stamps [ns]; 0: it is that of a simulation, and
-                none has come.
+            now: Time on the steady clock [s].
+            clock: The same by the clock of the stamps [ns]; 0 if it is simulated and not yet known.
 
         Raises:
-            StaleTargetError: a stamp, but no clock to compare it with.
+            StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
         """
-        waited = now - self.time
-        age = 0.0
-        if self.is_stamped:
-            if not stamp:
-                raise StaleTargetError(
-                    "it has a stamp, and with use_sim_time there is no clock yet to tell how old "
-                    "it is: publish /clock, or send targets without stamps"
-                )
-            age = 1e-9 * (stamp - nanoseconds(self.message.header.stamp)) - waited
-        return age + waited if isinstance(self.message, TwistStamped) else age
-
-
-class DelayMonitor:
-    """Tells messages that were queued from those that came at once, whatever the sender's clock.
-
-    The fastest message so far shows the difference of the clocks. Publishers whose clocks differ
-    seem late, but for the one that is ahead.
-    """
-
-    def __init__(self) -> None:
-        self._least, self._time = math.inf, -math.inf
-
-    def delay(self, sent: int, now: float) -> float:
-        """Return how much longer a message took than others [s]; infinite for the first.
-
-        Args:
-            sent: by the clock of its publisher [ns]; 0: not known, then 0 is returned.
-            now: when it came, by a steady clock [s].
-        """
-        if not sent:
-            return 0.0
-        took = now - 1e-9 * sent
-        usual = self._least + DRIFT * (now - self._time)
-        self._least, self._time = min(took, usual), now
-        return max(0.0, took - usual) if math.isfinite(usual) else math.inf
+        is_twist = isinstance(self.message, TwistStamped)
+        return target_age(self.stamp, clock, now - self.time, is_twist)
 
 
 class TargetBuffer:
@@ -152,7 +117,7 @@ class TargetBuffer:
         self._receiver = MessageReceiver(node, log)
         self._lock = threading.Lock()
         self._is_closed = False
-        self._delays = DelayMonitor()
+        self._delays = DelayEstimator()
         self._newest: Arrival | None = None
         self.rivals = RivalTargets()
 
@@ -216,7 +181,7 @@ class TargetBuffer:
         with self._lock:
             number = self._newest.number + 1 if self._newest else 1
             now = time.monotonic()
-            delay = _delay(sent, self._delays.delay(sent, now))
+            delay = transit_time(sent, time.time_ns(), self._delays.delay(sent, now))
             self._newest = Arrival(message, now, number, delay)
         self.rivals.note(topic or SOURCES[type(message)], now)
 
@@ -230,19 +195,6 @@ class TargetBuffer:
             if message is not None:
                 self._keep(message, sent)
         self._receiver.wake()
-
-
-def _delay(sent: int, relative: float) -> float | None:
-    """Return the delay of a message on the way [s]; None: not known.
-
-    Args:
-        sent: by the system clock of its publisher [ns]; 0: not known.
-        relative: to other messages [s].
-    """
-    if not sent:
-        return None
-    absolute = 1e-9 * (time.time_ns() - sent)
-    return min(relative, max(absolute, 0.0)) if absolute >= -CLOCK_TOLERANCE else relative
 
 
 class TwistSubscription:
@@ -308,34 +260,6 @@ def apply_target(
         _follow(arm, message, frames, joint_values, now, age)
     except StaleTargetError as error:
         raise StaleTargetError(f"{error}: {stamp_advice(age)}") from error
-
-
-def stamp_advice(age: float) -> str:
-    """Return the probable cause of a stamp that does not fit, and the remedy.
-
-    Args:
-        age: Age of the target by its stamp [s]; below 0 if the stamp is in the future.
-    """
-    if age > OTHER_CLOCK:
-        return (
-            "its stamp is of a clock that starts at 0, such as simulated time, a recording or the "
-            "time since boot; send a stamp of 0, which means now, or start this node with "
-            "use_sim_time:=true and publish /clock"
-        )
-    if age < -OTHER_CLOCK:
-        return (
-            "its stamp is of the system clock, and this node follows simulated time (use_sim_time);"
-            " stamp targets by /clock, or send a stamp of 0, which means now"
-        )
-    if age > RECORDED:
-        return (
-            "a recording that is replayed keeps its stamps; replay it with --clock and start this "
-            "node with use_sim_time:=true, or send a stamp of 0, which means now"
-        )
-    return (
-        "the message was delayed, or the clocks of the two machines differ; synchronise them, or "
-        "send a stamp of 0, which means now"
-    )
 
 
 def _follow(
