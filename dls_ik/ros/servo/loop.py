@@ -17,12 +17,13 @@ from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.process import SIM_TIME
 from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
-from dls_ik.ros.servo.markers import Markers, build_marker
+from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.target_buffer import TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.servo.target_marker import build_marker
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
