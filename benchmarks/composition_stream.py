@@ -24,7 +24,7 @@ from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm, Surroundings
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, Parameters
-from dls_ik.ros.servo.cycle import LATE, LONGEST, ServoCycle
+from dls_ik.ros.servo.cycle import MAX_COAST_PERIODS, MAX_IN_STEP_PERIODS, ServoCycle
 from dls_ik.ros.servo.freshness import ACCEPT, READING_TIMEOUT, reading_freshness
 from dls_ik.ros.servo.outputs import OUTPUTS, JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Measurement
@@ -434,9 +434,9 @@ class Stream:
         self.planner.tick()
         try:
             report = self.cycle.run(self.now, round(1e9 * self.now), gap, arrival)
-            is_late = report.is_command and self.cycle.is_old(report, lateness)
+            is_late = report.is_command and self.cycle.is_too_late(report, lateness)
             if is_late:
-                self.cycle.withdraw(self._stop)
+                self.cycle.roll_back(self._stop)
         except Exception as error:  # noqa: BLE001  any exception is a finding
             self.failure = error
             return
@@ -510,7 +510,11 @@ class Stream:
             if gap <= (1.0 + EARLIEST) * self.period:
                 return False, gap, 0.0
             return False, self.period, gap - self.period
-        return gap > LONGEST * self.period, gap if gap <= LATE * self.period else self.period, 0.0
+        return (
+            gap > MAX_COAST_PERIODS * self.period,
+            gap if gap <= MAX_IN_STEP_PERIODS * self.period else self.period,
+            0.0,
+        )
 
     # The arm behind the node
 

@@ -13,7 +13,7 @@ from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import NO_LIMIT, Parameters
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
-from dls_ik.ros.servo.state_monitor import SETTLING, CurrentStateMonitor, Echo
+from dls_ik.ros.servo.state_monitor import DISCOVERY_TIME, CurrentStateMonitor, Echo
 from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 
@@ -75,7 +75,7 @@ class World:
         given = {"acceleration": [NO_LIMIT], **parameters}
         self.arm = Arm(self.robot, Parameters().changed(given))
         self.stream.use(self.arm)
-        self.now += 2.0 * SETTLING
+        self.now += 2.0 * DISCOVERY_TIME
         self.last = None  # when the last cycle was
 
     def add_driver(self, q, names=("joint1", "joint2")):

@@ -80,7 +80,7 @@ def test_the_probable_clock_of_a_stamp_and_the_remedy_are_told(age, words):
 
 def test_a_stamp_of_a_clock_that_starts_at_0_is_explained_in_words(arm):
     arm.send(pose(shifted(), stamp=(5, 0)))
-    arm.says("passed over", "years old by its stamp", "clock that starts at 0")
-    line = arm.node.wait_for_line("WARN", "target passed over", "years old by its stamp")
+    arm.says("target ignored", "years old by its stamp", "clock that starts at 0")
+    line = arm.node.wait_for_line("WARN", "target ignored", "years old by its stamp")
     assert "e+09" not in line
     assert "use_sim_time:=true" in line

@@ -204,12 +204,12 @@ def test_a_target_that_comes_while_the_arm_slows_down_for_another_is_passed_over
     world.run(30, target=world.target([1.5, 1.5]))
     world.stream.use(other_arm())
     assert "comes to rest first" in world.run(target=world.target([0.1, 0.1])).message
-    assert any("target passed over" in line for line in world.node.lines)
+    assert any("target ignored" in line for line in world.node.lines)
 
 
 def test_an_arm_that_is_held_stops_and_goes_on_with_the_newest_target_that_waited(monkeypatch):
     world, held = World(monkeypatch, acceleration=[4.0]), "changes were lost"
-    world.stream.watch(lambda arm, now, measured: held)
+    world.stream.set_hold_check(lambda arm, now, measured: held)
     outcome = world.run(30, target=world.target([1.5, 1.5]))
     assert outcome.message == f"no target yet; targets wait: {held}"
     held = ""
@@ -257,7 +257,7 @@ def test_a_driver_that_is_gone_is_waited_for_and_begun_with_where_it_is_then(mon
     outcome = world.run(int(0.2 * READING_TIMEOUT / DT))
     assert not outcome.is_command
     assert outcome.message.startswith("waiting for joint states")
-    assert any("no joint states" in line for line in world.node.lines)
+    assert any("joint states on /joint_states timed out" in line for line in world.node.lines)
     world.driver.position = ELSEWHERE
     assert not world.run(200, driver=True).is_command, "the target of before is forgotten"
     first = world.run(target=world.target([-0.4, 1.3]), driver=True)

@@ -53,7 +53,7 @@ def test_after_a_long_gap_nothing_goes_out_for_a_moment_and_then_it_begins_at_re
     world.now += STOOD
     outcome = world.run()
     assert (outcome.output, outcome.state, outcome.is_command) == (None, ServoState.STALE, False)
-    assert any("stood still for 2" in line for line in world.node.lines)
+    assert any("stalled for 2" in line for line in world.node.lines)
     assert not world.run(int(0.9 * DRAIN_TIME / DT) - 1).is_command
     after = world.run(3).output
     assert after.q == near(before, 2.0 * 3 * DT)
@@ -163,8 +163,8 @@ def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cyc
     np.testing.assert_allclose(after.q, q[0] + after.velocity * DT, atol=1e-12)
     assert np.abs(after.velocity - v[0]).max() <= 4.0 * DT + 1e-9
     outcome = world.run()
-    assert world.stream.is_old(outcome, 3 * DT)
-    assert not world.stream.is_old(outcome, DT)
+    assert world.stream.is_too_late(outcome, 3 * DT)
+    assert not world.stream.is_too_late(outcome, DT)
 
 
 @pytest.mark.parametrize("jerk", [[], [20.0]])
@@ -196,7 +196,7 @@ def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
     stop, sent = world.arm.controller.stop_path(DT), world.last
     for _ in range(times):
         world.run()
-        world.stream.withdraw(stop)
+        world.stream.roll_back(stop)
         world.last = sent
         world.now += 0.05
     elapsed = world.now - sent  # a command is due a cycle after it is sent
@@ -204,7 +204,7 @@ def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
     q, v, _ = stop.at(np.array([elapsed]))
     np.testing.assert_allclose(after.q, q[0] + after.velocity * DT, atol=1e-9)
     assert np.abs(after.velocity - v[0]).max() <= 4.0 * DT + 1e-9
-    world.stream.withdraw(stop)
+    world.stream.roll_back(stop)
     world.last = sent
     world.now += STOOD
     world.run(int(DRAIN_TIME / DT) + 2)
@@ -215,7 +215,7 @@ def test_a_command_that_did_not_go_out_and_has_no_stop_is_forgotten(world):
     before = moving(world).output.q
     sent = world.last
     world.run()
-    world.stream.withdraw(None)
+    world.stream.roll_back(None)
     np.testing.assert_array_equal(world.arm.controller.command, before)
     assert not world.arm.controller.velocity.any()
     world.last = sent

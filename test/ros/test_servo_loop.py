@@ -54,7 +54,7 @@ class Cycles:
             self.now += DT
             self.gap += DT
             begin = time.monotonic()  # how late a cycle is, is measured
-            self.loop.cycle.is_old = lambda report, age: self.is_failing == "late"
+            self.loop.cycle.is_too_late = lambda report, age: self.is_failing == "late"
             if self.loop._run_cycle(self.now, round(1e9 * begin), self.gap, None):
                 self.gap = 0.0
 

@@ -13,7 +13,7 @@ from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange
-from dls_ik.ros.servo.state_monitor import MEMORY, Echo
+from dls_ik.ros.servo.state_monitor import MAX_OWN_MESSAGES, Echo
 from dls_ik.servo.knots import trajectory_knots
 from dls_ik.servo.limiter import AccelerationLimiter
 
@@ -118,7 +118,7 @@ def test_position_array():
 def test_echo_knows_its_own_messages():
     echo = Echo()
     output = make("joint_state")
-    for stamp in range(MEMORY + 1):
+    for stamp in range(MAX_OWN_MESSAGES + 1):
         message = output.fill(Q * stamp, VELOCITY, stamp)
         echo.remember(message)
     assert echo.is_own(message)

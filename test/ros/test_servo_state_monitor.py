@@ -8,7 +8,7 @@ from ros_world import DT, World, near
 from sensor_msgs.msg import JointState
 
 from dls_ik.ros.servo.freshness import MAX_CLOCK_DRIFT, READING_TIMEOUT, DelayEstimator
-from dls_ik.ros.servo.state_monitor import SETTLING
+from dls_ik.ros.servo.state_monitor import DISCOVERY_TIME
 from dls_ik.ros.sim_arm.arm import Dynamics, SimulatedArm, standstill
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.supervision import AT_REST
@@ -51,23 +51,23 @@ def test_the_log_says_when_joint_states_come_that_were_waited_for(world):
     assert outcome.message.startswith("waiting for joint states on /joint_states")
     assert not outcome.is_command
     world.run(3, driver=True)
-    assert "joint states come on /joint_states: ready for targets" in world.node.lines
+    assert "received joint states on /joint_states: ready for targets" in world.node.lines
 
 
 def test_the_log_says_where_it_starts_if_nobody_publishes_joint_states(world):
-    world.now -= 2.0 * SETTLING
+    world.now -= 2.0 * DISCOVERY_TIME
     assert world.run(3).message == "waiting for joint states on /joint_states"
-    assert not world.run(int(0.9 * SETTLING / DT)).is_command
-    assert world.run(int(1.1 * SETTLING / DT)).is_command
+    assert not world.run(int(0.9 * DISCOVERY_TIME / DT)).is_command
+    assert world.run(int(1.1 * DISCOVERY_TIME / DT)).is_command
     (line,) = world.node.lines
-    assert line.startswith("nobody publishes joint states of these joints on /joint_states")
+    assert line.startswith("no node publishes joint states of these joints on /joint_states")
 
 
 def test_waits_no_longer_than_it_takes_to_hear_one(world):
     world.add_driver([0.1], names=["gripper"])
     world.run(target=world.target([0.5, 0.5]), driver=True)
-    assert not world.run(int(0.5 * SETTLING / DT), driver=True).is_command
-    assert world.run(int(2.0 * SETTLING / DT), driver=True).output.q == near([0.5, 0.5])
+    assert not world.run(int(0.5 * DISCOVERY_TIME / DT), driver=True).is_command
+    assert world.run(int(2.0 * DISCOVERY_TIME / DT), driver=True).output.q == near([0.5, 0.5])
 
 
 def test_shows_where_the_driver_was_when_it_is_gone(world):
@@ -81,7 +81,7 @@ def test_shows_where_the_driver_was_when_it_is_gone(world):
 
 def test_is_not_its_own_driver(world):
     world.add_driver([0.1], names=["gripper"])
-    world.run(int(2.0 * SETTLING / DT))
+    world.run(int(2.0 * DISCOVERY_TIME / DT))
     for _ in range(100):
         outcome = world.run(driver=True)
         message = JointState(
@@ -204,7 +204,7 @@ def test_after_a_reset_the_status_does_not_repeat_the_fault(monkeypatch):
     assert fault.state is ServoState.FAULT
     assert "no joint states came for 0.2 s, the last ones 0.2" in fault.message
     assert fault.message.count("no joint states") == 1
-    assert fault.message.endswith("; target passed over")
+    assert fault.message.endswith("; target ignored")
     followed.world.stream.submit(Controller.reset)
     waits = followed.run(DT, heard=False)
     assert waits.state is ServoState.WAITING

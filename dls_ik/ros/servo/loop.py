@@ -16,7 +16,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.process import SIM_TIME
-from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
+from dls_ik.ros.servo.cycle import MAX_IN_STEP_PERIODS, Action, ServoCycle
 from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
@@ -91,7 +91,9 @@ class Pacer:
     def window(self) -> CycleWindow:
         """Return when the next cycle may begin."""
         if self._is_in_step():
-            return CycleWindow(self._last + EARLY * self.period, self._last + LATE * self.period)
+            return CycleWindow(
+                self._last + EARLY * self.period, self._last + MAX_IN_STEP_PERIODS * self.period
+            )
         begin = max(self._deadline, self._last + SOONEST * self.period)
         return CycleWindow(begin, begin)
 
@@ -357,11 +359,11 @@ class ServoLoop:
         is_over = False  # and its command, if it has one, went out
         try:
             report = self.cycle.run(now, stamp, gap, arrival)
-            is_late = report.is_command and self.cycle.is_old(report, time.monotonic() - now)
+            is_late = report.is_command and self.cycle.is_too_late(report, time.monotonic() - now)
             if not is_late:
                 self._stop = self._publish(report, stamp) if report.is_command else None
             is_over = not is_late
-            self._states.look_out(now)
+            self._states.discover(now)
             self.monitor.publish(report, now, stamp)
         except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
             self._log.failed("fault", "a cycle of the stream failed", error)
@@ -374,7 +376,7 @@ class ServoLoop:
 
     def _withdraw(self) -> None:
         try:
-            self.cycle.withdraw(self._stop)
+            self.cycle.roll_back(self._stop)
         except Exception as error:  # noqa: BLE001  as above
             self._log.failed("withdraw", "a cycle could not be taken back", error)
 

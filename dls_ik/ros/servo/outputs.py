@@ -20,8 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Parameters
-from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
-from dls_ik.ros.servo.state_monitor import Echo
+from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC, Echo
 from dls_ik.ros.servo.target_buffer import TOPICS as TARGETS
 from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
@@ -208,7 +207,7 @@ class Outputs:
         self.points = parameters.trajectory_points
         self.has_stop_trajectory = self.has_trajectory and self.points != 1
         _check_topics(node, parameters.output_type, self.topics)
-        driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
+        driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES_TOPIC))
         self._is_echoed = [pair == driven for pair in zip(kinds, self.topics, strict=True)]
         self.echo = Echo() if any(self._is_echoed) else None
         self._publishers = [
@@ -272,7 +271,7 @@ def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> No
             f"two outputs would share the topic {', '.join(twice)}; give each of output_type a "
             "topic of its own in output_topic"
         )
-    for heard, message_type in {JOINT_STATES: JointState, **TARGETS}.items():
+    for heard, message_type in {JOINT_STATES_TOPIC: JointState, **TARGETS}.items():
         for name, topic in zip(types, topics, strict=True):
             kind = OUTPUTS[name]
             if topic == node.resolve_topic_name(heard) and kind.message_type is not message_type:

@@ -1,6 +1,6 @@
-"""Current state of the joints, as drivers publish it, and whether it is known well enough to move.
+"""Current joint positions, from the joint states that drivers publish.
 
-Messages of this node itself are recognised and left out.
+Joint states that this node itself publishes are recognised and ignored.
 """
 
 import math
@@ -34,50 +34,50 @@ from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
-TOPIC = "joint_states"
-SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
-FARTHEST = 1e6  # [rad or m] that a joint can be
-CHECK_PERIOD = 0.1  # [s] between looks for publishers
-MEMORY = 2000  # own messages; two seconds at the highest rate
-# Best effort hears reliable publishers too. Several may share the topic (arm, gripper), so the
-# depth is not 1, which would keep the last message of all of them.
-QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+JOINT_STATES_TOPIC = "joint_states"
+DISCOVERY_TIME = 0.5  # [s] to discover publishers, and to receive the first messages of each
+MAX_POSITION = 1e6  # [rad or m] a larger position is an error of the driver
+DISCOVERY_PERIOD = 0.1  # [s] between checks for publishers
+MAX_OWN_MESSAGES = 2000  # remembered; two seconds of messages at the highest rate
+# Best effort also receives from reliable publishers. Several drivers may share the topic (arm,
+# gripper): with a depth of 1 the message of one would replace the message of another.
+JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 Identity = tuple[int, int, bytes, tuple[str, ...]]
 
 
 class Echo:
-    """Recognises own messages on a topic that a driver may use too.
+    """Recogniser of this node's own messages on a topic that a driver may use too.
 
-    rclpy does not tell who sent a message before Kilted. A stamp in nanoseconds from our clock
-    together with the names and positions is as good: a driver that sends the same at the same
-    nanosecond only relays us.
+    rclpy does not name the sender of a message before ROS 2 Kilted. The stamp in nanoseconds, the
+    names and the positions identify a message instead: a driver that publishes the same values
+    with the same stamp only relays this node's message.
     """
 
     def __init__(self) -> None:
         self._published: OrderedDict[Identity, None] = OrderedDict()
 
     def remember(self, message: Any) -> None:
-        """Keep the identity of a ``sensor_msgs/JointState`` that is about to be published."""
+        """Remember a ``sensor_msgs/JointState`` that is about to be published."""
         self._published[_identity(message)] = None
-        if len(self._published) > MEMORY:
+        if len(self._published) > MAX_OWN_MESSAGES:
             self._published.popitem(last=False)
 
     def is_own(self, message: Any) -> bool:
-        """Return whether a message received is one that was published here."""
+        """Return whether a received message was published by this node."""
         return _identity(message) in self._published
 
 
 def _identity(message: Any) -> Identity:
-    stamp = message.header.stamp  # under simulated time the same for several messages
+    stamp = message.header.stamp  # not unique with simulated time
     return stamp.sec, stamp.nanosec, message.position.tobytes(), tuple(message.name)
 
 
 class Measurement(NamedTuple):
-    """Measured joint values."""
+    """Measured joint positions."""
 
     q: Array  # (n,) [rad or m]
-    times: Array  # (n,) when each came [s] steady
+    times: Array  # (n,) times of arrival [s] steady
 
 
 class JointPositions(NamedTuple):
@@ -90,77 +90,83 @@ class JointPositions(NamedTuple):
 
 
 class JointReading(NamedTuple):
-    """One message about a joint."""
+    """Content of one message about one joint."""
 
     position: float  # [rad or m]
-    time: float  # [s] steady, when it came
-    sent: float  # [s] the same, less its delay on the way
+    time: float  # [s] steady, arrival of the message
+    sent: float  # [s] steady, estimated time of sending
     velocity: float = math.nan  # [rad/s or m/s]; NaN: not sent
-    stamp: int = 0  # [ns] of its message; 0: none
+    stamp: int = 0  # [ns] stamp of the message; 0: none
 
 
 class JointFilter(NamedTuple):
-    """Joints that are kept, and their names."""
+    """Joints whose readings are stored, and their names."""
 
-    robot_names: Mapping[str, str] = {}  # by the name that drivers use, where it is another one
-    joints: frozenset[str] | None = None  # of the robot in use; None: any
-    kept: frozenset[str] | None = None  # these, and those of robots before that may still move
+    robot_names: Mapping[str, str] = {}  # name in the robot by name in the messages, if different
+    joints: frozenset[str] | None = None  # joints of the robot in use; None: any joint
+    kept: frozenset[str] | None = None  # `joints`, and joints of earlier robots that may still move
 
     def keeps(self, name: str) -> bool:
-        """Return whether a joint is kept."""
+        """Return whether readings of a joint are stored."""
         return len(name) <= MAX_NAME if self.kept is None else name in self.kept
 
 
 class CurrentStateMonitor:
-    """Keeps the latest positions of the robot's joints that others publish, and judges them.
+    """Latest joint positions that other nodes publish, and their treatment in each cycle.
 
-    Until the joints of the robot are known it keeps those of any, as far as names are bounded.
+    Until the joints of the robot are known, the monitor stores every joint with a name of valid
+    length.
 
-    Listens only while there is a publisher besides this node: to receive one's own messages costs
-    more than to publish them (22 % of a core at 1000 Hz). While both publish on the same topic,
+    The monitor subscribes only while another node publishes on the topic: to receive this node's
+    own messages costs more than to publish them (22 % of a core at 1000 Hz). If both publish,
     own messages are recognised by an :class:`Echo`.
 
     Args:
-        echo: messages of this node on the topic; None: it publishes elsewhere.
-        display_only: commands are for display, and move no arm.
+        node: Node of the subscription.
+        echo: Recogniser of this node's messages; None if it publishes on other topics.
+        display_only: The commands are for display and move no arm.
     """
 
     def __init__(self, node: Node, echo: Echo | None, display_only: bool) -> None:
-        self.topic = node.resolve_topic_name(TOPIC)
+        self.topic = node.resolve_topic_name(JOINT_STATES_TOPIC)
         self.shares_topic = echo is not None
         self._node, self._echo, self._display_only = node, echo, display_only
         self._log = Throttle(node, period=10.0)
         self._delays = DelayEstimator()
         self._lock = threading.Lock()
-        self._readings: dict[str, tuple[JointReading, ...]] = {}  # the last three, newest last
+        self._readings: dict[str, tuple[JointReading, ...]] = {}  # up to three, newest last
         self._filter = JointFilter()
         self._subscription: Any = None
-        self._changed = time.monotonic()  # when it began to listen anew, or ceased to
+        self._changed = time.monotonic()  # last change of the subscription or of joint names
         self._stall_end = -math.inf  # [s] steady, end of the last stall of the loop
         # Joint names and measurement; None if the driver timed out since.
         self._last_accepted: tuple[tuple[str, ...], Measurement] | None = None
         self._next_check = -math.inf  # [s]
-        self._driver_changed = node.create_guard_condition(self._check)
+        self._driver_changed = node.create_guard_condition(self._update_subscription)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
-        """Take joints that drivers call otherwise by these names from now on.
+        """Set the names of joints that have other names in the messages of drivers.
 
-        Readings under other names may be of other joints, and are forgotten.
+        Stored readings are deleted, as their names may now belong to other joints.
+
+        Args:
+            robot_names: Name in the robot by name in the messages.
         """
         if robot_names == self._filter.robot_names:
             return
         with self._lock:
-            self._changed = time.monotonic()  # first: the loop reads both
+            self._changed = time.monotonic()  # set first, as the loop reads both without a lock
             self._filter = self._filter._replace(robot_names=dict(robot_names))
             self._readings.clear()
 
     def keep_only(self, joints: Iterable[str], moving: Iterable[str] = ()) -> None:
-        """Keep only the joints of a robot from now on, and those of the robot it replaces.
+        """Store only readings of the joints of a robot, and of the robot that it replaces.
 
-        Joints that were not kept before must be heard first, as if listening began now.
+        If there are new joints, `DISCOVERY_TIME` starts again.
 
         Args:
-            moving: joints of the robot that still moves, which may be an earlier one.
+            joints: Names of all joints of the robot.
+            moving: Names of all joints of the robot that still moves, maybe an earlier one.
         """
         new, (_, before, kept) = frozenset(joints), self._filter
         if new == before:
@@ -173,12 +179,16 @@ class CurrentStateMonitor:
             self._readings = {n: r for n, r in self._readings.items() if self._filter.keeps(n)}
 
     def values(self) -> dict[str, float]:
-        """Return the last position of every joint that was ever heard of."""
+        """Return the last position of every joint with a stored reading, however old."""
         with self._lock:
             return {name: readings[-1].position for name, readings in self._readings.items()}
 
     def readings(self, names: Iterable[str], now: float) -> list[tuple[JointReading, ...]] | None:
         """Return the last readings of joints, up to three each, newest last.
+
+        Args:
+            names: Names of the joints.
+            now: Time on the steady clock [s].
 
         Returns:
             None if a joint has no reading from the last `READING_TIMEOUT` seconds.
@@ -261,14 +271,15 @@ class CurrentStateMonitor:
         mode = arm.parameters.feedback_mode
         is_required = mode != NONE and not arm.controller.started
         is_optional = self._display_only and mode == AUTO and not is_measured
-        is_unpublished = is_required and is_optional and self._has_heard_all(now)
+        is_unpublished = is_required and is_optional and self._has_discovered_all(now)
         return start_freshness(is_measured, is_required, is_unpublished) is not WAIT
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Keep the finite positions of a ``sensor_msgs/JointState`` that is not ours.
+        """Store the valid positions of a message, unless this node published it.
 
         Args:
-            sent: when it was sent, by the clock of its publisher [ns]; 0: not known.
+            message: ``sensor_msgs/JointState``.
+            sent: Time of sending by the clock of the publisher [ns]; 0 if unknown.
         """
         if self._echo is not None and self._echo.is_own(message):
             return
@@ -281,17 +292,17 @@ class CurrentStateMonitor:
         }
         with self._lock:
             if self._filter is not given:
-                return  # read under names of another robot
+                return  # the names were translated for another robot
             last = {name: self._readings.get(name, ())[-2:] for name in new}
             readings = {name: (*last[name], reading) for name, reading in new.items()}
             self._readings = merge_bounded(self._readings, readings)
 
     def _positions(self, message: Any, given: JointFilter) -> dict[str, float]:
-        """Return the valid positions of a message by the robot's names; log the others."""
+        """Return the valid positions of a message by the robot's joint names; log invalid ones."""
         names, positions, topic = message.name, message.position, self.topic
         if len(names) != len(positions):
             counts = f"{len(names)} names and {len(positions)} positions"
-            self._log.warn("lengths", f"a message on {topic} has {counts}: not used")
+            self._log.warn("lengths", f"a message on {topic} has {counts}: ignored")
             return {}
         keeps, robot_names = given.keeps, given.robot_names
         named = zip((robot_names.get(name, name) for name in names), positions, strict=True)
@@ -299,45 +310,47 @@ class CurrentStateMonitor:
         counts_of = Counter(name for name, _ in pairs)
         if len(counts_of) < len(pairs):
             twice = listing(sorted(name for name, count in counts_of.items() if count > 1))
-            self._log.warn("twice", f"a message on {topic} has joints twice: {twice}: not used")
+            self._log.warn("twice", f"a message on {topic} has joints twice: {twice}: ignored")
             return {}
-        valid = {name: position for name, position in pairs if abs(position) <= FARTHEST}
+        valid = {name: position for name, position in pairs if abs(position) <= MAX_POSITION}
         if len(valid) < len(pairs):
-            lost = listing(name for name in counts_of if name not in valid)
-            reason = f"not finite, or beyond {FARTHEST:g}"
-            self._log.warn("finite", f"positions on {topic} are {reason}: {lost}: not used")
+            invalid = listing(name for name in counts_of if name not in valid)
+            reason = f"not finite, or larger than {MAX_POSITION:g}"
+            self._log.warn("finite", f"positions on {topic} are {reason}: {invalid}: ignored")
         return valid
 
     def _has_driver(self) -> bool:
-        """Return whether another node publishes on the topic, heard or not."""
+        """Return whether another node publishes on the topic, subscribed to or not."""
         return bool(self._node.count_publishers(self.topic) > self.shares_topic)
 
-    def _has_heard_all(self, now: float) -> bool:
-        """Return whether there was time to find and hear all drivers."""
-        listens = self._subscription is not None
-        return now - self._changed > SETTLING and listens == self._has_driver()
+    def _has_discovered_all(self, now: float) -> bool:
+        """Return whether there was time to discover all drivers and to receive their messages."""
+        is_subscribed = self._subscription is not None
+        return now - self._changed > DISCOVERY_TIME and is_subscribed == self._has_driver()
 
-    def look_out(self, now: float) -> None:
-        """Look for publishers if it is time to; called in each cycle.
+    def discover(self, now: float) -> None:
+        """Check for publishers every `DISCOVERY_PERIOD`; called in each cycle.
 
-        Subscribing is left to the executor, which need not wake to look in vain.
+        The executor subscribes. It wakes up only if the subscription must change.
         """
         if now < self._next_check:
             return
-        self._next_check = now + CHECK_PERIOD
+        self._next_check = now + DISCOVERY_PERIOD
         if self._has_driver() != (self._subscription is not None):
             self._driver_changed.trigger()
 
-    def _check(self) -> None:
-        """Subscribe once there is a driver, and unsubscribe when there is none any more."""
+    def _update_subscription(self) -> None:
+        """Subscribe when there is a driver, and unsubscribe when there is none."""
         if self._has_driver() == (self._subscription is not None):
             return
         before, new = self._subscription, None
         if before is None:
-            new = subscribe_bounded(self._node, JointState, TOPIC, self.store, QOS, self._log)
+            new = subscribe_bounded(
+                self._node, JointState, JOINT_STATES_TOPIC, self.store, JOINT_STATES_QOS, self._log
+            )
         else:
             self._node.destroy_subscription(before)
-        self._changed = time.monotonic()  # first: the loop reads both
+        self._changed = time.monotonic()  # set first, as the loop reads both without a lock
         self._subscription = new
 
 
@@ -348,7 +361,7 @@ def _reading_timeout(arm: Arm) -> float:
 
 
 def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
-    """Return the velocities of a message by the robot's names; none where it has not all."""
+    """Return the velocities of a message by the robot's joint names; {} if any are missing."""
     names, velocities = message.name, message.velocity
     if not velocities or len(names) != len(velocities):
         return {}
@@ -356,6 +369,6 @@ def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
 
 
 def _median(readings: list[JointReading]) -> JointReading:
-    """Return the median of three readings; of fewer the newest."""
+    """Return the median of three readings, or the newest of fewer."""
     by_position = sorted(readings, key=lambda reading: reading.position)
     return by_position[1] if len(readings) == 3 else readings[-1]
