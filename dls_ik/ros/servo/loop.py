@@ -22,7 +22,7 @@ from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.target_buffer import TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.servo.target_buffer import TARGET_TOPICS, Arrival, TargetBuffer
 from dls_ik.ros.servo.target_marker import build_marker
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
@@ -220,7 +220,7 @@ class ConflictMonitor:
             others = node.count_publishers(topic) - max(1, count)
             what = f"publishers send commands on {topic}"
             self._report(what, others + 1, "the arm gets them all")
-        for topic in map(node.resolve_topic_name, TOPICS):
+        for topic in map(node.resolve_topic_name, TARGET_TOPICS):
             count = node.count_publishers(topic)
             if count > 1:
                 names = listing(publisher_names(node, topic))
@@ -291,7 +291,7 @@ class ServoLoop:
     @property
     def target_topics(self) -> str:
         """Topics of the targets, after remapping."""
-        return ", ".join(map(self._node.resolve_topic_name, TOPICS))
+        return ", ".join(map(self._node.resolve_topic_name, TARGET_TOPICS))
 
     def start(self) -> None:
         """Begin to cycle."""

@@ -21,7 +21,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Parameters
 from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC, Echo
-from dls_ik.ros.servo.target_buffer import TOPICS as TARGETS
+from dls_ik.ros.servo.target_buffer import TARGET_TOPICS
 from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
 
@@ -271,7 +271,7 @@ def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> No
             f"two outputs would share the topic {', '.join(twice)}; give each of output_type a "
             "topic of its own in output_topic"
         )
-    for heard, message_type in {JOINT_STATES_TOPIC: JointState, **TARGETS}.items():
+    for heard, message_type in {JOINT_STATES_TOPIC: JointState, **TARGET_TOPICS}.items():
         for name, topic in zip(types, topics, strict=True):
             kind = OUTPUTS[name]
             if topic == node.resolve_topic_name(heard) and kind.message_type is not message_type:

@@ -1,8 +1,4 @@
-"""Targets as they arrive: the loop receives them, and applies the newest.
-
-The age of a target is judged here only: its delay on the way where it arrives, and its age where it
-is applied.
-"""
+"""Reception of targets: the newest one is buffered for the loop, and passed to the controller."""
 
 import threading
 import time
@@ -48,24 +44,31 @@ from dls_ik.ros.subscriptions import (
 )
 from dls_ik.ros.util import Throttle
 
-TOPICS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
-TWIST = "target_twist"
-POSES = (PoseStampedView, PoseStamped)  # as received, and as others store them
-MARKER_FEEDBACK = "~/target/feedback"  # of the interactive marker, which stores its targets
-NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears reliable ones too
-WHOLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)  # there is no next one to come
-MOST_POSES = 10_000  # to read ten times as many would block all threads for 0.6 s
-POSE_BYTES, HEADER_BYTES = 56, 1024  # of a serialized PoseArray; header: with a name of any length
+TARGET_TOPICS = {
+    "target_pose": PoseStamped,
+    "target_twist": TwistStamped,
+    "target_trajectory": PoseArray,
+}
+TWIST_TOPIC = "target_twist"
+POSE_TYPES = (PoseStampedView, PoseStamped)  # received messages; messages given to `store`
+MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # shown as the source of the marker's targets
+# A stream needs only its newest message; best effort also receives from reliable publishers.
+STREAM_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# A lost trajectory is not followed by another one.
+TRAJECTORY_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+MAX_POSES = 10_000  # ten times as many would block all threads for 0.6 s
+# Sizes in a serialized PoseArray [bytes]; the header includes a frame name of any valid length.
+POSE_BYTES, HEADER_BYTES = 56, 1024
 
 
 class OversizedTrajectory(NamedTuple):
-    """In the place of a trajectory that was not read."""
+    """Substitute for a trajectory that is too long to be read."""
 
     header: Header
-    poses: int  # about
+    poses: int  # approximate number
 
 
-SOURCES: Mapping[type, str] = {
+TOPIC_OF_TYPE: Mapping[type, str] = {
     PoseStampedView: "target_pose",
     PoseStamped: "target_pose",
     TwistStamped: "target_twist",
@@ -75,12 +78,12 @@ SOURCES: Mapping[type, str] = {
 
 
 class Arrival(NamedTuple):
-    """The newest target since the last one was taken."""
+    """Newest target since the last call of `TargetBuffer.take`."""
 
-    message: Any  # of one of the types of TOPICS, or OversizedTrajectory
-    time: float  # [s] steady
-    number: int  # how many arrived since then
-    delay: float | None = None  # [s] on the way; None: not known
+    message: Any  # of a type of TARGET_TOPICS, or OversizedTrajectory
+    time: float  # [s] steady, arrival of the message
+    number: int  # number of targets that arrived since that call
+    delay: float | None = None  # [s] in transit; None: unknown
 
     @property
     def stamp(self) -> int:
@@ -107,9 +110,9 @@ class Arrival(NamedTuple):
 
 
 class TargetBuffer:
-    """The newest target, and a way for the loop to wait for one.
+    """Buffer of the newest target, on which the loop waits.
 
-    The loop takes the messages by itself, while it waits.
+    The messages are received in the thread that waits, without an executor.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
@@ -122,60 +125,64 @@ class TargetBuffer:
         self.rivals = RivalTargets()
 
     def subscribe(self, twist_frame: str = "") -> None:
-        """Store the messages of all topics; the newest counts, whatever its type.
+        """Subscribe to all topics of targets; the newest target replaces any other.
 
         Args:
-            twist_frame: of a ``geometry_msgs/Twist``.
+            twist_frame: Frame of ``geometry_msgs/Twist`` messages, which have no header.
         """
         node, log, receiver = self._node, self._log, self._receiver
         subscribe_bounded(
-            node, PoseStamped, "target_pose", self._keep, NEWEST, log, receiver=receiver
+            node, PoseStamped, "target_pose", self._keep, STREAM_QOS, log, receiver=receiver
         )
         store = with_time(self._store_trajectory)
-        node.create_subscription(PoseArray, "target_trajectory", store, WHOLE, raw=True)
+        node.create_subscription(PoseArray, "target_trajectory", store, TRAJECTORY_QOS, raw=True)
         TwistSubscription(node, log, twist_frame, self._keep, receiver)
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Keep a target of the interactive marker, and wake the loop; from any thread."""
-        self._keep(message, sent, MARKER_FEEDBACK)
+        """Store a target of the interactive marker, and wake the loop; from any thread."""
+        self._keep(message, sent, MARKER_FEEDBACK_TOPIC)
         self._receiver.wake()
 
     def take(self) -> Arrival | None:
-        """Return the newest target, once."""
+        """Return the newest target and empty the buffer; None if it is empty."""
         with self._lock:
             newest, self._newest = self._newest, None
             return newest
 
     def wait(self, earliest: float, latest: float) -> bool:
-        """Receive targets until there is one, but not before `earliest` nor after `latest` [s].
+        """Receive targets until the buffer has one.
+
+        Args:
+            earliest: Minimum time of the return, on the steady clock [s].
+            latest: Maximum time of the return without a target, on the steady clock [s].
 
         Returns:
-            False once it is closed, without further waiting.
+            False if the buffer is closed; then this returns at once.
         """
         while not self._is_closed:
-            self._receiver.receive(self._left(earliest, latest))
-            if self._left(earliest, latest) == 0.0:
+            self._receiver.receive(self._remaining(earliest, latest))
+            if self._remaining(earliest, latest) == 0.0:
                 break
         if self._is_closed:
             self._receiver.release()
         return not self._is_closed
 
     def close(self) -> None:
-        """Wake the loop for the last time."""
+        """Close the buffer, which ends every wait."""
         self._is_closed = True
         self._receiver.close()
 
-    def _left(self, earliest: float, latest: float) -> float:
-        """Return how long to wait on [s]."""
+    def _remaining(self, earliest: float, latest: float) -> float:
+        """Return the remaining time to wait [s]."""
         end = max(earliest, latest) if self._newest is None else earliest
         return max(0.0, end - time.monotonic())
 
     def _keep(self, message: Any, sent: int = 0, topic: str = "") -> None:
-        """Keep a target.
+        """Store a target.
 
         Args:
             message: Target.
-            sent: Time when the target was sent, by the clock of its publisher [ns]; 0: unknown.
+            sent: Time of sending by the clock of the publisher [ns]; 0 if unknown.
             topic: Topic that the target arrived on; empty: the topic of its type.
         """
         with self._lock:
@@ -183,11 +190,11 @@ class TargetBuffer:
             now = time.monotonic()
             delay = transit_time(sent, time.time_ns(), self._delays.delay(sent, now))
             self._newest = Arrival(message, now, number, delay)
-        self.rivals.note(topic or SOURCES[type(message)], now)
+        self.rivals.note(topic or TOPIC_OF_TYPE[type(message)], now)
 
     def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
-        """Keep a serialized trajectory, which is read only if it is not too long."""
-        if len(data) > MOST_POSES * POSE_BYTES + HEADER_BYTES:
+        """Store a serialized trajectory, which is deserialized only if it is not too long."""
+        if len(data) > MAX_POSES * POSE_BYTES + HEADER_BYTES:
             self._keep(OversizedTrajectory(Header(), len(data) // POSE_BYTES), sent)
         else:
             name = self._node.resolve_topic_name("target_trajectory")
@@ -198,10 +205,10 @@ class TargetBuffer:
 
 
 class TwistSubscription:
-    """Reads twists with a header, or without one where such are sent, as by joysticks.
+    """Subscription to twists with a header, or without a header as sent by joystick nodes.
 
-    A process has one type for a topic, so it is the one that publishers have, with a header where
-    they differ.
+    A process can subscribe to a topic with one type only: the type of the publishers, and with a
+    header if they have different types.
     """
 
     def __init__(
@@ -214,32 +221,41 @@ class TwistSubscription:
     ) -> None:
         self._node, self._log, self._frame, self._store = node, log, frame, store
         self._receiver = receiver
-        self._topic = node.resolve_topic_name(TWIST)
+        self._topic = node.resolve_topic_name(TWIST_TOPIC)
         self._kind: Any = TwistStamped
         self._subscription: Any = None
         self._subscribe()
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
+        """Change the type of the subscription if the publishers have another one."""
         sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
         kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
         if self._subscription is None:
             self._kind = kind
             self._subscribe()
             frame = f", along the axes of {self._frame or 'the root'} (twist_frame)"
-            words = f"{type_name(kind)} is read on {self._topic}{frame if kind is Twist else ''}"
+            words = (
+                f"subscribed to {self._topic} as {type_name(kind)}{frame if kind is Twist else ''}"
+            )
             self._log.info(words, words)
-        elif kind is not self._kind:  # the next check subscribes, when this one is gone
+        elif kind is not self._kind:  # the next check subscribes again
             self._receiver.destroy_subscription(self._subscription)
             self._subscription = None
 
     def _subscribe(self) -> None:
-        store = self._store if self._kind is TwistStamped else self._store_bare
+        store = self._store if self._kind is TwistStamped else self._store_unstamped
         self._subscription = subscribe_bounded(
-            self._node, self._kind, TWIST, store, NEWEST, self._log, receiver=self._receiver
+            self._node,
+            self._kind,
+            TWIST_TOPIC,
+            store,
+            STREAM_QOS,
+            self._log,
+            receiver=self._receiver,
         )
 
-    def _store_bare(self, message: Any, sent: int = 0) -> None:
+    def _store_unstamped(self, message: Any, sent: int = 0) -> None:
         stamped = TwistStamped(twist=message)
         stamped.header.frame_id = self._frame
         self._store(stamped, sent)
@@ -248,13 +264,21 @@ class TwistSubscription:
 def apply_target(
     arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
-    """Let the controller follow a message that is `age` [s] old, now [s].
+    """Pass a target to the controller of an arm.
 
     Args:
-        joint_values: of all joints of the robot, for frames that move with them.
+        arm: Arm that follows the target.
+        message: Target.
+        frames: Transforms of the frames of targets.
+        joint_values: Positions of all joints of the robot, for frames that move with the robot.
+        now: Time on the steady clock [s].
+        age: Age of the target [s], see :meth:`Arrival.age`.
 
     Raises:
-        DlsIkError: a message that is not valid, or that comes too late, or at the wrong time.
+        PoseError: If the target is not valid.
+        StaleTargetError: If the stamp is too old, or in the future.
+        HeldError: If the controller is paused or in a fault.
+        FrameError: If the frame of the target is unknown.
     """
     try:
         _follow(arm, message, frames, joint_values, now, age)
@@ -265,19 +289,20 @@ def apply_target(
 def _follow(
     arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
+    """Convert a message to the base frame of the chain, and pass the target to the controller."""
     tree, base = arm.tree, arm.robot.base
 
     def T_base_frame() -> Array:
         T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
         return base_from_root(T_root_frame, tree, base, joint_values)
 
-    if isinstance(message, POSES):
+    if isinstance(message, POSE_TYPES):
         T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
         arm.controller.follow_pose(T_base_tip, now, age)
     elif isinstance(message, TwistStamped):
         v, w = message.twist.linear, message.twist.angular
-        is_own = strip_slash(message.header.frame_id) == arm.robot.tip
-        R = None if is_own else T_base_frame()[:3, :3]
+        is_tip_frame = strip_slash(message.header.frame_id) == arm.robot.tip
+        R = None if is_tip_frame else T_base_frame()[:3, :3]
         arm.controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age)
     else:
         _check_length(message)
@@ -289,15 +314,15 @@ def _follow(
 def _check_length(message: PoseArray | OversizedTrajectory) -> None:
     if isinstance(message, OversizedTrajectory):
         raise PoseError(
-            f"a trajectory has at most {MOST_POSES} poses, this one about {message.poses}: give "
-            "fewer, with a longer trajectory_period"
+            f"the trajectory has approximately {message.poses} poses, more than {MAX_POSES}: send "
+            "fewer poses, with a longer trajectory_period"
         )
     if not message.poses:
-        raise PoseError("the trajectory has no poses")
+        raise PoseError("the trajectory has no poses; send at least one")
 
 
 def target_note(message: Any) -> str:
-    """Return a remark on a target that was taken, such as on a quaternion that was normalised."""
-    if isinstance(message, POSES):
+    """Return a remark on an accepted target, such as on a quaternion that was normalised."""
+    if isinstance(message, POSE_TYPES):
         return quaternion_note([message.pose])
     return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""
