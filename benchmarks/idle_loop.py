@@ -61,7 +61,7 @@ def run(rate: float, targets: TargetBuffer, starts: list[float]) -> None:
     pacer = Pacer(rate, time.monotonic())
     while targets.wait(*pacer.window()):
         now = time.monotonic()
-        pacer.begin(now, targets.take())
+        pacer.start_cycle(now, targets.take())
         starts.append(now)
 
 

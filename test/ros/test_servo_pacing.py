@@ -15,7 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from dls_ik.ros.receiver import MessageReceiver
-from dls_ik.ros.servo.loop import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
+from dls_ik.ros.servo.loop import MAX_BUSY_CYCLES, CycleWindow, IntervalEstimator, Pacer, Priority
 from dls_ik.ros.servo.target_buffer import Arrival, TargetBuffer
 from dls_ik.ros.util import Throttle
 
@@ -51,7 +51,7 @@ def play(pacer, interval, phase, duration, start=0.0):
         come = [t for t in due[: 10**3] if t <= begin]
         due = due[len(come) :]
         newest = arrival(come[-1], len(come)) if come else None
-        pacer.begin(begin, newest)
+        pacer.start_cycle(begin, newest)
         cycles.append((begin, newest.time if newest else None))
         last = begin
     return cycles
@@ -62,12 +62,12 @@ def test_deadlines_are_absolute():
     for k in range(1, 50):
         due = pytest.approx(100.0 + k * PERIOD)
         assert pacer.window() == CycleWindow(due, due)
-        pacer.begin(100.0 + (k + 0.3) * PERIOD, None)
+        pacer.start_cycle(100.0 + (k + 0.3) * PERIOD, None)
 
 
 def test_a_stall_is_not_made_up_for():
     pacer = Pacer(1 / PERIOD, 0.0)
-    assert pacer.begin(1.0, None) == pytest.approx(1.0)
+    assert pacer.start_cycle(1.0, None) == pytest.approx(1.0)
     assert pacer.window().earliest == pytest.approx(1.0 + PERIOD)
 
 
@@ -75,10 +75,10 @@ def test_the_cycle_after_a_late_one_advances_by_the_time_that_passed():
     """A deadline just after a late cycle is no reason for a step of a longer time than passed."""
     pacer = Pacer(1 / PERIOD, 0.0)
     late = 1.9 * PERIOD
-    assert pacer.begin(late, None) == pytest.approx(late)
+    assert pacer.start_cycle(late, None) == pytest.approx(late)
     begin = pacer.window().earliest
     assert begin == pytest.approx(late + 0.25 * PERIOD)
-    assert pacer.begin(begin, None) == pytest.approx(begin - late)
+    assert pacer.start_cycle(begin, None) == pytest.approx(begin - late)
 
 
 @pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])
@@ -236,7 +236,7 @@ def policy():
 
 
 def test_taken_by_the_thread_alone(in_thread):
-    words = in_thread(Priority(20).take)
+    words = in_thread(Priority(20).acquire)
     if words == f"{REAL_TIME} 20":
         assert in_thread(policy) == os.SCHED_FIFO
         assert in_thread(os.sched_getparam, 0).sched_priority == 20
@@ -252,20 +252,23 @@ def test_refused_or_not_wanted(in_thread):
     words = in_thread(Priority(0).take)
     assert words == "the loop has ordinary priority, as thread_priority is 0"
     priority = Priority(1000)
-    words = in_thread(priority.take)
+    words = in_thread(priority.acquire)
     assert words == "the loop has ordinary priority: real-time priority 1000: Invalid argument"
-    assert not any(in_thread(priority.is_lost, False) for _ in range(2 * PATIENCE))
+    assert not any(in_thread(priority.is_lost, False) for _ in range(2 * MAX_BUSY_CYCLES))
 
 
 def test_given_up_where_the_loop_never_pauses(in_thread):
     priority = Priority(20)
-    if not in_thread(priority.take).startswith(REAL_TIME):
+    if not in_thread(priority.acquire).startswith(REAL_TIME):
         pytest.skip("real-time priority is not permitted here")
-    lost = [in_thread(priority.is_lost, False) for _ in range(3 * PATIENCE)]
-    assert lost.index(True) == PATIENCE - 1
+    lost = [in_thread(priority.is_lost, False) for _ in range(3 * MAX_BUSY_CYCLES)]
+    assert lost.index(True) == MAX_BUSY_CYCLES - 1
     assert lost.count(True) == 1
     assert in_thread(policy) in ORDINARY
     priority = Priority(20)
-    assert in_thread(priority.take).startswith(REAL_TIME)
-    kept = [in_thread(priority.is_lost, k % (PATIENCE - 1) == 0) for k in range(5 * PATIENCE)]
+    assert in_thread(priority.acquire).startswith(REAL_TIME)
+    kept = [
+        in_thread(priority.is_lost, k % (MAX_BUSY_CYCLES - 1) == 0)
+        for k in range(5 * MAX_BUSY_CYCLES)
+    ]
     assert not any(kept), "where it pauses once in a while"

@@ -28,7 +28,7 @@ TARGET_IGNORED = "target ignored"
 MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
 STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm comes to rest first, for a robot with other joints"
 NOTE_DURATION = 0.5  # [s] a remark on a target remains in the status
-MAX_IN_STEP_PERIODS = 1.25  # between two cycles that are triggered by targets
+MAX_IN_STEP_PERIODS = 1.25  # maximum time between two cycles that are triggered by targets
 MAX_COAST_PERIODS = 2.0  # an arm that receives no further command stands still after this time
 
 Action = Callable[[Controller], None]
@@ -285,7 +285,7 @@ class ServoCycle:
         elif arm.controller is not old.controller:
             is_same = arm.robot.joint_names == old.robot.joint_names
             if is_same and arm.surroundings.hindrance == PREPARING and arm.robot is not old.robot:
-                return False  # until then the earlier arm, whose scene is known, stays in use
+                return False  # the earlier arm, whose scene is known, stays in use meanwhile
             if is_same:
                 arm.controller.take_over(old.controller)
             elif old.controller.moves:  # no other controller would stop these joints

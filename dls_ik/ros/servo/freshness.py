@@ -40,12 +40,12 @@ from enum import Enum, auto
 
 from dls_ik.errors import StaleTargetError
 
-READING_TIMEOUT = 1.0  # [s] without joint states after which a driver that may be absent is absent
-DRAIN_TIME = 0.1  # [s] after a stall in which the messages that were queued meanwhile are handled
-SETTLE_TIME = DRAIN_TIME + READING_TIMEOUT  # [s] after a stall in which send times are checked
+READING_TIMEOUT = 1.0  # [s] maximum age of joint states, unless they are required
+DRAIN_TIME = 0.1  # [s] time after a stall until the queued messages are handled
+SETTLE_TIME = DRAIN_TIME + READING_TIMEOUT  # [s] time after a stall in which send times count
 MIN_STALL_PERIODS = 4.0  # a shorter gap between cycles is no stall, however short target_timeout is
-MAX_CLOCK_DRIFT = 1e-3  # [s/s] of two clocks relative to each other
-MAX_CLOCK_LEAD = 0.1  # [s] a publisher's clock may be ahead of this machine's and still be believed
+MAX_CLOCK_DRIFT = 1e-3  # [s/s] relative drift of two clocks
+MAX_CLOCK_LEAD = 0.1  # [s] a clock further ahead is not synchronised with this machine
 OTHER_CLOCK_AGE = 1e8  # [s], three years: an older stamp is of a clock with another origin
 RECORDING_AGE = 60.0  # [s] an older stamp is of a recording, as no network delays that long
 

@@ -35,9 +35,9 @@ from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
 JOINT_STATES_TOPIC = "joint_states"
-DISCOVERY_TIME = 0.5  # [s] to discover publishers, and to receive the first messages of each
+DISCOVERY_TIME = 0.5  # [s] time to discover publishers, and to receive their first messages
 MAX_POSITION = 1e6  # [rad or m] a larger position is an error of the driver
-DISCOVERY_PERIOD = 0.1  # [s] between checks for publishers
+DISCOVERY_PERIOD = 0.1  # [s] time between checks for publishers
 MAX_OWN_MESSAGES = 2000  # remembered; two seconds of messages at the highest rate
 # Best effort also receives from reliable publishers. Several drivers may share the topic (arm,
 # gripper): with a depth of 1 the message of one would replace the message of another.
@@ -69,7 +69,7 @@ class Echo:
 
 
 def _identity(message: Any) -> Identity:
-    stamp = message.header.stamp  # not unique with simulated time
+    stamp = message.header.stamp  # simulated time: several messages may have the same
     return stamp.sec, stamp.nanosec, message.position.tobytes(), tuple(message.name)
 
 
@@ -85,7 +85,7 @@ class JointPositions(NamedTuple):
 
     freshness: Freshness
     measurement: Measurement | None  # None if a joint has no fresh reading
-    held: Measurement | None  # supervised arms only: last accepted one, while a fresh one may come
+    held: Measurement | None  # supervised arms: last accepted one, while the driver may be late
     is_lost: bool  # the driver of a started arm timed out since the last cycle
 
 

@@ -80,10 +80,10 @@ TOPIC_OF_TYPE: Mapping[type, str] = {
 class Arrival(NamedTuple):
     """Newest target since the last call of `TargetBuffer.take`."""
 
-    message: Any  # of a type of TARGET_TOPICS, or OversizedTrajectory
+    message: Any  # type of TARGET_TOPICS, or OversizedTrajectory
     time: float  # [s] steady, arrival of the message
     number: int  # number of targets that arrived since that call
-    delay: float | None = None  # [s] in transit; None: unknown
+    delay: float | None = None  # [s] time in transit; None: unknown
 
     @property
     def stamp(self) -> int:
@@ -168,7 +168,7 @@ class TargetBuffer:
         return not self._is_closed
 
     def close(self) -> None:
-        """Close the buffer, which ends every wait."""
+        """Close the buffer and stop every wait."""
         self._is_closed = True
         self._receiver.close()
 

@@ -26,8 +26,8 @@ BALL_COLOUR = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # translucent
 PAUSE_ENTRY, RESET_ENTRY, TO_TIP_ENTRY = "Pause", "Reset", "Bring the target to the tip"
 SERVER, MARKER = "~/target", "target"
 UPDATE_PERIOD = 0.1  # [s]
-TOUCH_HOLD = 0.5  # [s] after user feedback in which the node does not move the marker
-MARKER_TOLERANCE = 1e-5  # [m, 1] between equal poses, as RViz returns single precision
+TOUCH_HOLD = 0.5  # [s] time after user feedback in which the node does not move the marker
+MARKER_TOLERANCE = 1e-5  # [m, 1] differences of equal poses, as RViz returns single precision
 FEEDBACK_QOS = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse together
 LIBRARY = "interactive_markers"
 
