@@ -20,7 +20,7 @@ from dls_ik.ros.servo.monitor import (
     diagnostic_level,
     motion_values,
 )
-from dls_ik.ros.servo.tip import MOST_POINTS, Tip, Trail
+from dls_ik.ros.servo.tip import MAX_TRAIL_POINTS, Tip, Trail
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import ServoOutput, ServoState
 from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound
@@ -89,7 +89,7 @@ def test_a_loop_that_lags_is_a_warning():
     lagging, following = CALM._replace(recent_overruns=10), CycleReport(ServoState.FOLLOWING)
     level, words = diagnostic_level(following, lagging)
     assert level == WARN
-    assert "10 of 100 cycles began late" in words
+    assert "10 of 100 cycles started late" in words
     assert diagnostic_level(CycleReport(ServoState.REFUSED), lagging)[0] == ERROR
     assert diagnostic_level(following, CALM._replace(recent_overruns=9))[0] == OK
 
@@ -172,7 +172,7 @@ def test_trail_has_a_bound_and_may_be_none(planar):
     for k in range(60000):
         long.sample(0.001 * k, np.zeros(2))
         none.sample(0.001 * k, np.zeros(2))
-    assert MOST_POINTS - 5 < len(long.points(60.0)) <= MOST_POINTS
+    assert MAX_TRAIL_POINTS - 5 < len(long.points(60.0)) <= MAX_TRAIL_POINTS
     assert len(none.points(60.0)) == 0
 
 

@@ -12,7 +12,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange
+from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange_joints
 from dls_ik.ros.servo.state_monitor import MAX_OWN_MESSAGES, Echo
 from dls_ik.servo.knots import trajectory_knots
 from dls_ik.servo.limiter import AccelerationLimiter
@@ -144,8 +144,16 @@ def test_echo_does_not_take_another_arm_for_itself():
 @pytest.mark.parametrize(
     ("kind", "topic", "words"),
     [
-        ("joint_trajectory", "joint_states", "/joint_states, where the node hears JointState"),
-        ("position_array", "/target_pose", "/target_pose, where the node hears PoseStamped"),
+        (
+            "joint_trajectory",
+            "joint_states",
+            "/joint_states, .* subscribes to JointState",
+        ),
+        (
+            "position_array",
+            "/target_pose",
+            "/target_pose, .* subscribes to PoseStamped",
+        ),
         ("joint_state", "target_twist", "such as joint_states"),
         ("joint_state", "joint_states", None),
         ("joint_state, joint_trajectory", "joint_states, elsewhere", None),
@@ -181,7 +189,7 @@ CHAIN = ("j1", "j2", "j3")
     ],
 )
 def test_order_and_names_of_joints(given, order, names, robot_names):
-    joints = arrange(CHAIN, *given)
+    joints = arrange_joints(CHAIN, *given)
     assert joints.order.tolist() == order
     assert (joints.names, joints.robot_names) == (names, robot_names)
 
@@ -198,7 +206,7 @@ def test_order_and_names_of_joints(given, order, names, robot_names):
 )
 def test_joints_that_do_not_fit_the_chain_are_refused(joints, names, words):
     with pytest.raises(OptionError, match=words):
-        arrange(CHAIN, joints, names)
+        arrange_joints(CHAIN, joints, names)
 
 
 @pytest.mark.parametrize(

@@ -254,21 +254,21 @@ def test_refused_or_not_wanted(in_thread):
     priority = Priority(1000)
     words = in_thread(priority.acquire)
     assert words == "the loop has ordinary priority: real-time priority 1000: Invalid argument"
-    assert not any(in_thread(priority.is_lost, False) for _ in range(2 * MAX_BUSY_CYCLES))
+    assert not any(in_thread(priority.give_up_if_busy, False) for _ in range(2 * MAX_BUSY_CYCLES))
 
 
 def test_given_up_where_the_loop_never_pauses(in_thread):
     priority = Priority(20)
     if not in_thread(priority.acquire).startswith(REAL_TIME):
         pytest.skip("real-time priority is not permitted here")
-    lost = [in_thread(priority.is_lost, False) for _ in range(3 * MAX_BUSY_CYCLES)]
+    lost = [in_thread(priority.give_up_if_busy, False) for _ in range(3 * MAX_BUSY_CYCLES)]
     assert lost.index(True) == MAX_BUSY_CYCLES - 1
     assert lost.count(True) == 1
     assert in_thread(policy) in ORDINARY
     priority = Priority(20)
     assert in_thread(priority.acquire).startswith(REAL_TIME)
     kept = [
-        in_thread(priority.is_lost, k % (MAX_BUSY_CYCLES - 1) == 0)
+        in_thread(priority.give_up_if_busy, k % (MAX_BUSY_CYCLES - 1) == 0)
         for k in range(5 * MAX_BUSY_CYCLES)
     ]
     assert not any(kept), "where it pauses once in a while"

@@ -160,7 +160,7 @@ class Priority:
             return f"the loop has ordinary priority: real-time priority {wanted}: {why}"
         return f"the loop has real-time priority {self._priority}"
 
-    def is_lost(self, has_pause: bool) -> bool:
+    def give_up_if_busy(self, has_pause: bool) -> bool:
         """Give up real-time priority after too many cycles without a pause.
 
         Args:
@@ -359,7 +359,7 @@ class ServoLoop:
                 pacer.roll_back(gap)
             self.monitor.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
-            if self._priority.is_lost(window.latest > time.monotonic()):
+            if self._priority.give_up_if_busy(window.latest > time.monotonic()):
                 self._log.warn("priority lost", PRIORITY_LOST)
             if self._is_stopping and not self.cycle.moves:
                 break
