@@ -13,10 +13,12 @@ from dls_ik.ros.servo.freshness import (
     ACCEPT,
     DRAIN_TIME,
     IGNORE,
+    MAX_CLOCK_DRIFT,
     MIN_STALL_PERIODS,
     READING_TIMEOUT,
     SETTLE_TIME,
     WAIT,
+    DelayEstimator,
     min_stall,
     positions_freshness,
     reading_freshness,
@@ -140,6 +142,36 @@ def test_age_of_a_target():
 def test_transit_time_by_the_clock_that_can_be_right(sent, relative, transit):
     found = transit_time(round(1e9 * sent), 10 * 10**9, relative)
     assert found == (None if transit is None else pytest.approx(transit))
+
+
+CLOCK = 1.7e9  # [s] time of the publisher at time 0 of this machine
+PERIOD = 0.02  # [s]
+
+
+def delays(sent, came):
+    """Return the delays of messages from times of sending and arrival [s]."""
+    estimator = DelayEstimator()
+    pairs = zip(sent, came, strict=True)
+    return [estimator.delay(round(1e9 * (CLOCK + a)), b) for a, b in pairs]
+
+
+def test_the_delay_of_the_first_message_is_unknown():
+    assert delays([5.0], [5.0]) == [math.inf]
+    estimator = DelayEstimator()
+    assert [estimator.delay(0, now) for now in (1.0, 2.0)] == [0.0, 0.0]
+
+
+def test_messages_queued_while_the_process_was_stopped_are_delayed():
+    sent = [k * PERIOD for k in range(200)]
+    came = [t if t < 1.0 else max(t, 3.0) for t in sent]  # stopped for two seconds
+    late = [b - a for a, b in zip(sent, came, strict=True)]
+    assert delays(sent, came)[1:] == pytest.approx(late[1:], abs=3.0 * MAX_CLOCK_DRIFT)
+
+
+def test_clock_drift_is_no_delay():
+    sent = [k * PERIOD for k in range(50_000)]
+    came = [t * (1.0 + 0.5 * MAX_CLOCK_DRIFT) for t in sent]
+    assert max(delays(sent, came)[1:]) < 1e-3
 
 
 def test_no_ros_is_imported():
