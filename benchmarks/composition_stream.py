@@ -25,9 +25,9 @@ from dls_ik.ros.arm import Arm, Surroundings
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, Parameters
 from dls_ik.ros.servo.cycle import MAX_COAST_PERIODS, MAX_IN_STEP_PERIODS, ServoCycle
-from dls_ik.ros.servo.freshness import ACCEPT, READING_TIMEOUT, reading_freshness
+from dls_ik.ros.servo.freshness import READING_TIMEOUT, accepted_readings
 from dls_ik.ros.servo.outputs import OUTPUTS, JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Measurement
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointReading, Measurement
 from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.scene.shapes import Shape
@@ -244,8 +244,8 @@ class SimulatedStates(CurrentStateMonitor):
         self, names: Any, now: float, timeout: float = READING_TIMEOUT
     ) -> Measurement | None:
         """Return the positions (n,) of joints; None without a reading of the last `timeout` [s]."""
-        names, age = tuple(names), now - self.heard
-        if reading_freshness(self.since_stall(now), age, age, timeout) is not ACCEPT:
+        names, reading = tuple(names), JointReading(0.0, self.heard, self.heard)
+        if not accepted_readings([reading], now, self.since_stall(now), timeout):
             return None
         if any(name not in self.seen for name in names):
             return None

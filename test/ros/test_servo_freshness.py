@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -19,9 +20,9 @@ from dls_ik.ros.servo.freshness import (
     SETTLE_TIME,
     WAIT,
     DelayEstimator,
+    accepted_readings,
     min_stall,
     positions_freshness,
-    reading_freshness,
     start_freshness,
     target_age,
     target_freshness,
@@ -33,6 +34,13 @@ TIMEOUT = 0.25  # [s]
 NO_STALL, SETTLED = math.inf, 1.01 * SETTLE_TIME
 SETTLING = (DRAIN_TIME, 0.5 * SETTLE_TIME, SETTLE_TIME)
 DRAINING = (0.0, 0.99 * DRAIN_TIME)
+
+
+class Reading(NamedTuple):
+    """Times of a reading."""
+
+    time: float  # [s] arrival
+    sent: float  # [s]
 
 
 def each(rows, *cell):
@@ -73,13 +81,15 @@ def test_targets_by_delay(since_stall, waited, transit, expected):
     ],
 )
 def test_readings_by_age(since_stall, received_age, transit, expected):
-    found = reading_freshness(since_stall, received_age, received_age + transit, TIMEOUT)
-    assert found is expected
+    reading = Reading(-received_age, -received_age - transit)
+    accepted = accepted_readings([reading], 0.0, since_stall, TIMEOUT)
+    assert accepted == ([reading] if expected is ACCEPT else [])
 
 
 def test_a_long_timeout_accepts_no_reading_from_before_a_stall():
-    assert reading_freshness(SETTLED, SETTLED, SETTLED, 10.0) is IGNORE
-    assert reading_freshness(NO_STALL, SETTLED, SETTLED, 10.0) is ACCEPT
+    reading = Reading(-SETTLED, -SETTLED)
+    assert accepted_readings([reading], 0.0, SETTLED, 10.0) == []
+    assert accepted_readings([reading], 0.0, NO_STALL, 10.0) == [reading]
 
 
 @pytest.mark.parametrize("moves", [False, True])

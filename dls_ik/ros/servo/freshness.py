@@ -36,7 +36,9 @@ before the stall, continues with the last accepted measurement; so a stall is no
 """
 
 import math
+from collections.abc import Iterable
 from enum import Enum, auto
+from typing import Protocol, TypeVar
 
 from dls_ik.errors import StaleTargetError
 
@@ -59,6 +61,21 @@ class Freshness(Enum):
 
 
 ACCEPT, IGNORE, WAIT = Freshness
+
+
+class TimedReading(Protocol):
+    """Reading of a joint with its times on the steady clock."""
+
+    @property
+    def time(self) -> float:
+        """Time of arrival [s]."""
+
+    @property
+    def sent(self) -> float:
+        """Estimated time of sending [s]."""
+
+
+Reading = TypeVar("Reading", bound=TimedReading)
 
 
 def min_stall(target_timeout: float, period: float) -> float:
@@ -90,21 +107,21 @@ def target_freshness(
     return ACCEPT if transit is not None or since_stall >= DRAIN_TIME else IGNORE
 
 
-def reading_freshness(
-    since_stall: float, received_age: float, sent_age: float, timeout: float
-) -> Freshness:
-    """Return ACCEPT or IGNORE for the reading of one joint, by the fourth column of the table.
+def accepted_readings(
+    readings: Iterable[Reading], now: float, since_stall: float, timeout: float
+) -> list[Reading]:
+    """Return the readings of one joint that are accepted by the fourth column of the table.
 
     Args:
+        readings: Readings; the others are ignored.
+        now: Time on the steady clock [s].
         since_stall: Time since the last stall ended [s]; infinite if there was none.
-        received_age: Time since the node received the reading [s].
-        sent_age: `received_age` plus the estimated time in transit [s].
-        timeout: Maximum of `received_age` [s].
+        timeout: Maximum time since a reading was received [s].
     """
     since_drained = since_stall - DRAIN_TIME
-    if received_age >= min(timeout, since_drained):
-        return IGNORE
-    return ACCEPT if since_stall > SETTLE_TIME or sent_age <= since_drained else IGNORE
+    max_age = min(timeout, since_drained)
+    max_sent_age = math.inf if since_stall > SETTLE_TIME else since_drained
+    return [r for r in readings if now - r.time < max_age and now - r.sent <= max_sent_age]
 
 
 def positions_freshness(

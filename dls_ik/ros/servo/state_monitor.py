@@ -20,14 +20,13 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME, nanoseconds
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
 from dls_ik.ros.servo.freshness import (
-    ACCEPT,
     IGNORE,
     READING_TIMEOUT,
     WAIT,
     DelayEstimator,
     Freshness,
+    accepted_readings,
     positions_freshness,
-    reading_freshness,
     start_freshness,
 )
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
@@ -252,14 +251,7 @@ class CurrentStateMonitor:
         with self._lock:
             found = [self._readings.get(name, ()) for name in names]
         since_stall = self.since_stall(now)
-        fresh = [
-            [
-                r
-                for r in readings
-                if reading_freshness(since_stall, now - r.time, now - r.sent, timeout) is ACCEPT
-            ]
-            for readings in found
-        ]
+        fresh = [accepted_readings(readings, now, since_stall, timeout) for readings in found]
         if not all(fresh):
             return None
         chosen = [_median(readings) for readings in fresh]
