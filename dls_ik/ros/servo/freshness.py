@@ -21,18 +21,21 @@ below DRAIN_TIME     ACCEPT if not    IGNORE           IGNORE             WAIT
                      IGNORE
 ===================  ===============  ===============  =================  ======================
 
-- Delayed: the target spent more than `target_timeout` in transit and in the buffer of the node. A
-  stamp shows the time in transit by itself (see :func:`target_age`), whatever the table says.
+- Delayed: the target spent more than `target_timeout` in transit and in the buffer of the node. If
+  it has a stamp, only the time in the buffer counts here. At all times the controller rejects a
+  target whose age by its stamp (:func:`target_age`) is above `target_timeout`.
 - Recent: received after the queue was drained, `DRAIN_TIME` after the last stall, and less than a
   timeout ago: `measurement_timeout` if joint states are required, else `READING_TIMEOUT`.
 - Complete: every joint of the arm has an accepted reading.
 - (1) The driver has its timeout to publish a fresh measurement, counted from the moment the queue
   is drained. An arm at rest waits for `READING_TIMEOUT` if that is longer. IGNORE at once if no
   joint positions were accepted before the stall.
-- (2) If joint positions were accepted before: the driver timed out, and the arm stops.
+- (2) If joint positions were accepted before, the driver has timed out: the arm stops, with a fault
+  if joint states are required.
 
-WAIT sends no command to an arm at rest. An arm in motion, on the stop trajectory that was sent
-before the stall, continues with the last accepted measurement; so a stall is no fault.
+WAIT: an arm at rest gets no command. An arm that still moves, on the stop trajectory that was sent
+before the stall, continues; its controller gets the last accepted measurement if joint states are
+required, as the missing one is no fault. An arm that has not started: see :func:`start_freshness`.
 """
 
 import math
