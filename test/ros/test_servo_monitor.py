@@ -18,7 +18,7 @@ from dls_ik.ros.servo.monitor import (
     LoopFigures,
     LoopMeter,
     diagnostic_level,
-    motion_values,
+    motion_diagnostics,
 )
 from dls_ik.ros.servo.tip import MAX_TRAIL_POINTS, Tip, Trail
 from dls_ik.servo.scene_state import NearPair
@@ -100,7 +100,7 @@ def test_values_of_the_motion():
     q[1], held[3] = robot.upper[1] - 0.125, 0.6
     figures = (1e-3, 2e-3, 0.25, 12.0)
     output = ServoOutput(q, 0 * q, ServoState.FOLLOWING, "", None, *figures, held, 0.5)
-    values = motion_values(robot, output)
+    values = motion_diagnostics(robot, output)
     assert values["held joints"] == robot.joint_names[3]
     assert float(values["least distance to a limit [rad or m]"]) == pytest.approx(0.0, abs=0.13)
     for name, value, low, high in zip(robot.joint_names, q, robot.lower, robot.upper, strict=True):
@@ -118,7 +118,7 @@ def test_unknown_values():
     robot = RobotModel.wam()
     q = np.zeros(robot.n)
     output = ServoOutput(q, q, ServoState.WAITING, "", None, NAN, NAN, NAN, NAN, q + NAN, NAN)
-    values = motion_values(robot, output)
+    values = motion_diagnostics(robot, output)
     assert values["condition"] == values["target age [s]"] == "nan"
     assert values["held joints"] == "none"
 

@@ -178,7 +178,7 @@ class Markers:
         self._message: MarkerMessage | None = None
         # The message was built for this trail and these surroundings.
         self._trail: Trail | None = None
-        self._around: Surroundings | None = None
+        self._surroundings: Surroundings | None = None
         self._timer = steady_timer(node, MARKERS_PERIOD, self._publish)
         self._timer.cancel()
         call_every(node, CHECK_PERIOD, self._check)
@@ -197,9 +197,9 @@ class Markers:
         if trail is None or output is None or arm is None:
             return
         tip, around = trail.tip, arm.surroundings
-        if self._message is None or self._trail is not trail or self._around is not around:
+        if self._message is None or self._trail is not trail or self._surroundings is not around:
             self._message = MarkerMessage(tip.frame, tip.length(), around.workspace)
-            self._trail, self._around = trail, around
+            self._trail, self._surroundings = trail, around
         T_target = None if output.T_d is None else tip.in_root(output.T_d)
         points = trail.points(time.monotonic())
         T_tip = tip.poses(output.q)

@@ -133,7 +133,7 @@ def diagnostic_level(report: CycleReport, loop: LoopFigures) -> tuple[Any, str]:
     return DiagnosticStatus.OK, message
 
 
-def loop_values(loop: LoopFigures, rate: float) -> dict[str, str]:
+def loop_diagnostics(loop: LoopFigures, rate: float) -> dict[str, str]:
     """Return the diagnostics of the loop, with its `rate` as requested [Hz]."""
     return {
         "rate asked [Hz]": f"{rate:g}",
@@ -145,7 +145,7 @@ def loop_values(loop: LoopFigures, rate: float) -> dict[str, str]:
     }
 
 
-def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
+def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
     """Return the diagnostics of the motion; unknown values are nan."""
     distances = np.minimum(output.q - robot.lower, robot.upper - output.q)
     nearest = int(np.argmin(distances))
@@ -166,7 +166,7 @@ def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
     }
 
 
-def surroundings_values(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
+def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
     """Return the diagnostics of collision avoidance, and the nearest pair in influence_distance."""
     around, options = arm.surroundings, arm.controller.options
     if around.scene is not None:
@@ -184,7 +184,7 @@ def surroundings_values(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
     }
 
 
-def lag_values(robot: RobotModel, lag: float) -> dict[str, str]:
+def lag_diagnostics(robot: RobotModel, lag: float) -> dict[str, str]:
     """Return the diagnostics of the lag of the arm [s], with a suitable `max_deviation`."""
     if math.isnan(lag):
         return {"lag of the arm [s]": "unknown: no joint states, or no motion yet"}
@@ -294,12 +294,12 @@ class Monitor:
         """Publish ``diagnostic_msgs/DiagnosticArray`` of the last report."""
         report, loop = self.report, self.meter.read(time.monotonic())
         level, sentence = diagnostic_level(report, loop)
-        values = {"state": report.state.name.lower(), **loop_values(loop, self._rate)}
+        values = {"state": report.state.name.lower(), **loop_diagnostics(loop, self._rate)}
         robot = None if report.arm is None else report.arm.robot
         if robot is not None and report.output is not None:
-            values |= motion_values(robot, report.output) | lag_values(robot, self._lag())
+            values |= motion_diagnostics(robot, report.output) | lag_diagnostics(robot, self._lag())
         if report.arm is not None:
-            values |= surroundings_values(report.arm, report.output)
+            values |= avoidance_diagnostics(report.arm, report.output)
         status = DiagnosticStatus(
             level=level,
             name=self._name,
