@@ -11,15 +11,13 @@ from ros_world import DT, controlled
 
 from dls_ik.errors import StaleTargetError
 from dls_ik.ros.servo.freshness import (
-    ACCEPT,
     DRAIN_TIME,
-    IGNORE,
     MAX_CLOCK_DRIFT,
     MIN_STALL_PERIODS,
     READING_TIMEOUT,
     SETTLE_TIME,
-    WAIT,
     DelayEstimator,
+    Freshness,
     accepted_readings,
     min_stall,
     positions_freshness,
@@ -30,6 +28,7 @@ from dls_ik.ros.servo.freshness import (
 )
 from dls_ik.servo import ServoState
 
+ACCEPT, IGNORE, WAIT = Freshness
 TIMEOUT = 0.25  # [s]
 NO_STALL, SETTLED = math.inf, 1.01 * SETTLE_TIME
 SETTLING = (DRAIN_TIME, 0.5 * SETTLE_TIME, SETTLE_TIME)

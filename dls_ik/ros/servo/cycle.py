@@ -13,7 +13,7 @@ from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import AUTO
-from dls_ik.ros.servo.freshness import ACCEPT, WAIT, min_stall
+from dls_ik.ros.servo.freshness import Freshness, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
 from dls_ik.ros.servo.target_buffer import Arrival, apply_target, target_note
@@ -172,7 +172,7 @@ class ServoCycle:
         dt = self._handle_gap(arm, now, gap)
         self._take_input(arm, arrival, now, must_stop)
         positions = self._states.joint_positions(arm, now)
-        if positions.freshness is WAIT and not arm.controller.moves:
+        if positions.freshness is Freshness.WAIT and not arm.controller.moves:
             words = self._with_note(f"the loop stalled; {AFTER_STALL}", now)
             return CycleReport(ServoState.STALE, words, arm)
         if positions.is_lost:
@@ -205,7 +205,7 @@ class ServoCycle:
             must_stop: Whether the target is dropped, as the arm stops for an arm with other joints.
         """
         since_stall, timeout = self._states.since_stall(now), arm.parameters.target_timeout
-        if arrival is not None and arrival.freshness(now, since_stall, timeout) is ACCEPT:
+        if arrival is not None and arrival.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
             self._pending = arrival
         elif arrival is not None:
             self._note = (now, MAY_BE_OLD)

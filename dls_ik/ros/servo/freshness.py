@@ -63,9 +63,6 @@ class Freshness(Enum):
     WAIT = auto()  # send no command until a fresh one arrives
 
 
-ACCEPT, IGNORE, WAIT = Freshness
-
-
 class TimedReading(Protocol):
     """Reading of a joint with its times on the steady clock."""
 
@@ -104,10 +101,11 @@ def target_freshness(
         target_timeout: Parameter of the node [s].
     """
     if since_stall > SETTLE_TIME:
-        return ACCEPT
+        return Freshness.ACCEPT
     if waited + (transit or 0.0) > target_timeout:
-        return IGNORE
-    return ACCEPT if transit is not None or since_stall >= DRAIN_TIME else IGNORE
+        return Freshness.IGNORE
+    is_fresh = transit is not None or since_stall >= DRAIN_TIME
+    return Freshness.ACCEPT if is_fresh else Freshness.IGNORE
 
 
 def accepted_readings(
@@ -144,11 +142,12 @@ def positions_freshness(
         moves: Whether the arm is in motion.
     """
     if since_stall < DRAIN_TIME:
-        return WAIT
+        return Freshness.WAIT
     if is_complete:
-        return ACCEPT
+        return Freshness.ACCEPT
     patience = timeout if moves else max(timeout, READING_TIMEOUT)
-    return WAIT if was_accepted and since_stall <= DRAIN_TIME + patience else IGNORE
+    has_time = was_accepted and since_stall <= DRAIN_TIME + patience
+    return Freshness.WAIT if has_time else Freshness.IGNORE
 
 
 def start_freshness(is_complete: bool, is_required: bool, is_unpublished: bool) -> Freshness:
@@ -163,8 +162,8 @@ def start_freshness(is_complete: bool, is_required: bool, is_unpublished: bool) 
         ACCEPT to start at the measurement if there is one; IGNORE to start without one; WAIT.
     """
     if is_complete or not is_required:
-        return ACCEPT
-    return IGNORE if is_unpublished else WAIT
+        return Freshness.ACCEPT
+    return Freshness.IGNORE if is_unpublished else Freshness.WAIT
 
 
 def target_age(stamp: int, clock: int, waited: float, ages_in_buffer: bool) -> float:

@@ -37,7 +37,7 @@ PRIORITY_LOST = (
     "parameter rate"
 )
 SHUTTING_DOWN = "the node is shutting down"
-STOP_TIMEOUT = 4.0  # [s] time to stop the arm before the node exits; ros2 launch waits 5 s
+ARM_STOP_TIMEOUT = 4.0  # [s] time to stop the arm before the node exits; ros2 launch waits 5 s
 
 # Pace
 MAX_RATE_DIFFERENCE = 0.1  # relative difference of a stream that is in step with the loop
@@ -339,7 +339,7 @@ class ServoLoop:
         if self._thread.is_alive():
             self.cycle.submit(partial(Controller.pause, reason=SHUTTING_DOWN))
             self._is_stopping = True
-            self._thread.join(STOP_TIMEOUT)
+            self._thread.join(ARM_STOP_TIMEOUT)
         self.targets.close()
         if self._thread.is_alive():
             self._thread.join()

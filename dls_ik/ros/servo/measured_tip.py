@@ -14,7 +14,7 @@ from dls_ik.ros.servo.outputs import NANOSECONDS, set_time
 from dls_ik.ros.servo.state_monitor import JointReading
 from dls_ik.ros.servo.tip import Tip
 
-POSE_TOPIC, TWIST_TOPIC = "current_pose", "current_twist"
+MEASURED_POSE_TOPIC, MEASURED_TWIST_TOPIC = "current_pose", "current_twist"
 
 Readings = Sequence[Sequence[JointReading]]  # (n,) readings of each joint, newest last
 FindReadings = Callable[[Iterable[str], float], Readings | None]
@@ -34,8 +34,8 @@ class MeasuredTip:
 
     def __init__(self, node: Node, find_readings: FindReadings) -> None:
         self._find_readings = find_readings
-        self._pose_publisher = node.create_publisher(PoseStamped, POSE_TOPIC, 1)
-        self._twist_publisher = node.create_publisher(TwistStamped, TWIST_TOPIC, 1)
+        self._pose_publisher = node.create_publisher(PoseStamped, MEASURED_POSE_TOPIC, 1)
+        self._twist_publisher = node.create_publisher(TwistStamped, MEASURED_TWIST_TOPIC, 1)
         self._pose, self._twist = PoseStamped(), TwistStamped()
         self._last = -math.inf  # [s] steady, arrival of the last published measurement
 

@@ -20,9 +20,7 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME, nanoseconds
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
 from dls_ik.ros.servo.freshness import (
-    IGNORE,
     READING_TIMEOUT,
-    WAIT,
     DelayEstimator,
     Freshness,
     accepted_readings,
@@ -218,13 +216,14 @@ class CurrentStateMonitor:
         if measurement is not None:
             self._last_accepted = (arm.robot.joint_names, measurement)
         is_supervised, is_lost = arm.parameters.feedback_mode == REQUIRED, False
-        if freshness is IGNORE and last is not None:
+        if freshness is Freshness.IGNORE and last is not None:
             self._last_accepted = None
             # A supervised controller reports the loss as a fault.
             is_lost = arm.controller.started and not self._display_only and not is_supervised
         held = None
-        if freshness is WAIT and is_supervised and last and last[0] == arm.robot.joint_names:
-            held = last[1]
+        if freshness is Freshness.WAIT and is_supervised and last is not None:
+            names, held_measurement = last
+            held = held_measurement if names == arm.robot.joint_names else None
         return JointPositions(freshness, measurement, held, is_lost)
 
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
@@ -264,7 +263,7 @@ class CurrentStateMonitor:
         is_required = mode != NONE and not arm.controller.started
         is_optional = self._display_only and mode == AUTO and not is_measured
         is_unpublished = is_required and is_optional and self._has_discovered_all(now)
-        return start_freshness(is_measured, is_required, is_unpublished) is not WAIT
+        return start_freshness(is_measured, is_required, is_unpublished) is not Freshness.WAIT
 
     def store(self, message: Any, sent: int = 0) -> None:
         """Store the valid positions of a message, unless this node published it.

@@ -58,7 +58,7 @@ STREAM_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 TRAJECTORY_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 MAX_POSES = 10_000  # ten times as many would block all threads for 0.6 s
 # Sizes in a serialized PoseArray [bytes]; the header includes a frame name of any valid length.
-POSE_BYTES, HEADER_BYTES = 56, 1024
+BYTES_PER_POSE, MAX_HEADER_BYTES = 56, 1024
 
 
 class OversizedTrajectory(NamedTuple):
@@ -194,8 +194,8 @@ class TargetBuffer:
 
     def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
         """Store a serialized trajectory, which is deserialized only if it is not too long."""
-        if len(data) > MAX_POSES * POSE_BYTES + HEADER_BYTES:
-            self._keep(OversizedTrajectory(Header(), len(data) // POSE_BYTES), sent)
+        if len(data) > MAX_POSES * BYTES_PER_POSE + MAX_HEADER_BYTES:
+            self._keep(OversizedTrajectory(Header(), len(data) // BYTES_PER_POSE), sent)
         else:
             name = self._node.resolve_topic_name("target_trajectory")
             message = read_bytes(self._node, data, PoseArray, name, self._log)

@@ -29,7 +29,7 @@ UPDATE_PERIOD = 0.1  # [s]
 TOUCH_HOLD = 0.5  # [s] time after user feedback in which the node does not move the marker
 MARKER_TOLERANCE = 1e-5  # [m, 1] differences of equal poses, as RViz returns single precision
 FEEDBACK_QOS = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse together
-LIBRARY = "interactive_markers"
+MARKER_LIBRARY = "interactive_markers"
 
 
 def build_handles(name: str, tip: Tip, pose: Any) -> Any:
@@ -201,11 +201,12 @@ def build_marker(
     if not parameters.interactive_marker:
         return None
     try:
-        library = import_module(LIBRARY)
+        library = import_module(MARKER_LIBRARY)
     except ImportError:
         node.get_logger().warning(
             "interactive_marker is true, but there is no marker in RViz: interactive_marker needs "
-            f"the package {LIBRARY}: sudo apt-get install ros-$ROS_DISTRO-interactive-markers"
+            f"the package {MARKER_LIBRARY}: sudo apt-get install "
+            "ros-$ROS_DISTRO-interactive-markers"
         )
         return None
     return MarkerTarget(node, library, report, store, control)
