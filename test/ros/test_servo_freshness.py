@@ -191,15 +191,14 @@ def test_no_ros_is_imported():
 MEASUREMENT_TIMEOUT, STALL = 0.2, 0.3  # [s]
 
 
-@pytest.fixture
-def supervised(monkeypatch):
-    """Return a world after a stall during a long stop trajectory, with a required driver."""
+def after_stall(monkeypatch, **given):
+    """Return a world after a stall in motion, with a required driver."""
     world = controlled(
         monkeypatch,
-        has_stop_trajectory=True,
         feedback_mode="required",
         measurement_timeout=MEASUREMENT_TIMEOUT,
         acceleration=[1.0],
+        **given,
     )
     world.add_driver([0.0, 0.0])
     for _ in range(120):
@@ -207,6 +206,12 @@ def supervised(monkeypatch):
     assert np.abs(outcome.output.velocity).max() > 0.8
     world.now += STALL
     return world
+
+
+@pytest.fixture
+def supervised(monkeypatch):
+    """Return a world after a stall during a long stop trajectory."""
+    return after_stall(monkeypatch, has_stop_trajectory=True)
 
 
 def follow(world, **given):
@@ -238,3 +243,28 @@ def test_a_driver_that_stays_silent_after_a_stall_is_a_fault_after_its_timeout(s
         outcome = follow(supervised)
     assert outcome.state is ServoState.FAULT
     assert "no joint states came" in outcome.message
+
+
+@pytest.fixture
+def standing(monkeypatch):
+    """Return a world after a stall in which the arm stopped at its last command."""
+    return after_stall(monkeypatch, has_stop_trajectory=False)
+
+
+def test_an_arm_at_rest_waits_after_a_stall_for_a_fresh_measurement(standing):
+    for _ in range(int(3.0 * DRAIN_TIME / DT)):
+        outcome = follow(standing, driver=True, lag=STALL)
+        assert (outcome.state, outcome.is_command) == (ServoState.STALE, False)
+    for _ in range(20):
+        outcome = follow(standing, driver=True)
+    assert outcome.state is ServoState.FOLLOWING, outcome.message
+
+
+def test_an_arm_at_rest_stays_there_without_a_fault_while_its_driver_is_silent(standing):
+    for _ in range(int(2.0 * SETTLE_TIME / DT)):
+        outcome = follow(standing)
+        assert outcome.state in (ServoState.STALE, ServoState.WAITING), outcome.message
+        assert outcome.output is None or not outcome.output.velocity.any()
+    for _ in range(20):
+        outcome = follow(standing, driver=True)
+    assert outcome.state is ServoState.FOLLOWING, outcome.message
