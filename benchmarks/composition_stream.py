@@ -24,10 +24,11 @@ from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import Arm, Surroundings
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, Parameters
-from dls_ik.ros.servo.cycle import LATE, LONGEST, ServoCycle
+from dls_ik.ros.servo.cycle import MAX_COAST_PERIODS, MAX_IN_STEP_PERIODS, ServoCycle
+from dls_ik.ros.servo.freshness import READING_TIMEOUT, accepted_readings
 from dls_ik.ros.servo.outputs import OUTPUTS, JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Measurement
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointReading, Measurement
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.scene.shapes import Shape
 from dls_ik.servo.knots import EARLIEST
@@ -240,11 +241,11 @@ class SimulatedStates(CurrentStateMonitor):
         return dict(self.seen)
 
     def latest(
-        self, names: Any, now: float, max_age: float = 1.0, since: float = -np.inf
+        self, names: Any, now: float, timeout: float = READING_TIMEOUT
     ) -> Measurement | None:
-        """Return the positions (n,) of joints, if they came less than `max_age` [s] ago."""
-        names = tuple(names)
-        if now - self.heard >= max_age or self.heard < since:
+        """Return the positions (n,) of joints; None without a reading of the last `timeout` [s]."""
+        names, reading = tuple(names), JointReading(0.0, self.heard, self.heard)
+        if not accepted_readings([reading], now, self.since_stall(now), timeout):
             return None
         if any(name not in self.seen for name in names):
             return None
@@ -433,9 +434,9 @@ class Stream:
         self.planner.tick()
         try:
             report = self.cycle.run(self.now, round(1e9 * self.now), gap, arrival)
-            is_late = report.is_command and self.cycle.is_old(report, lateness)
+            is_late = report.is_command and self.cycle.is_too_late(report, lateness)
             if is_late:
-                self.cycle.withdraw(self._stop)
+                self.cycle.roll_back(self._stop)
         except Exception as error:  # noqa: BLE001  any exception is a finding
             self.failure = error
             return
@@ -509,7 +510,11 @@ class Stream:
             if gap <= (1.0 + EARLIEST) * self.period:
                 return False, gap, 0.0
             return False, self.period, gap - self.period
-        return gap > LONGEST * self.period, gap if gap <= LATE * self.period else self.period, 0.0
+        return (
+            gap > MAX_COAST_PERIODS * self.period,
+            gap if gap <= MAX_IN_STEP_PERIODS * self.period else self.period,
+            0.0,
+        )
 
     # The arm behind the node
 

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from dls_ik.ros.servo.loop import Pacer
-from dls_ik.ros.servo.targets import TargetBuffer
+from dls_ik.ros.servo.target_buffer import TargetBuffer
 from dls_ik.ros.util import Throttle
 
 
@@ -61,7 +61,7 @@ def run(rate: float, targets: TargetBuffer, starts: list[float]) -> None:
     pacer = Pacer(rate, time.monotonic())
     while targets.wait(*pacer.window()):
         now = time.monotonic()
-        pacer.begin(now, targets.take())
+        pacer.start_cycle(now, targets.take())
         starts.append(now)
 
 

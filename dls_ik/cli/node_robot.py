@@ -37,10 +37,10 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
         RobotModelError: If the robot of the node is not usable, or is a file that must be named
             here.
     """
-    from dls_ik.ros.servo.outputs import arrange
+    from dls_ik.ros.servo.outputs import arrange_joints
 
     (robot, _), settings = _described_robot(publisher, named, "picture")
-    joints = arrange(
+    joints = arrange_joints(
         robot.joint_names, settings.current.output_joints, settings.current.output_names
     )
     called = {ours: theirs for theirs, ours in joints.robot_names.items()}

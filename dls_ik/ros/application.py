@@ -133,7 +133,7 @@ class Application:
         self._scenes = PlanningSceneMonitor(
             node, live.current, current, frames, self._adopt, self._equip, *waits
         )
-        self._loop.cycle.watch(self._scenes.look)
+        self._loop.cycle.set_hold_check(self._scenes.look)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)

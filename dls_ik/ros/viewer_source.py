@@ -29,7 +29,7 @@ from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
 from dls_ik.ros.robot_source import DescribedRobot, ForeignFileError, named_robot, served_robot
 from dls_ik.ros.services.executor import LatestOnlyExecutor
-from dls_ik.ros.servo.outputs import arrange
+from dls_ik.ros.servo.outputs import arrange_joints
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.ros.viewer_scene import NodeScene
@@ -350,7 +350,7 @@ class NodeSource:
         """Return the names (n,) that the driver has for the joints."""
         current, names = self._parameters.current, self.robot.joint_names
         try:
-            joints = arrange(names, current.output_joints, current.output_names)
+            joints = arrange_joints(names, current.output_joints, current.output_names)
         except DlsIkError:  # parameters of another robot
             return list(names)
         theirs = {ours: theirs for theirs, ours in joints.robot_names.items()}

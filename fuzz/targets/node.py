@@ -18,7 +18,7 @@ from dls_ik.ros.services.server import answer_fk
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Echo
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.sim_arm.arm import SimArmParameters
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller

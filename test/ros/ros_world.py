@@ -1,4 +1,4 @@
-"""A stream with its surroundings made up: a clock that only the test turns, and a driver."""
+"""Simulated environment of servo cycles: a clock that the test advances, and a driver."""
 
 import numpy as np
 import pytest
@@ -13,16 +13,16 @@ from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import NO_LIMIT, Parameters
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
-from dls_ik.ros.servo.state_monitor import SETTLING, CurrentStateMonitor, Echo
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.state_monitor import DISCOVERY_TIME, CurrentStateMonitor, Echo
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 
 DT = 0.01
-AHEAD = 5000.0  # [s] by which the driver's clock is ahead
+AHEAD = 5000.0  # [s] lead of the driver's clock
 
 
 class FakeNode:
-    """As much of a node as joint states and log lines need."""
+    """Minimal node with joint states and a log."""
 
     def __init__(self):
         self.publishers, self.listeners, self.lines = 0, [], []
@@ -57,13 +57,13 @@ class FakeNode:
 
 
 class World:
-    """A stream of the planar arm with its surroundings, and a clock that only `run` turns."""
+    """Servo cycles of a planar arm, with a driver and a clock that `run` advances."""
 
     def __init__(
         self, monkeypatch, display_only=True, shares=True, has_stop_trajectory=False, **parameters
     ):
         self.now = 1000.0
-        self.epoch = None  # [ns] of the clock of stamps where now is 0; None: there is no clock
+        self.epoch = None  # [ns] time of the stamps when `now` is 0; None: no clock
         monkeypatch.setattr(state_monitor.time, "monotonic", lambda: self.now)
         self.node = FakeNode()
         self.node.publishers = int(shares)
@@ -75,8 +75,8 @@ class World:
         given = {"acceleration": [NO_LIMIT], **parameters}
         self.arm = Arm(self.robot, Parameters().changed(given))
         self.stream.use(self.arm)
-        self.now += 2.0 * SETTLING
-        self.last = None  # when the last cycle was
+        self.now += 2.0 * DISCOVERY_TIME
+        self.last = None  # [s] time of the last cycle
 
     def add_driver(self, q, names=("joint1", "joint2")):
         self.node.publishers += 1
@@ -84,10 +84,11 @@ class World:
         self.driver = JointState(name=list(names), position=list(map(float, q)))
 
     def run(self, cycles=1, target=None, driver=False, lag=0.0):
-        """Run cycles, each with a target or none; return the outcome of the last.
+        """Run cycles, each with a target or none; return the report of the last cycle.
 
         Args:
-            driver: it is heard in each, with what it sent `lag` [s] ago.
+            driver: Whether its joint states arrive in each cycle.
+            lag: Time since the driver sent the joint states [s].
         """
         for _ in range(cycles):
             self.now += DT
@@ -100,14 +101,14 @@ class World:
         return outcome
 
     def cycle(self, arrival=None, stamp=None):
-        """Run a cycle now, with the time since the last one."""
+        """Run a cycle now."""
         gap = DT if self.last is None else self.now - self.last
         self.last = self.now
         return self.stream.run(self.now, self.stamp if stamp is None else stamp, gap, arrival)
 
     @property
     def stamp(self):
-        """The time now by the clock of stamps [ns]."""
+        """Time now by the clock of the stamps [ns]."""
         return 0 if self.epoch is None else self.epoch + round(1e9 * self.now)
 
     def target(self, q, frame=""):
@@ -117,7 +118,7 @@ class World:
 
 
 def controlled(monkeypatch, **given):
-    """Make a world whose commands go to a controller."""
+    """Return a world whose commands move an arm, instead of being displayed."""
     return World(monkeypatch, display_only=False, shares=False, **given)
 
 

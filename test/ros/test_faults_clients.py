@@ -93,7 +93,7 @@ def test_second_node_of_the_same_name_and_what_it_does(node, client):
     with NodeProcess(*GIVEN) as twin, IkClient(client.node) as asker:
         twin.wait_for_line("ready")
         for each in (node, twin):
-            each.wait_for_line("WARN", "2 nodes are called /left_alone/dls_ik", timeout=PATIENCE)
+            each.wait_for_line("WARN", "2 nodes have the name /left_alone/dls_ik", timeout=PATIENCE)
         client.reach(asker)
         for k in range(10):
             assert answer(client, asker, WAM.fk(HOME + 0.01 * k), timeout=10.0).success

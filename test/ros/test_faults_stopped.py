@@ -47,7 +47,7 @@ def stop(rig, begin, first, then):
 
 def _stopped(rig, first, then):
     """Where the arm came to rest, and when the node went on [s]."""
-    lapses = rig.node.count("the loop stood still for ")
+    lapses = rig.node.count("the loop stalled for ")
     rig.node.process.send_signal(signal.SIGSTOP)
     first()
     rig.client.spin_for(0.6 * STILL)
@@ -57,7 +57,7 @@ def _stopped(rig, first, then):
     del rig.commands[:]
     continued = 1e-9 * rig.client.node.get_clock().now().nanoseconds
     rig.node.process.send_signal(signal.SIGCONT)
-    rig.until(lambda: rig.node.count("the loop stood still for ") > lapses, "the node going on")
+    rig.until(lambda: rig.node.count("the loop stalled for ") > lapses, "the node going on")
     # In order: once a new command has come, so has what was sent before, however busy the machine.
     rig.until(lambda: any(seconds(c) >= continued for c in rig.commands), "a new command")
     rig.client.spin_for(0.2)

@@ -1,4 +1,4 @@
-"""The measured pose and twist of the tip, from joint states of a driver, in the running node."""
+"""Measured pose and twist of the tip, from the joint states of a driver."""
 
 import math
 
@@ -31,7 +31,7 @@ def reading(position, time=0.0, velocity=math.nan, stamp=0):
     return JointReading(position, time, time, velocity, stamp)
 
 
-def test_velocities_are_those_that_are_sent_or_else_those_of_the_stamps_or_of_the_arrivals():
+def test_velocities_are_sent_or_computed_by_stamps_or_by_arrivals():
     sent = (reading(0.0, 1.0, 0.1), reading(9.0, 1.1, 0.3))
     stamped = (reading(0.0, 1.0, stamp=EPOCH), reading(0.2, 7.0, stamp=EPOCH + 10**8))
     bare = (reading(0.0, 1.0), reading(0.1, 1.1), reading(0.4, 1.2))
@@ -42,7 +42,7 @@ def test_velocities_are_those_that_are_sent_or_else_those_of_the_stamps_or_of_th
     assert joint_velocities([(bare[0], reading(0.1, 1.0))], [False]) is None
 
 
-def test_a_continuous_joint_may_count_its_turns_or_not():
+def test_velocity_of_a_continuous_joint_is_modulo_a_turn():
     turned = (reading(3.1, 0.0), reading(-3.1, 0.1))
     (v,) = joint_velocities([turned], [True])
     assert v == pytest.approx((2 * math.pi - 6.2) / 0.1)
@@ -60,7 +60,7 @@ CARRIED = urdf(
 
 
 @pytest.mark.parametrize("robot", [WAM, RobotModel.from_urdf(CARRIED, "foot", "hand")])
-def test_the_twist_is_the_change_of_the_pose(robot):
+def test_the_twist_is_the_derivative_of_the_pose(robot):
     tip, rng = Tip(robot, dict), np.random.default_rng(5)
     for _ in range(20):
         q, v, dt = robot.random(rng), rng.normal(size=robot.n), 1e-6
@@ -68,7 +68,7 @@ def test_the_twist_is_the_change_of_the_pose(robot):
         np.testing.assert_allclose(tip.twist(q, v), difference(before, after) / dt, atol=1e-6)
 
 
-def test_nothing_is_computed_while_nobody_subscribes():
+def test_nothing_is_computed_without_subscribers():
     context = Context()
     rclpy.init(context=context)
     node = rclpy.create_node("measured_alone", context=context)
@@ -86,7 +86,7 @@ def test_nothing_is_computed_while_nobody_subscribes():
 
 
 class MovingDriver:
-    """Joint states of an arm at a constant velocity, by stamps that count the messages."""
+    """Joint states of an arm at a constant velocity, with stamps at a constant interval."""
 
     def __init__(self, client):
         self._publisher = client.publisher(JointState, "joint_states", 10)

@@ -130,10 +130,10 @@ def test_a_stamp_that_is_not_about_now(arm):
         (trajectory([shifted(), T], stamp=(-(2**31), 0)), "old"),
         (trajectory([shifted(), T], stamp=arm.stamp(600.0)), "future"),
     ):
-        arm.client.spin_until(lambda: "passed over" not in arm.statuses[-1].message)
+        arm.client.spin_until(lambda: "target ignored" not in arm.statuses[-1].message)
         arm.send(message)
-        arm.says("passed over", words)
-    arm.node.wait_for_line("WARN", "passed over")
+        arm.says("target ignored", words)
+    arm.node.wait_for_line("WARN", "target ignored")
     arm.client.spin_for(0.2)
     np.testing.assert_allclose(arm.q, held, atol=1e-5)
     for ahead, goal in ((-0.1, T), (0.05, shifted())):

@@ -56,7 +56,7 @@ def the_clock_starts_late(arm):
         lambda: bool(arm.commands) and arm.error(shifted()) > 0.01,
     )
     arm.send(pose(shifted(), stamp=(100, 0)))
-    arm.says("passed over", "there is no clock yet")
+    arm.says("target ignored", "there is no clock yet")
     arm.time = SimulatedTime(arm.client)
     is_heard(arm)
     for T in (shifted(0.0, 0.05, 0.0), shifted()):
@@ -64,7 +64,7 @@ def the_clock_starts_late(arm):
             lambda _, T=T: pose(T, stamp=arm.time.stamp()), lambda T=T: arm.error(T) < 1e-3
         )
     arm.send(pose(shifted(), stamp=arm.time.stamp(ahead=60.0)))
-    arm.says("passed over", "future")
+    arm.says("target ignored", "future")
     assert_steps_are_small(arm)
 
 
@@ -80,7 +80,7 @@ def the_clock_jumps(arm, jump, rate):
     arm.goes(shifted(0.0, 0.05, 0.0))
     if abs(jump) > 100.0:
         arm.send_alone(pose(shifted(), stamp=early))
-        arm.says("passed over", "old by its stamp" if jump > 0.0 else "in the future")
+        arm.says("target ignored", "old by its stamp" if jump > 0.0 else "in the future")
     time.rate = 1.0
     arm.goes_by_stamp(shifted(), time.stamp)
     assert_steps_are_small(arm)

@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
 from dls_ik.ros.robot_source import QOS
-from dls_ik.ros.servo.targets import MOST_POSES
+from dls_ik.ros.servo.target_buffer import MAX_POSES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 TIMED_OUT = -6
@@ -121,7 +121,7 @@ def test_messages_without_end_are_not_kept(node, client, asker):
     for k in range(200):
         states.publish(JointState(name=[f"{k}" + "x" * 400_000], position=[0.0]))
     many = JointState(name=["x"] * 1_000_000, position=[0.0] * 1_000_000)
-    publish_until(client, node, states, many, "a message on /flood/joint_states has", "not used")
+    publish_until(client, node, states, many, "a message on /flood/joint_states has", "ignored")
     asked = [asker.solve_async(WAM.fk(Q), group=f"{k}" + "x" * 4_000_000) for k in range(20)]
     client.spin_until(lambda: all(each.done() for each in asked))
     assert all("that count; at most" in each.result().message for each in asked)
@@ -160,14 +160,14 @@ def test_limits_and_outputs_cannot_be_changed_from_elsewhere(client):
 
 def test_a_trajectory_that_is_too_long_is_refused_unread_and_the_longest_is_followed(arm):
     before = arm.node.figures.rss
-    poses = trajectory([shifted()]).poses * (10 * MOST_POSES)
+    poses = trajectory([shifted()]).poses * (10 * MAX_POSES)
     arm.send(twist((0.0, 0.05, 0.0)))
     arm.send(PoseArray(poses=poses))
-    words = ("not valid", f"at most {MOST_POSES} poses", f"about {10 * MOST_POSES}")
+    words = ("not valid", f"more than {MAX_POSES}", f"approximately {10 * MAX_POSES}")
     arm.says(*words, within=READY)
     arm.stands()
     assert arm.node.figures.rss < before + MOST_MEMORY
-    poses = trajectory([shifted(0.0, 0.05, 0.0)]).poses * MOST_POSES
+    poses = trajectory([shifted(0.0, 0.05, 0.0)]).poses * MAX_POSES
     arm.send_alone(PoseArray(poses=poses))
     arm.client.spin_until(
         lambda: arm.error(shifted(0.0, 0.05, 0.0)) < 1e-4, READY, "its first pose"

@@ -117,7 +117,7 @@ def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm,
     rviz.press()
     rviz.drag(shifted(), frames=3)
     rviz.release(shifted())
-    arm.says("target passed over: paused")
+    arm.says("target ignored: paused")
     rviz.shows(WAM.fk(arm.q))  # which has not moved
     rviz.choose("Pause")
     rviz.client.spin_until(lambda: rviz.marker.menu_entries[0].title == "[ ] Pause")

@@ -43,7 +43,7 @@ def waits_faults_and_recovers(arm):
     assert arm.pause().success
     arm.says("paused")
     arm.send(pose(shifted(0.0, 0.1, 0.0)))
-    arm.says("passed over")
+    arm.says("target ignored")
     assert arm.pause(False).success
     arm.says("waiting for joint states")
     assert not arm.commands
@@ -63,7 +63,7 @@ def waits_faults_and_recovers(arm):
     arm.stands()
     held = arm.q
     arm.send(pose(T))
-    arm.says("passed over")
+    arm.says("target ignored")
     driver = Arm(arm, START)
     arm.client.spin_for(0.3)
     np.testing.assert_array_equal(arm.q, held)

@@ -67,8 +67,8 @@ def test_pause_while_moving_and_resume_and_reset(arm):
     assert arm.error(shifted(0.0, 0.4, 0.0)) > 0.05
     for message in (pose(shifted()), twist((0.0, 1.0, 0.0)), trajectory([shifted()])):
         arm.send(message)
-        arm.says("paused", "passed over")
-    arm.node.wait_for_line("WARN", "passed over", "paused")
+        arm.says("paused", "target ignored")
+    arm.node.wait_for_line("WARN", "target ignored", "paused")
     assert arm.pause(False).success
     arm.client.spin_for(0.5)
     np.testing.assert_array_equal(arm.q, held)

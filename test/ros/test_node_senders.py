@@ -5,8 +5,8 @@ from geometry_msgs.msg import TwistStamped
 from ros_client import Client
 from ros_watched import Watched, pose, shifted
 
-from dls_ik.ros.servo.rivals import MIN_CHANGES, WINDOW, RivalTargets
-from dls_ik.ros.servo.targets import stamp_advice
+from dls_ik.ros.servo.freshness import stamp_advice
+from dls_ik.ros.servo.rivals import MIN_RIVAL_CHANGES, RIVAL_WINDOW, RivalTargets
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -24,18 +24,18 @@ def test_topics_that_take_turns_are_rivals_for_a_while():
     for k in range(100):
         rivals.note("a", 0.01 * k)
     assert rivals.topics(1.0) == []
-    for k in range(MIN_CHANGES):
+    for k in range(MIN_RIVAL_CHANGES):
         assert rivals.topics(2.0) == []
         rivals.note("ba"[k % 2], 1.0 + 0.1 * k)
     assert rivals.topics(2.0) == ["a", "b"]
-    assert rivals.topics(1.0 + WINDOW + 0.5) == []
+    assert rivals.topics(1.0 + RIVAL_WINDOW + 0.5) == []
 
 
 def test_a_person_who_changes_the_sender_now_and_then_is_no_rival():
     rivals = RivalTargets()
     for k in range(50):
-        rivals.note("ab"[k % 2], 0.5 * WINDOW * k)
-        assert rivals.topics(0.5 * WINDOW * k) == []
+        rivals.note("ab"[k % 2], 0.5 * RIVAL_WINDOW * k)
+        assert rivals.topics(0.5 * RIVAL_WINDOW * k) == []
 
 
 def test_two_nodes_that_send_different_types_are_named_with_their_topics(arm):
@@ -47,10 +47,10 @@ def test_two_nodes_that_send_different_types_are_named_with_their_topics(arm):
             arm.client.spin_for(0.03)
             twists.publish(TwistStamped())
             arm.client.spin_for(0.03)
-            return arm.node.count("WARN", "targets of different types take turns")
+            return arm.node.count("WARN", "targets of different types alternate")
 
         arm.client.spin_until(is_told, what="the warning")
-    line = arm.node.wait_for_line("targets of different types take turns")
+    line = arm.node.wait_for_line("targets of different types alternate")
     assert "/senders/target_pose from /senders/test_client" in line
     assert "/senders/target_twist from" in line
     assert "/senders/hand_tracker" in line
@@ -80,7 +80,7 @@ def test_the_probable_clock_of_a_stamp_and_the_remedy_are_told(age, words):
 
 def test_a_stamp_of_a_clock_that_starts_at_0_is_explained_in_words(arm):
     arm.send(pose(shifted(), stamp=(5, 0)))
-    arm.says("passed over", "years old by its stamp", "clock that starts at 0")
-    line = arm.node.wait_for_line("WARN", "target passed over", "years old by its stamp")
+    arm.says("target ignored", "years old by its stamp", "clock that starts at 0")
+    line = arm.node.wait_for_line("WARN", "target ignored", "years old by its stamp")
     assert "e+09" not in line
     assert "use_sim_time:=true" in line

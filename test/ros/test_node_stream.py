@@ -118,7 +118,7 @@ def test_a_twist_without_a_header_is_followed_and_other_types_are_told_once():
         heard = client.listen(JointState, "joint_states", 100)
         poses = client.node.create_publisher(Pose, "target_pose", 1)
         twists = client.publisher(Twist, "target_twist", 1)  # once the node reads this type
-        node.wait_for_line("geometry_msgs/msg/Twist is read on /bare/target_twist", "wam_tip")
+        node.wait_for_line("subscribed to /bare/target_twist as geometry_msgs/msg/Twist", "wam_tip")
         start = WAM.fk(positions(heard[-1])) if heard else None
 
         def moved():

@@ -1,4 +1,4 @@
-"""The marker that is dragged: its handles, and which of its moves are targets."""
+"""The interactive marker: its handles, its pose, and which feedback sets targets."""
 
 import sys
 
@@ -15,9 +15,9 @@ from visualization_msgs.msg import InteractiveMarkerFeedback as Feedback
 from dls_ik import RobotModel
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo import markers
-from dls_ik.ros.servo.markers import MarkerTarget, build_marker, handles
+from dls_ik.ros.servo import target_marker
 from dls_ik.ros.servo.monitor import CycleReport
+from dls_ik.ros.servo.target_marker import MarkerTarget, build_handles, build_marker
 from dls_ik.ros.servo.tip import Tip, Trail
 from dls_ik.servo import Controller, ServoState
 
@@ -25,7 +25,7 @@ WAM = RobotModel.wam()
 
 
 class Server:
-    """As much of a server as is asked for: the marker and the poses it was given."""
+    """Minimal InteractiveMarkerServer that records markers and poses."""
 
     def __init__(self, node, name, *, feedback_sub_qos):
         self.inserted, self.poses, self.hear = [], [], None
@@ -42,7 +42,7 @@ class Server:
 
 
 class MenuHandler:
-    """A menu that keeps what its entries do."""
+    """Minimal MenuHandler that records the callbacks of its entries."""
 
     CHECKED, UNCHECKED = 1, 2
 
@@ -65,12 +65,12 @@ class Library:
 
 
 class World(FakeNode):
-    """A marker of an arm that is where a test says, on a clock that only it turns."""
+    """A marker of an arm whose state the test sets, with a clock that only the test advances."""
 
     def __init__(self, monkeypatch):
         super().__init__()
         self.now, self.watchers = 100.0, 1
-        monkeypatch.setattr(markers.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(target_marker.time, "monotonic", lambda: self.now)
         self.targets, self.orders = [], []
         self.controller = Controller(WAM)
         self.trail = Trail(Tip(WAM, dict), 0.0)
@@ -108,7 +108,7 @@ def shifted(x):
 
 def test_handles_move_and_turn_along_each_axis_of_the_tip():
     tip, T = Tip(WAM, dict), shifted(0.1)
-    made = handles("target", tip, pose_from_matrix(T))
+    made = build_handles("target", tip, pose_from_matrix(T))
     made = deserialize_message(serialize_message(made), InteractiveMarker)
     assert matrix_from_pose(made.pose) == pytest.approx(T)
     assert made.header.frame_id == WAM.tree.root
@@ -123,7 +123,7 @@ def test_handles_move_and_turn_along_each_axis_of_the_tip():
         assert np.array(axes[mode]) == pytest.approx(np.eye(3))
 
 
-def test_a_pose_is_a_target_that_stands_in_its_frame_and_has_no_stamp(world):
+def test_a_dragged_pose_becomes_a_one_pose_trajectory_without_a_stamp(world):
     world.feels(Feedback.POSE_UPDATE, shifted(0.1))
     [target] = world.targets
     assert target.header.frame_id == "wam_base"
@@ -132,7 +132,7 @@ def test_a_pose_is_a_target_that_stands_in_its_frame_and_has_no_stamp(world):
     assert matrix_from_pose(pose) == pytest.approx(shifted(0.1))
 
 
-def test_a_pose_counts_once_also_if_only_the_release_has_it(world):
+def test_each_new_pose_sets_one_target_including_the_pose_of_the_release(world):
     for kind in (
         Feedback.POSE_UPDATE,
         Feedback.MOUSE_DOWN,
@@ -152,7 +152,7 @@ def test_a_pose_counts_once_also_if_only_the_release_has_it(world):
 def test_the_marker_follows_tip_and_target(world):
     q = np.full(WAM.n, 0.2)
     world.is_in(ServoState.WAITING, q)
-    world.is_in(ServoState.WAITING, q)  # as before: nothing to send
+    world.is_in(ServoState.WAITING, q)  # no change, nothing to send
     world.is_in(ServoState.FOLLOWING, q, T_d=shifted(0.3))
     world.is_in(ServoState.TIMED_OUT, q)
     assert len(world.server.inserted) == 1
@@ -160,11 +160,11 @@ def test_the_marker_follows_tip_and_target(world):
     assert np.array(world.server.poses) == pytest.approx(wanted)
 
 
-def test_the_marker_is_let_be_while_it_is_touched_and_while_nobody_looks(world):
+def test_the_node_leaves_the_marker_while_it_is_dragged_or_has_no_viewer(world):
     world.feels(Feedback.POSE_UPDATE, shifted(0.1))
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []
-    world.now += 1.1 * markers.TOUCH_HOLD
+    world.now += 1.1 * target_marker.TOUCH_HOLD
     world.watchers = 0
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []
@@ -174,7 +174,7 @@ def test_the_marker_is_let_be_while_it_is_touched_and_while_nobody_looks(world):
     assert T == pytest.approx(shifted(0.0))
 
 
-def test_the_menu_gives_orders_and_shows_a_pause(world):
+def test_the_menu_controls_the_stream_and_shows_a_pause(world):
     menu = world.server.menu
     world.is_in(ServoState.FOLLOWING, np.full(WAM.n, 0.2), T_d=shifted(0.3))
     menu.do["Bring the target to the tip"](None)
@@ -190,15 +190,15 @@ def test_the_menu_gives_orders_and_shows_a_pause(world):
     assert menu.ticks == [("Pause", state) for state in (2, 1, 2)]
 
 
-def test_another_robot_has_another_marker(world):
+def test_the_marker_is_replaced_for_another_robot(world):
     planar = RobotModel.from_urdf(URDF / "planar_2r.urdf")
     world.trail = Trail(Tip(planar, dict), 0.0)
     world.is_in(ServoState.WAITING, np.zeros(2))
     assert [made.header.frame_id for made in world.server.inserted] == ["wam_base", "base"]
-    assert len({made.name for made in world.server.inserted}) == 1  # in the place of the other
+    assert len({made.name for made in world.server.inserted}) == 1  # the marker is replaced
 
 
-def test_without_the_library_one_line_says_what_to_install(monkeypatch):
+def test_a_missing_library_is_logged_with_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "interactive_markers", None)
     node, nothing = FakeNode(), (None, None, None)
     assert build_marker(node, Parameters(), *nothing) is None

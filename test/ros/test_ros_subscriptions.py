@@ -7,7 +7,7 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dls_ik.ros.servo.state_monitor import QOS, CurrentStateMonitor
+from dls_ik.ros.servo.state_monitor import JOINT_STATES_QOS, CurrentStateMonitor
 from dls_ik.ros.subscriptions import MAX_NAMES, call_every, merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 
@@ -87,7 +87,9 @@ def test_a_message_of_too_many_bytes_is_not_read(states):
     def store(message, sent):
         stored.append(message.name)
 
-    subscription = subscribe_bounded(node, JointState, "js", store, QOS, Throttle(node), 100)
+    subscription = subscribe_bounded(
+        node, JointState, "js", store, JOINT_STATES_QOS, Throttle(node), 100
+    )
     for names in (["a"], ["a" * 200], ["b"]):
         subscription.callback(serialize_message(message(names)), {"source_timestamp": 1})
     assert stored == [["a"], ["b"]]

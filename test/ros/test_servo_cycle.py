@@ -1,4 +1,4 @@
-"""Cycles of the stream, alone and in front of a controller whose driver falls silent."""
+"""Servo cycles: for display, and for a controller whose driver stops publishing."""
 
 import math
 import re
@@ -15,8 +15,8 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.cycle import ServoCycle
-from dls_ik.ros.servo.state_monitor import FRESH
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.freshness import READING_TIMEOUT
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 
@@ -45,7 +45,7 @@ def test_shows_the_initial_positions_before_the_first_target(monkeypatch):
     assert outcome.message == "no target yet"
 
 
-def test_a_quaternion_of_another_length_is_told_once_in_the_log_and_in_the_status(world):
+def test_a_normalised_quaternion_is_logged_once_and_shown_in_the_status(world):
     target = world.target([0.5, 0.5])
     assert "quaternion" not in world.run(60, target=target).message
     target.pose.orientation.z += 1.0
@@ -56,13 +56,13 @@ def test_a_quaternion_of_another_length_is_told_once_in_the_log_and_in_the_statu
     assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).message
 
 
-def test_says_nothing_to_a_controller_before_the_first_target(monkeypatch):
+def test_sends_no_command_to_a_controller_before_the_first_target(monkeypatch):
     world = controlled(monkeypatch, feedback_mode="none")
     assert not world.run(10).is_command
     assert world.run(target=world.target([0.5, 0.5])).is_command
 
 
-def test_says_nothing_to_a_controller_until_it_is_known_where_the_arm_is(monkeypatch):
+def test_sends_no_command_to_a_controller_before_joint_states(monkeypatch):
     world = controlled(monkeypatch)
     outcome = world.run(1000, target=world.target([0.5, 0.5]))
     assert not outcome.is_command
@@ -73,7 +73,7 @@ def test_says_nothing_to_a_controller_until_it_is_known_where_the_arm_is(monkeyp
     assert first.output.q == near([0.42, 0.5], 0.05)
 
 
-def test_follows_a_target_until_it_is_there_and_then_holds(world):
+def test_follows_a_target_and_holds_there(world):
     world.run(target=world.target([0.5, 0.7]))
     outcome = world.run(200)
     assert outcome.output.q == near([0.5, 0.7])
@@ -81,7 +81,7 @@ def test_follows_a_target_until_it_is_there_and_then_holds(world):
     assert not outcome.output.velocity.any()
 
 
-def test_a_stamp_is_compared_with_a_clock_or_the_target_is_passed_over(world):
+def test_a_stamped_target_is_ignored_without_a_clock_or_if_too_old(world):
     target = world.target([0.5, 0.7])
     target.header.stamp.sec = 100
     for clock, words in ((0, "no clock yet"), (10**9 * 200, "100 s"), (10**9 * 100, "")):
@@ -94,7 +94,7 @@ def test_a_stamp_is_compared_with_a_clock_or_the_target_is_passed_over(world):
 @pytest.mark.parametrize(
     ("sent", "state"), [(0.2, ServoState.WAITING), (0.8, ServoState.FOLLOWING)]
 )
-def test_a_reset_forgets_the_target_of_its_cycle_that_was_sent_before_it(world, sent, state):
+def test_a_reset_drops_a_target_that_arrived_before_it_in_the_same_cycle(world, sent, state):
     world.run()
     begin = world.now
     world.now = begin + 0.5 * DT
@@ -104,7 +104,7 @@ def test_a_reset_forgets_the_target_of_its_cycle_that_was_sent_before_it(world, 
     assert world.cycle(arrival, 0).state is state
 
 
-def test_velocity_is_that_of_the_command(world):
+def test_the_velocity_is_the_rate_of_the_command(world):
     before = world.run().output.q
     motion = world.run(target=world.target([1.5, 1.0])).output
     assert motion.velocity == near((motion.q - before) / DT)
@@ -122,7 +122,7 @@ def bad_targets():
 
 
 @pytest.mark.parametrize("words", bad_targets())
-def test_bad_target_holds_the_arm_and_is_logged_now_and_then(world, words):
+def test_an_invalid_target_holds_the_arm_and_is_logged_at_intervals(world, words):
     world.run(5, target=world.target([1.5, 1.5]))
     outcome = world.run(300, target=bad_targets()[words])
     assert outcome.state is ServoState.REFUSED
@@ -136,7 +136,7 @@ def test_bad_target_holds_the_arm_and_is_logged_now_and_then(world, words):
 
 
 @pytest.mark.parametrize("frame", ["base", "/base", "link2"])
-def test_target_in_a_frame_of_the_robot(world, frame):
+def test_follows_a_target_in_a_frame_of_the_robot(world, frame):
     world.run(target=world.target([0.5, 0.7]))
     world.run(200)
     T_root_frame = world.robot.link_pose(frame.strip("/"), [0.5, 0.7])
@@ -157,7 +157,7 @@ def described_again(arm):
 
 
 @pytest.mark.parametrize("change", [with_another_method, described_again])
-def test_an_arm_with_the_same_joints_goes_on_from_the_same_command(world, change):
+def test_a_new_arm_with_the_same_joints_continues_from_the_last_command(world, change):
     world.run(target=world.target([1.5, 1.5]))
     before = world.run(20).output.q
     world.arm = change(world.arm)
@@ -168,7 +168,7 @@ def test_an_arm_with_the_same_joints_goes_on_from_the_same_command(world, change
     assert world.run(200).output.q == near([1.5, 1.5])
 
 
-def test_the_current_state_is_the_command_whatever_was_changed(world):
+def test_the_current_state_without_a_driver_is_the_command(world):
     world.run(target=world.target([1.5, 1.0]))
     q = world.run(20).output.q
     expected = dict(zip(world.robot.joint_names, q.tolist(), strict=True))
@@ -184,7 +184,7 @@ def test_the_current_state_is_the_command_whatever_was_changed(world):
         assert world.stream.current(other) == dict(start)
 
 
-def test_a_moving_arm_slows_down_before_another_takes_its_place(monkeypatch):
+def test_a_moving_arm_stops_before_another_robot_replaces_it(monkeypatch):
     world = World(monkeypatch, acceleration=[4.0])
     world.run(30, target=world.target([1.5, 1.5]))
     velocity = world.run().output.velocity
@@ -197,19 +197,19 @@ def test_a_moving_arm_slows_down_before_another_takes_its_place(monkeypatch):
     assert outcome.arm.robot.joint_names == other_arm().robot.joint_names
 
 
-def test_a_target_that_comes_while_the_arm_slows_down_for_another_is_passed_over_by_name(
+def test_a_target_during_the_stop_for_another_robot_is_ignored_with_the_reason(
     monkeypatch,
 ):
     world = World(monkeypatch, acceleration=[4.0])
     world.run(30, target=world.target([1.5, 1.5]))
     world.stream.use(other_arm())
     assert "comes to rest first" in world.run(target=world.target([0.1, 0.1])).message
-    assert any("target passed over" in line for line in world.node.lines)
+    assert any("target ignored" in line for line in world.node.lines)
 
 
-def test_an_arm_that_is_held_stops_and_goes_on_with_the_newest_target_that_waited(monkeypatch):
+def test_a_held_arm_stops_and_later_follows_the_newest_pending_target(monkeypatch):
     world, held = World(monkeypatch, acceleration=[4.0]), "changes were lost"
-    world.stream.watch(lambda arm, now, measured: held)
+    world.stream.set_hold_check(lambda arm, now, measured: held)
     outcome = world.run(30, target=world.target([1.5, 1.5]))
     assert outcome.message == f"no target yet; targets wait: {held}"
     held = ""
@@ -227,7 +227,7 @@ def test_an_arm_that_is_held_stops_and_goes_on_with_the_newest_target_that_waite
 
 
 @pytest.mark.parametrize("cycles", [5, 500], ids=["moving", "at rest"])
-def test_another_robot_is_paused_where_the_one_before_was(monkeypatch, cycles):
+def test_a_pause_persists_when_another_robot_replaces_the_arm(monkeypatch, cycles):
     world = World(monkeypatch, acceleration=[4.0])
     world.run(cycles, target=world.target([1.5, 1.5]))
     world.stream.submit(Controller.pause)
@@ -242,7 +242,7 @@ START, ELSEWHERE = [0.8, 0.9], [-0.5, 1.4]
 
 
 def driven(monkeypatch, **parameters):
-    """A world whose arm is at its target in front of a controller."""
+    """Return a world whose controlled arm is at its target."""
     world = controlled(monkeypatch, **parameters)
     world.add_driver(START)
     world.run(10, driver=True)
@@ -251,21 +251,21 @@ def driven(monkeypatch, **parameters):
     return world
 
 
-def test_a_driver_that_is_gone_is_waited_for_and_begun_with_where_it_is_then(monkeypatch):
+def test_after_a_driver_timed_out_the_arm_starts_where_it_is_measured(monkeypatch):
     world = driven(monkeypatch)
-    assert world.run(int(0.9 * FRESH / DT)).is_command, "a gap"
-    outcome = world.run(int(0.2 * FRESH / DT))
+    assert world.run(int(0.9 * READING_TIMEOUT / DT)).is_command, "no timeout yet"
+    outcome = world.run(int(0.2 * READING_TIMEOUT / DT))
     assert not outcome.is_command
     assert outcome.message.startswith("waiting for joint states")
-    assert any("no joint states" in line for line in world.node.lines)
+    assert any("joint states on /joint_states timed out" in line for line in world.node.lines)
     world.driver.position = ELSEWHERE
-    assert not world.run(200, driver=True).is_command, "the target of before is forgotten"
+    assert not world.run(200, driver=True).is_command, "the earlier target is dropped"
     first = world.run(target=world.target([-0.4, 1.3]), driver=True)
     assert first.is_command
     assert first.output.q == near(ELSEWHERE, 2.0 * DT + 1e-9)
 
 
-def test_one_that_is_gone_in_motion_stops_the_arm_and_the_last_command_stands(monkeypatch):
+def test_a_driver_that_times_out_in_motion_stops_the_arm_within_limits(monkeypatch):
     world = driven(monkeypatch, acceleration=[2.0])
     sent = []
     for k in range(300):
@@ -281,7 +281,7 @@ def test_one_that_is_gone_in_motion_stops_the_arm_and_the_last_command_stands(mo
     assert np.abs(steps).max() <= 2.0 * DT + 1e-9
 
 
-def test_in_a_fault_nothing_goes_out_once_the_arm_stands(monkeypatch):
+def test_no_command_is_sent_in_a_fault_at_rest(monkeypatch):
     world = driven(monkeypatch, feedback_mode="required", measurement_timeout=0.2)
     outcome = world.run(30)
     assert outcome.state is ServoState.FAULT
@@ -290,7 +290,7 @@ def test_in_a_fault_nothing_goes_out_once_the_arm_stands(monkeypatch):
     assert not world.run(50, driver=True).is_command
 
 
-def test_one_in_three_messages_that_is_off_is_passed_over(monkeypatch):
+def test_one_outlier_in_three_measurements_is_no_fault(monkeypatch):
     world = driven(monkeypatch, feedback_mode="required")
     for k in range(30):
         world.driver.position = [3.0, -3.0] if k % 3 == 0 else [0.9, 1.0]
@@ -299,9 +299,9 @@ def test_one_in_three_messages_that_is_off_is_passed_over(monkeypatch):
     assert world.run(2, driver=True).state is ServoState.FAULT
 
 
-def test_what_is_heard_after_a_silence_is_not_mixed_with_what_was_before(monkeypatch):
+def test_old_readings_do_not_enter_the_median_after_a_gap(monkeypatch):
     world = driven(monkeypatch)
-    world.now += 2 * FRESH
+    world.now += 2 * READING_TIMEOUT
     names = world.robot.joint_names
     world.states.store(JointState(name=list(names), position=ELSEWHERE))
     assert world.states.latest(names, world.now).q == near(ELSEWHERE)

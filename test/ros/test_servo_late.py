@@ -1,4 +1,4 @@
-"""Late cycles: the command is where the arm came to, within all limits; old messages are left."""
+"""Late cycles: commands continue from the position of the arm, and old messages are ignored."""
 
 import math
 import time
@@ -12,15 +12,14 @@ from ros_world import DT, controlled, near
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
-from dls_ik.ros.servo import targets
 from dls_ik.ros.servo.cycle import MAY_BE_OLD
+from dls_ik.ros.servo.freshness import DRAIN_TIME, READING_TIMEOUT, transit_time
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.servo import ServoState
 from dls_ik.servo.knots import EARLIEST
 
-STOOD = 2.0  # [s]
+STALL = 2.0  # [s]
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def world(monkeypatch):
 
 
 def moving(world):
-    """Let the arm be on its way to a single pose."""
+    """Return the outcome of a cycle during the motion to a single pose."""
     return world.run(20, target=None) if world.stream.moves else _begun(world)
 
 
@@ -41,27 +40,28 @@ def _begun(world):
 
 
 def arrives(world, target, sent, lag=math.inf):
-    """A cycle with a target, `sent` [s] ago by the clock of its publisher."""
+    """Run a cycle with a target that was sent `sent` [s] ago by the clock of its publisher."""
     world.now += DT
-    delay = targets._delay(time.time_ns() - round(1e9 * sent), lag)
+    clock = time.time_ns()
+    delay = transit_time(clock - round(1e9 * sent), clock, lag)
     arrival = Arrival(target, world.now, 1, delay)
     return world.cycle(arrival, 0)
 
 
-def test_after_a_long_gap_nothing_goes_out_for_a_moment_and_then_it_begins_at_rest(world):
+def test_after_a_stall_no_command_is_sent_at_first_and_the_arm_starts_at_rest(world):
     before = moving(world).output.q
-    world.now += STOOD
+    world.now += STALL
     outcome = world.run()
     assert (outcome.output, outcome.state, outcome.is_command) == (None, ServoState.STALE, False)
-    assert any("stood still for 2" in line for line in world.node.lines)
-    assert not world.run(int(0.9 * DRAIN / DT) - 1).is_command
+    assert any("stalled for 2" in line for line in world.node.lines)
+    assert not world.run(int(0.9 * DRAIN_TIME / DT) - 1).is_command
     after = world.run(3).output
     assert after.q == near(before, 2.0 * 3 * DT)
     assert np.abs(after.velocity).max() <= 4.0 * 3 * DT + 1e-9
-    assert world.run(400).output.q == near([1.5, 1.0], 1e-4), "the single pose stays in force"
+    assert world.run(400).output.q == near([1.5, 1.0], 1e-4), "the single pose does not time out"
 
 
-OTHER_CLOCK = 5000.0  # [s] by which the clock of a publisher may be behind
+OTHER_CLOCK = 5000.0  # [s] difference of the clock of a publisher
 
 
 @pytest.mark.parametrize(
@@ -74,31 +74,31 @@ OTHER_CLOCK = 5000.0  # [s] by which the clock of a publisher may be behind
         (OTHER_CLOCK + 0.05, 0.05, True),
     ],
 )
-def test_a_target_that_waited_meanwhile_is_passed_over(world, sent, lag, is_followed):
+def test_a_target_that_was_queued_during_a_stall_is_ignored(world, sent, lag, is_followed):
     moving(world)
-    world.now += STOOD
+    world.now += STALL
     arrives(world, world.target([0.2, 0.9]), sent, lag)
     goal = [0.2, 0.9] if is_followed else [1.5, 1.0]
-    assert (MAY_BE_OLD in world.run().message) is not is_followed, "its sender sees that"
+    assert (MAY_BE_OLD in world.run().message) is not is_followed, "the status tells the sender"
     assert world.run(500).output.q == near(goal, 1e-4)
 
 
-def test_a_target_that_waited_does_not_count_however_late_it_is_handed_over(world):
+def test_a_target_queued_during_a_stall_is_ignored_until_the_loop_has_settled(world):
     moving(world)
-    world.now += STOOD
-    world.run(int(5.0 * DRAIN / DT))
-    arrives(world, world.target([0.2, 0.9]), sent=STOOD)
+    world.now += STALL
+    world.run(int(5.0 * DRAIN_TIME / DT))
+    arrives(world, world.target([0.2, 0.9]), sent=STALL)
     assert world.run(500).output.q == near([1.5, 1.0], 1e-4)
-    arrives(world, world.target([0.2, 0.9]), sent=STOOD)
-    assert world.run(500).output.q == near([0.2, 0.9], 1e-4), "when all is as before, it does"
+    arrives(world, world.target([0.2, 0.9]), sent=STALL)
+    assert world.run(500).output.q == near([0.2, 0.9], 1e-4), "the loop has settled"
 
 
 @pytest.mark.parametrize("is_stamped", [False, True])
-@pytest.mark.parametrize(("ago", "is_followed"), [(STOOD, False), (0.05, True)])
-def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ago, is_followed):
+@pytest.mark.parametrize(("ago", "is_followed"), [(STALL, False), (0.05, True)])
+def test_time_in_the_buffer_during_a_stall_counts_as_delay(world, is_stamped, ago, is_followed):
     moving(world)
     target = world.target([0.2, 0.9])
-    sent, world.now = time.time_ns() - round(1e9 * ago), world.now + STOOD + DT
+    sent, world.now = time.time_ns() - round(1e9 * ago), world.now + STALL + DT
     if is_stamped:
         target.header.stamp.sec, target.header.stamp.nanosec = divmod(sent, 10**9)
     world.epoch = sent + round(1e9 * (ago - world.now))
@@ -110,7 +110,7 @@ def test_a_target_that_arrived_and_was_not_taken_is_as_old(world, is_stamped, ag
 
 @pytest.fixture
 def driven(monkeypatch):
-    """An arm under way, whose driver says that it is at the command."""
+    """Return a world in motion, whose driver reports the command as its position."""
     world = controlled(monkeypatch, feedback_mode="auto", acceleration=[4.0])
     world.add_driver([0.0, 0.0])
     target = world.target([1.5, 1.0])
@@ -124,29 +124,31 @@ def driven(monkeypatch):
     return world
 
 
-def test_what_the_driver_said_meanwhile_does_not_count_however_late_it_is_heard(driven):
-    driven.now += STOOD
+def test_joint_states_sent_during_a_stall_are_ignored_however_late_they_arrive(driven):
+    driven.now += STALL
     driven.run()
-    for k in range(int(5.0 * DRAIN / DT)):
-        outcome = driven.run(driver=True, lag=STOOD - k * DT)
+    for k in range(int(5.0 * DRAIN_TIME / DT)):
+        outcome = driven.run(driver=True, lag=STALL - k * DT)
         assert (outcome.state, outcome.is_command) == (ServoState.STALE, False)
     driven.driver.position = [0.4, 0.3]
     after = driven.run(3, driver=True).output
     assert after.q == near([0.4, 0.3], 2.0 * 3 * DT)
 
 
-def test_a_driver_whose_clock_was_set_back_meanwhile_counts_after_a_second(driven):
-    driven.now += STOOD
+def test_a_driver_whose_clock_was_set_back_is_accepted_after_settle_time(driven):
+    driven.now += STALL
     driven.run()
     driven.driver.position = [0.4, 0.3]
-    waited = driven.run(int(0.9 * FRESH / DT), driver=True, lag=3600.0)
+    waited = driven.run(int(0.9 * READING_TIMEOUT / DT), driver=True, lag=3600.0)
     assert waited.state is ServoState.STALE
-    after = driven.run(int((0.1 * FRESH + DRAIN) / DT) + 3, driver=True, lag=3600.0).output
+    after = driven.run(
+        int((0.1 * READING_TIMEOUT + DRAIN_TIME) / DT) + 3, driver=True, lag=3600.0
+    ).output
     assert after.q == near([0.4, 0.3], 2.0 * 4 * DT)
 
 
 @pytest.mark.parametrize("cycles", [1.5, 6.0])
-def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cycles):
+def test_after_a_short_gap_the_command_continues_on_the_stop_trajectory(monkeypatch, cycles):
     world = controlled(
         monkeypatch,
         has_stop_trajectory=True,
@@ -161,16 +163,16 @@ def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cyc
     np.testing.assert_allclose(after.q, q[0] + after.velocity * DT, atol=1e-12)
     assert np.abs(after.velocity - v[0]).max() <= 4.0 * DT + 1e-9
     outcome = world.run()
-    assert world.stream.is_old(outcome, 3 * DT)
-    assert not world.stream.is_old(outcome, DT)
+    assert world.stream.is_too_late(outcome, 3 * DT)
+    assert not world.stream.is_too_late(outcome, DT)
 
 
 @pytest.mark.parametrize("jerk", [[], [20.0]])
 @pytest.mark.parametrize(("cycles", "is_at_rest"), [(2.0, False), (6.0, True)])
-def test_a_single_command_after_a_pause_is_a_step_of_one_period(
+def test_a_single_command_after_a_gap_is_a_step_of_one_period(
     monkeypatch, jerk, cycles, is_at_rest
 ):
-    """An arm without a stop to follow stands at its command after two periods."""
+    """An arm without a stop trajectory stands at its command after two periods."""
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
     world = controlled(monkeypatch, feedback_mode="none", acceleration=[4.0], jerk=jerk)
@@ -183,7 +185,7 @@ def test_a_single_command_after_a_pause_is_a_step_of_one_period(
 
 @pytest.mark.parametrize("jerk", [[], [20.0]])
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
+def test_after_an_unpublished_command_the_arm_continues_on_the_previous_stop(
     monkeypatch, jerk, times
 ):
     if jerk:
@@ -194,7 +196,7 @@ def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
     stop, sent = world.arm.controller.stop_path(DT), world.last
     for _ in range(times):
         world.run()
-        world.stream.withdraw(stop)
+        world.stream.roll_back(stop)
         world.last = sent
         world.now += 0.05
     elapsed = world.now - sent  # a command is due a cycle after it is sent
@@ -202,18 +204,18 @@ def test_a_command_that_did_not_go_out_leaves_the_arm_on_the_stop_before_it(
     q, v, _ = stop.at(np.array([elapsed]))
     np.testing.assert_allclose(after.q, q[0] + after.velocity * DT, atol=1e-9)
     assert np.abs(after.velocity - v[0]).max() <= 4.0 * DT + 1e-9
-    world.stream.withdraw(stop)
+    world.stream.roll_back(stop)
     world.last = sent
-    world.now += STOOD
-    world.run(int(DRAIN / DT) + 2)
+    world.now += STALL
+    world.run(int(DRAIN_TIME / DT) + 2)
     assert world.arm.controller.command == near(stop.end, 2.0 * 3 * DT)
 
 
-def test_a_command_that_did_not_go_out_and_has_no_stop_is_forgotten(world):
+def test_an_unpublished_command_without_a_stop_is_rolled_back(world):
     before = moving(world).output.q
     sent = world.last
     world.run()
-    world.stream.withdraw(None)
+    world.stream.roll_back(None)
     np.testing.assert_array_equal(world.arm.controller.command, before)
     assert not world.arm.controller.velocity.any()
     world.last = sent
@@ -224,7 +226,7 @@ A = 8.0  # [rad/s^2]
 
 
 class Sent:
-    """Commands of a world with the times that they are due, and the trajectories behind them."""
+    """Commands of a world with their due times, and the stop trajectories that follow them."""
 
     def __init__(self, world, rate, points):
         self.world, self.period = world, 1.0 / rate
@@ -241,7 +243,7 @@ class Sent:
             self.stop = None
             return
         out = outcome.output
-        if self.stop is not None and gap > (1.0 + EARLIEST) * self.period:  # on its last stop
+        if self.stop is not None and gap > (1.0 + EARLIEST) * self.period:  # moved on its last stop
             self.times.append(world.now)
             self.q.append(self.stop.at(np.array([gap - self.period]))[0][0])
         controller = world.stream._arm.controller
@@ -259,7 +261,7 @@ class Sent:
 
 
 def gaps(rng, period, count):
-    """Times between cycles: most as they should be, some late, a few very late."""
+    """Return times between cycles [s]: most regular, some late, a few very late."""
     even = period * rng.uniform(0.9, 1.25, count)
     late = period * rng.choice([1.3, 2.0, 5.0, 20.0], count) * rng.uniform(0.9, 1.1, count)
     gap = np.where(rng.random(count) < 0.1, late, even)
@@ -274,7 +276,7 @@ def campaign(*given):
     ([], 100.0, 30), campaign([], 500.0, 8), ([20.0], 500.0, 100), campaign([20.0], 100.0, 60),
     campaign([80.0], 500.0, 100), ([200.0], 250.0, 20), campaign([1000.0], 100.0, 25),
 ])  # fmt: skip
-def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jerk, rate, points):
+def test_commands_and_stops_of_late_cycles_keep_all_limits(monkeypatch, jerk, rate, points):
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
@@ -284,7 +286,7 @@ def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jer
     sent = Sent(world, rate, points)
     goal = world.robot.random(rng)
     for gap in gaps(rng, 1.0 / rate, 1500):
-        if rng.random() < 0.02:  # far away, so that the arm is fast, and now and then at a limit
+        if rng.random() < 0.02:  # distant goals make the arm fast, and move joints to their limits
             goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
         sent.cycle(gap, world.target(goal), limits)
     assert len(sent.q) > 1000
@@ -295,7 +297,7 @@ def test_late_cycles_lead_no_command_and_no_stop_beyond_a_limit(monkeypatch, jer
 
 @pytest.mark.parametrize("jerk", [[], [80.0]])
 @pytest.mark.parametrize("what", ["velocity", "position"])
-def test_a_description_with_narrower_limits_is_obeyed_within_the_others(monkeypatch, jerk, what):
+def test_narrower_limits_of_a_new_robot_are_reached_within_limits(monkeypatch, jerk, what):
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": 100.0}
@@ -311,12 +313,12 @@ def test_a_description_with_narrower_limits_is_obeyed_within_the_others(monkeypa
     run(100, world.target([0.2, 0.3]))
     run(1, world.target([2.5, 1.5]))
     while np.abs(world.arm.controller.velocity).max() < 1.5:
-        assert len(commands) < 300, "it is not fast enough"
+        assert len(commands) < 300, "the arm does not reach the speed"
         run(1)
     if what == "velocity":
         text = (URDF / "planar_2r.urdf").read_text()
         robot = RobotModel.from_urdf(text.replace('velocity="2.0"', 'velocity="0.3"'))
-    else:  # room to stop in, also from where it speeds up
+    else:  # distance to stop, also while the arm accelerates
         robot = world.robot.narrowed(-np.pi, commands[-1] + 0.8)
     world.stream.use(Arm(robot, world.arm.parameters))
     run(300)

@@ -1,4 +1,4 @@
-"""Cycles that fail, or whose command did not go out; robots that replace one another in motion."""
+"""Cycles that fail or whose command is not published; robots that are replaced in motion."""
 
 import time
 
@@ -30,7 +30,7 @@ GIVEN = {
 
 
 class Cycles:
-    """The loop of a node, whose cycles the test runs, and the commands that went out."""
+    """Loop of a node, whose cycles the test runs, with its published commands."""
 
     def __init__(self, node, **given):
         self.parameters = Parameters().changed({**GIVEN, **given})
@@ -49,17 +49,17 @@ class Cycles:
         self.sent.append((self.now, q.copy(), velocity.copy(), stop))
 
     def run(self, cycles=1):
-        """Run cycles, each as if it began in time."""
+        """Run cycles, each as if it started in time."""
         for _ in range(cycles):
             self.now += DT
             self.gap += DT
-            begin = time.monotonic()  # how late a cycle is, is measured
-            self.loop.cycle.is_old = lambda report, age: self.is_failing == "late"
+            begin = time.monotonic()  # the loop measures the lateness of a cycle by this clock
+            self.loop.cycle.is_too_late = lambda report, age: self.is_failing == "late"
             if self.loop._run_cycle(self.now, round(1e9 * begin), self.gap, None):
                 self.gap = 0.0
 
     def follow(self, q):
-        """Let the arm be on its way to joint values."""
+        """Move to the pose of joint positions q."""
         arm = self.loop.cycle._next
         self.loop.cycle.submit(lambda made: made.follow_pose(arm.robot.fk(np.array(q)), self.now))
 
@@ -86,7 +86,7 @@ def cycles(node):
 
 
 def assert_continues(cycles, count):
-    """The command after `count` cycles without one is where the arm came to on its last stop."""
+    """Assert that the command after `count` cycles without one continues on the last stop."""
     sent_at, _, _, stop = cycles.sent[-1]
     cycles.run()
     now, q, velocity, _ = cycles.sent[-1]
@@ -98,8 +98,8 @@ def assert_continues(cycles, count):
 
 @pytest.mark.parametrize("where", ["output", "late", "cycle", "controller"])
 @pytest.mark.parametrize("count", [1, 12])
-def test_an_arm_whose_cycles_fail_goes_on_from_where_it_is(cycles, monkeypatch, where, count):
-    """However many, and wherever in the cycle: before or after its command was computed."""
+def test_after_failed_cycles_the_arm_continues_from_its_position(cycles, monkeypatch, where, count):
+    """Failures occur before or after the command is computed, in one or several cycles."""
     cycles.is_failing = where
     controller = cycles.loop.cycle._arm.controller
     with monkeypatch.context() as patch:
@@ -119,7 +119,7 @@ def failing(*_):
     raise RuntimeError("a cycle fails")
 
 
-def test_what_fails_after_the_command_went_out_takes_it_not_back(cycles, monkeypatch):
+def test_a_failure_after_the_command_is_published_does_not_roll_it_back(cycles, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(cycles.loop.monitor, "publish", failing)
         cycles.run(3)
@@ -128,8 +128,8 @@ def test_what_fails_after_the_command_went_out_takes_it_not_back(cycles, monkeyp
     np.testing.assert_allclose(after, before + w * DT, atol=1e-9)
 
 
-def test_a_late_command_of_a_new_arm_of_the_same_joints_counts_not(cycles):
-    """A change of arm takes time, so that the cycle that takes it up may well be late."""
+def test_a_late_command_of_a_new_arm_with_the_same_joints_is_rolled_back(cycles):
+    """Switching arms takes time, so that the first cycle of the new arm may be late."""
     arm = cycles.loop.cycle._arm
     faster = cycles.parameters.changed({"max_linear_speed": 5.0})
     cycles.loop.use(arm.changed(faster))
@@ -155,13 +155,13 @@ def test_a_target_that_cannot_be_applied_fails_once(cycles, monkeypatch):
 
 
 def other(name):
-    """A robot with a joint of this name."""
+    """Return a robot with a joint of this name."""
     return RobotModel.from_urdf(
         urdf(f"{name}0 {name}1", joint(name, "revolute", f"{name}0", f"{name}1"))
     )
 
 
-def test_an_arm_that_comes_to_rest_is_seen_however_many_robots_follow(node):
+def test_joint_states_of_a_stopping_arm_are_stored_however_many_robots_follow(node):
     made = Cycles(node, feedback_mode="required")
     made.loop.use(Arm(PLANAR, made.parameters))
     made.run()

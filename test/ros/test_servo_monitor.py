@@ -1,4 +1,4 @@
-"""Figures of the loop, diagnostics, and markers of the tip and its trail."""
+"""Counters of the loop, diagnostics, the tip and its trail, and markers."""
 
 import math
 
@@ -18,9 +18,9 @@ from dls_ik.ros.servo.monitor import (
     LoopFigures,
     LoopMeter,
     diagnostic_level,
-    motion_values,
+    motion_diagnostics,
 )
-from dls_ik.ros.servo.tip import MOST_POINTS, Tip, Trail
+from dls_ik.ros.servo.tip import MAX_TRAIL_POINTS, Tip, Trail
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import ServoOutput, ServoState
 from dls_ik.servo.workspace import BoxBound, HalfSpace, SphereBound
@@ -35,7 +35,7 @@ CALM = LoopFigures(500, 3, 100, 0, 99.9, 0.001, 0.002)
 NAN = math.nan
 
 
-def test_meter_counts_what_is_new_and_what_is_all():
+def test_meter_counts_recent_and_all_cycles():
     meter = LoopMeter(0.01, 100.0)
     for k in range(50):
         began = 100.0 + 0.01 * k
@@ -50,7 +50,7 @@ def test_meter_counts_what_is_new_and_what_is_all():
     assert second[4:] == pytest.approx((2.0, 0.002, 0.002))
 
 
-def test_meter_of_a_loop_at_a_halt():
+def test_meter_without_recent_cycles():
     figures = LoopMeter(0.01, 100.0).read(101.0)
     assert figures[:5] == (0, 0, 0, 0, 0.0)
     assert math.isnan(figures.mean)
@@ -78,18 +78,18 @@ def test_level_of_every_state(state):
     assert diagnostic_level(CycleReport(state, "why"), CALM)[1] == "why"
 
 
-def test_idling_is_fine_unless_joint_states_are_missing_or_targets_are_held():
+def test_idle_is_ok_unless_joint_states_are_missing_or_targets_are_held():
     idle = CycleReport(ServoState.WAITING)
     assert diagnostic_level(idle, CALM)[0] == OK
     assert diagnostic_level(idle._replace(awaits_states=True), CALM)[0] == STALE
     assert diagnostic_level(idle._replace(are_targets_held=True), CALM)[0] == WARN
 
 
-def test_a_loop_that_lags_is_a_warning():
+def test_late_cycles_cause_a_warning():
     lagging, following = CALM._replace(recent_overruns=10), CycleReport(ServoState.FOLLOWING)
     level, words = diagnostic_level(following, lagging)
     assert level == WARN
-    assert "10 of 100 cycles began late" in words
+    assert "10 of 100 cycles started late" in words
     assert diagnostic_level(CycleReport(ServoState.REFUSED), lagging)[0] == ERROR
     assert diagnostic_level(following, CALM._replace(recent_overruns=9))[0] == OK
 
@@ -100,7 +100,7 @@ def test_values_of_the_motion():
     q[1], held[3] = robot.upper[1] - 0.125, 0.6
     figures = (1e-3, 2e-3, 0.25, 12.0)
     output = ServoOutput(q, 0 * q, ServoState.FOLLOWING, "", None, *figures, held, 0.5)
-    values = motion_values(robot, output)
+    values = motion_diagnostics(robot, output)
     assert values["held joints"] == robot.joint_names[3]
     assert float(values["least distance to a limit [rad or m]"]) == pytest.approx(0.0, abs=0.13)
     for name, value, low, high in zip(robot.joint_names, q, robot.lower, robot.upper, strict=True):
@@ -114,11 +114,11 @@ def test_values_of_the_motion():
     assert values["target age [s]"] == "0.500"
 
 
-def test_values_that_are_not_known():
+def test_unknown_values():
     robot = RobotModel.wam()
     q = np.zeros(robot.n)
     output = ServoOutput(q, q, ServoState.WAITING, "", None, NAN, NAN, NAN, NAN, q + NAN, NAN)
-    values = motion_values(robot, output)
+    values = motion_diagnostics(robot, output)
     assert values["condition"] == values["target age [s]"] == "nan"
     assert values["held joints"] == "none"
 
@@ -141,7 +141,7 @@ def sent(message):
     return deserialize_message(serialize_message(message), type(message))
 
 
-def test_tip_is_given_in_the_root_frame_wherever_the_base_is():
+def test_tip_is_in_the_root_frame_when_the_base_moves():
     heard = {"stranger": 7.0}
     tip = Tip(RobotModel.from_urdf(RAIL, "foot", "hand"), lambda: heard)
     assert tip.frame == "world"
@@ -152,7 +152,7 @@ def test_tip_is_given_in_the_root_frame_wherever_the_base_is():
     assert tip.in_root(np.eye(4))[:3, 3] == pytest.approx([0.0, 0.25, 0.5])
 
 
-def test_trail_is_as_long_as_it_is_to_be(planar):
+def test_trail_has_its_duration(planar):
     trail = Trail(planar, 1.0)
     assert trail.points(0.0).shape == (0, 3)
     for k in range(300):
@@ -167,12 +167,12 @@ def test_trail_is_as_long_as_it_is_to_be(planar):
     assert len(trail.points(5.0)) == 0
 
 
-def test_trail_has_a_bound_and_may_be_none(planar):
+def test_trail_has_a_maximum_length_and_may_be_off(planar):
     long, none = Trail(planar, 60.0), Trail(planar, 0.0)
     for k in range(60000):
         long.sample(0.001 * k, np.zeros(2))
         none.sample(0.001 * k, np.zeros(2))
-    assert MOST_POINTS - 5 < len(long.points(60.0)) <= MOST_POINTS
+    assert MAX_TRAIL_POINTS - 5 < len(long.points(60.0)) <= MAX_TRAIL_POINTS
     assert len(none.points(60.0)) == 0
 
 
@@ -196,7 +196,7 @@ def test_markers():
     assert tip.color == sent(colour_of(ServoState.FOLLOWING))
 
 
-def test_markers_of_what_is_not_there_are_deleted():
+def test_markers_without_content_are_deleted():
     message = MarkerMessage("world", 1.0)
     filled = message.fill(ServoState.WAITING, np.eye(4), None, np.zeros((1, 3)))
     target, tip, line, *_ = sent(filled).markers
@@ -229,7 +229,7 @@ def test_markers_of_the_nearest_pair_and_of_bounds():
     assert {m.ns for m in gone.markers if m.action == m.DELETE} >= {"nearest", "nearest distance"}
 
 
-def test_colours_tell_states_apart():
+def test_states_have_different_colours():
     told = ("FOLLOWING", "JOINT_MOTION", "NEAR_SINGULARITY", "JOINT_BOUND", "FAULT", "PAUSED")
     assert len({str(colour_of(ServoState[name])) for name in told}) == len(told)
     assert colour_of(ServoState.FOLLOWING) == colour_of(ServoState.REACHED)

@@ -1,4 +1,4 @@
-"""Outputs: messages as they arrive, the order and names of joints, and topics."""
+"""Outputs: received messages, the order and names of joints, and topics."""
 
 from contextlib import nullcontext
 
@@ -12,8 +12,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange
-from dls_ik.ros.servo.state_monitor import MEMORY, Echo
+from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange_joints
+from dls_ik.ros.servo.state_monitor import MAX_OWN_MESSAGES, Echo
 from dls_ik.servo.knots import trajectory_knots
 from dls_ik.servo.limiter import AccelerationLimiter
 
@@ -27,7 +27,7 @@ def make(kind):
 
 
 def stopping(q, velocity, acceleration=np.inf, count=0, robot=ARM):
-    """The knots of a command (n,), (n,) and of the stop behind it."""
+    """Return the knots of a command q (n,), velocity (n,) and of the stop that follows."""
     acceleration = np.broadcast_to(acceleration, 2) * 1.0
     limiter = AccelerationLimiter(robot, acceleration)
     limiter.reset(q, velocity)
@@ -36,7 +36,7 @@ def stopping(q, velocity, acceleration=np.inf, count=0, robot=ARM):
 
 
 def sent(output, *fills):
-    """What arrives of the last of some messages, which is one that was filled before."""
+    """Fill a reused message several times; return the last one as received."""
     messages = [output.fill(*fill) for fill in fills]
     assert all(message is messages[0] for message in messages)
     return deserialize_message(serialize_message(messages[-1]), type(messages[-1]))
@@ -66,7 +66,7 @@ def test_joint_trajectory_of_one_point():
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, 8_000_000)
 
 
-def test_joint_trajectory_ends_at_rest_with_a_point_at_the_command_and_at_the_end():
+def test_joint_trajectory_has_points_at_the_command_and_at_rest():
     fills = [
         (VELOCITY, Q, 5, stopping(VELOCITY, Q, 8.0)),
         (Q, VELOCITY, 6, stopping(Q, VELOCITY, 8.0)),
@@ -80,7 +80,7 @@ def test_joint_trajectory_ends_at_rest_with_a_point_at_the_command_and_at_the_en
     assert list(last.velocities) == [0.0, 0.0]
 
 
-def test_without_a_limit_of_acceleration_the_points_have_no_velocities():
+def test_points_without_an_acceleration_limit_have_no_velocities():
     received = sent(make("joint_trajectory"), (Q, VELOCITY, 6, stopping(Q, VELOCITY)))
     assert times(received) == pytest.approx([0.008, 0.016])
     assert [len(point.velocities) for point in received.points] == [0, 0]
@@ -96,7 +96,7 @@ def test_one_message_is_filled_with_fewer_and_more_points():
     assert len(sent(output, (Q, VELOCITY, 7, None)).points[0].velocities) == 0
 
 
-def test_a_joint_with_little_room_has_a_point_of_its_own_where_it_stops():
+def test_a_joint_that_stops_earlier_at_its_limit_adds_a_point():
     robot = RobotModel.from_dh(
         [
             {"a": 1.0, "lower": -3.0, "upper": 1.0, "velocity": 2.0},
@@ -115,10 +115,10 @@ def test_position_array():
     assert list(received.data) == Q.tolist()
 
 
-def test_echo_knows_its_own_messages():
+def test_echo_recognises_own_messages():
     echo = Echo()
     output = make("joint_state")
-    for stamp in range(MEMORY + 1):
+    for stamp in range(MAX_OWN_MESSAGES + 1):
         message = output.fill(Q * stamp, VELOCITY, stamp)
         echo.remember(message)
     assert echo.is_own(message)
@@ -128,8 +128,8 @@ def test_echo_knows_its_own_messages():
     assert not echo.is_own(output.fill(Q * 0, VELOCITY, 0))
 
 
-def test_echo_does_not_take_another_arm_for_itself():
-    """Two arms may say so under the same stamp of simulated time, which may also stand still."""
+def test_echo_distinguishes_two_arms():
+    """Stamps of two arms may be equal, as simulated time may stand still."""
     echo = Echo()
     left, right = (
         OUTPUTS["joint_state"](OutputSpec((f"{side}_a", f"{side}_b"), 0.01))
@@ -144,14 +144,22 @@ def test_echo_does_not_take_another_arm_for_itself():
 @pytest.mark.parametrize(
     ("kind", "topic", "words"),
     [
-        ("joint_trajectory", "joint_states", "/joint_states, where the node hears JointState"),
-        ("position_array", "/target_pose", "/target_pose, where the node hears PoseStamped"),
+        (
+            "joint_trajectory",
+            "joint_states",
+            "/joint_states, .* subscribes to JointState",
+        ),
+        (
+            "position_array",
+            "/target_pose",
+            "/target_pose, .* subscribes to PoseStamped",
+        ),
         ("joint_state", "target_twist", "such as joint_states"),
         ("joint_state", "joint_states", None),
         ("joint_state, joint_trajectory", "joint_states, elsewhere", None),
     ],
 )
-def test_an_output_goes_out_where_nothing_else_is_heard(private_domain, kind, topic, words):
+def test_an_output_must_not_have_the_topic_of_another_type(private_domain, kind, topic, words):
     parameters = Parameters().changed({"output_type": kind, "output_topic": topic})
     context = Context()
     rclpy.init(context=context)
@@ -181,7 +189,7 @@ CHAIN = ("j1", "j2", "j3")
     ],
 )
 def test_order_and_names_of_joints(given, order, names, robot_names):
-    joints = arrange(CHAIN, *given)
+    joints = arrange_joints(CHAIN, *given)
     assert joints.order.tolist() == order
     assert (joints.names, joints.robot_names) == (names, robot_names)
 
@@ -196,9 +204,9 @@ def test_order_and_names_of_joints(given, order, names, robot_names):
         (CHAIN, ("a", "b", "c", "d"), "4 names .* for 3 joints .j1, j2, j3."),
     ],
 )
-def test_joints_that_do_not_fit_the_chain_are_refused(joints, names, words):
+def test_joints_other_than_those_of_the_chain_are_rejected(joints, names, words):
     with pytest.raises(OptionError, match=words):
-        arrange(CHAIN, joints, names)
+        arrange_joints(CHAIN, joints, names)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,7 @@ def test_joints_that_do_not_fit_the_chain_are_refused(joints, names, words):
         ("trail", 0, 0.0),
     ],
 )
-def test_parameters_are_taken(name, given, kept):
+def test_parameters_are_accepted(name, given, kept):
     assert getattr(Parameters().changed({name: given}), name) == kept
 
 
@@ -233,6 +241,6 @@ def test_parameters_are_taken(name, given, kept):
         ({"trail": 61.0}, "from 0 to 60 \\[s\\]"),
     ],
 )
-def test_parameters_are_refused(given, words):
+def test_parameters_are_rejected(given, words):
     with pytest.raises(OptionError, match=words):
         Parameters().changed(given)

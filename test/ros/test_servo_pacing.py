@@ -1,4 +1,4 @@
-"""When the loop runs, how it waits, and at what priority."""
+"""Pace of the loop, waiting for targets, and its priority."""
 
 import math
 import os
@@ -15,12 +15,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from dls_ik.ros.receiver import MessageReceiver
-from dls_ik.ros.servo.loop import PATIENCE, CycleWindow, IntervalEstimator, Pacer, Priority
-from dls_ik.ros.servo.targets import Arrival, TargetBuffer
+from dls_ik.ros.servo.loop import MAX_BUSY_CYCLES, CycleWindow, IntervalEstimator, Pacer, Priority
+from dls_ik.ros.servo.target_buffer import Arrival, TargetBuffer
 from dls_ik.ros.util import Throttle
 
 PERIOD = 0.01
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] bound of events that normally occur at once
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def arrival(time, number=1):
 
 
 def play(pacer, interval, phase, duration, start=0.0):
-    """Run cycles beside targets at an interval; return the begin and the target of each."""
+    """Run cycles with a stream of targets; return the start and the target of each cycle."""
     cycles, due, last = [], [start + phase + k * interval for k in range(10**5)], start
     while last < start + duration:
         earliest, latest = pacer.window()
@@ -51,7 +51,7 @@ def play(pacer, interval, phase, duration, start=0.0):
         come = [t for t in due[: 10**3] if t <= begin]
         due = due[len(come) :]
         newest = arrival(come[-1], len(come)) if come else None
-        pacer.begin(begin, newest)
+        pacer.start_cycle(begin, newest)
         cycles.append((begin, newest.time if newest else None))
         last = begin
     return cycles
@@ -62,28 +62,28 @@ def test_deadlines_are_absolute():
     for k in range(1, 50):
         due = pytest.approx(100.0 + k * PERIOD)
         assert pacer.window() == CycleWindow(due, due)
-        pacer.begin(100.0 + (k + 0.3) * PERIOD, None)
+        pacer.start_cycle(100.0 + (k + 0.3) * PERIOD, None)
 
 
-def test_a_stall_is_not_made_up_for():
+def test_cycles_missed_in_a_stall_are_not_repeated():
     pacer = Pacer(1 / PERIOD, 0.0)
-    assert pacer.begin(1.0, None) == pytest.approx(1.0)
+    assert pacer.start_cycle(1.0, None) == pytest.approx(1.0)
     assert pacer.window().earliest == pytest.approx(1.0 + PERIOD)
 
 
-def test_the_cycle_after_a_late_one_advances_by_the_time_that_passed():
-    """A deadline just after a late cycle is no reason for a step of a longer time than passed."""
+def test_the_cycle_after_a_late_one_advances_by_the_elapsed_time():
+    """A deadline shortly after a late cycle does not cause a step of a full period."""
     pacer = Pacer(1 / PERIOD, 0.0)
     late = 1.9 * PERIOD
-    assert pacer.begin(late, None) == pytest.approx(late)
+    assert pacer.start_cycle(late, None) == pytest.approx(late)
     begin = pacer.window().earliest
     assert begin == pytest.approx(late + 0.25 * PERIOD)
-    assert pacer.begin(begin, None) == pytest.approx(begin - late)
+    assert pacer.start_cycle(begin, None) == pytest.approx(begin - late)
 
 
 @pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])
 @pytest.mark.parametrize("phase", [0.0, 0.007, 0.0099])
-def test_in_step_with_targets_at_about_its_rate(ratio, phase):
+def test_in_step_with_targets_at_approximately_the_same_rate(ratio, phase):
     cycles = play(Pacer(1 / PERIOD, 0.0), ratio * PERIOD, phase, 2.0)[100:]
     lags = [begin - target for begin, target in cycles]
     assert max(lags) < 1e-9
@@ -92,13 +92,13 @@ def test_in_step_with_targets_at_about_its_rate(ratio, phase):
 
 
 @pytest.mark.parametrize("interval", [PERIOD / 5, PERIOD / 2, 2 * PERIOD, 3.3 * PERIOD])
-def test_keeps_its_rate_beside_targets_at_another(interval):
+def test_keeps_its_rate_with_targets_at_another_rate(interval):
     cycles = play(Pacer(1 / PERIOD, 0.0), interval, 0.004, 2.0)
     steps = [b - a for (a, _), (b, _) in pairwise(cycles[20:])]
     assert steps == pytest.approx([PERIOD] * len(steps))
 
 
-def test_rhythm_begins_and_ends():
+def test_the_interval_is_known_only_during_a_stream():
     rhythm = IntervalEstimator()
     assert rhythm.interval(0.0) == math.inf
     rhythm.update(arrival(1.0))
@@ -128,7 +128,7 @@ def test_wait_ends_with_a_target(targets):
     timer.join()
 
 
-def test_wait_has_two_ends(targets):
+def test_wait_returns_within_its_window(targets):
     targets.store("a")
     now = time.monotonic()
     assert targets.wait(now + 0.05, now + 600.0)
@@ -140,7 +140,7 @@ def test_wait_has_two_ends(targets):
     assert targets.wait(now, now - 1.0)
 
 
-def test_close_ends_every_wait(targets):
+def test_close_stops_every_wait(targets):
     now = time.monotonic()
     timer = threading.Timer(0.05, targets.close)
     timer.start()
@@ -151,7 +151,7 @@ def test_close_ends_every_wait(targets):
 
 
 def wait_for(targets, condition, each=lambda: None):
-    """Wait for targets in turns, so long at most; return what they are then."""
+    """Wait until a target, or None, meets a condition; return the target."""
     end = time.monotonic() + LONG
     while time.monotonic() < end:
         each()
@@ -163,8 +163,8 @@ def wait_for(targets, condition, each=lambda: None):
     raise AssertionError(f"not within {LONG} s")
 
 
-def test_messages_are_received_by_the_wait_alone(node, targets):
-    """No executor takes a part, and none wakes for a message."""
+def test_messages_are_received_only_by_wait(node, targets):
+    """An executor does not receive targets, and does not wake up for them."""
     targets.subscribe()
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
@@ -179,14 +179,14 @@ def test_messages_are_received_by_the_wait_alone(node, targets):
     executor.spin_once(timeout_sec=0.2)
     assert targets.take() is None
     now = time.monotonic()
-    while not targets.wait(now, now):  # it may be on its way still
+    while not targets.wait(now, now):  # the message may still be in transit
         assert time.monotonic() < now + LONG
-    assert targets.take() is not None, "also where there is no time to wait"
+    assert targets.take() is not None, "received without time to wait"
     executor.shutdown()
 
 
-def test_a_subscription_is_destroyed_while_it_is_waited_for(node):
-    """A process has one type for a topic, so the topic is free when the wait has ended."""
+def test_a_subscription_is_destroyed_during_a_wait(node):
+    """A process has one type per topic; another type is possible once the wait has stopped."""
     receiver = MessageReceiver(node, Throttle(node))
     first = receiver.create_subscription(Twist, "jog", print, 1, raw=True)
     thread = threading.Thread(target=receiver.receive, args=(600.0,))
@@ -201,7 +201,7 @@ def test_a_subscription_is_destroyed_while_it_is_waited_for(node):
     receiver.release()
 
 
-def test_a_message_that_fails_does_not_end_the_loop(node):
+def test_a_failing_callback_does_not_stop_the_loop(node):
     receiver = MessageReceiver(node, Throttle(node))
 
     def fail(*_):
@@ -226,7 +226,7 @@ ORDINARY = (os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE)
 
 @pytest.fixture
 def in_thread():
-    """Call something in a thread whose priority is nobody else's."""
+    """Return a function that calls another one in a separate thread."""
     with ThreadPoolExecutor(1) as pool:
         yield lambda call, *args: pool.submit(call, *args).result()
 
@@ -235,8 +235,8 @@ def policy():
     return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
 
 
-def test_taken_by_the_thread_alone(in_thread):
-    words = in_thread(Priority(20).take)
+def test_only_the_calling_thread_gets_the_priority(in_thread):
+    words = in_thread(Priority(20).acquire)
     if words == f"{REAL_TIME} 20":
         assert in_thread(policy) == os.SCHED_FIFO
         assert in_thread(os.sched_getparam, 0).sched_priority == 20
@@ -248,24 +248,27 @@ def test_taken_by_the_thread_alone(in_thread):
     assert policy() in ORDINARY
 
 
-def test_refused_or_not_wanted(in_thread):
-    words = in_thread(Priority(0).take)
+def test_priority_not_permitted_or_not_requested(in_thread):
+    words = in_thread(Priority(0).acquire)
     assert words == "the loop has ordinary priority, as thread_priority is 0"
     priority = Priority(1000)
-    words = in_thread(priority.take)
+    words = in_thread(priority.acquire)
     assert words == "the loop has ordinary priority: real-time priority 1000: Invalid argument"
-    assert not any(in_thread(priority.is_lost, False) for _ in range(2 * PATIENCE))
+    assert not any(in_thread(priority.give_up_if_busy, False) for _ in range(2 * MAX_BUSY_CYCLES))
 
 
-def test_given_up_where_the_loop_never_pauses(in_thread):
+def test_priority_is_given_up_if_the_loop_never_pauses(in_thread):
     priority = Priority(20)
-    if not in_thread(priority.take).startswith(REAL_TIME):
+    if not in_thread(priority.acquire).startswith(REAL_TIME):
         pytest.skip("real-time priority is not permitted here")
-    lost = [in_thread(priority.is_lost, False) for _ in range(3 * PATIENCE)]
-    assert lost.index(True) == PATIENCE - 1
+    lost = [in_thread(priority.give_up_if_busy, False) for _ in range(3 * MAX_BUSY_CYCLES)]
+    assert lost.index(True) == MAX_BUSY_CYCLES - 1
     assert lost.count(True) == 1
     assert in_thread(policy) in ORDINARY
     priority = Priority(20)
-    assert in_thread(priority.take).startswith(REAL_TIME)
-    kept = [in_thread(priority.is_lost, k % (PATIENCE - 1) == 0) for k in range(5 * PATIENCE)]
-    assert not any(kept), "where it pauses once in a while"
+    assert in_thread(priority.acquire).startswith(REAL_TIME)
+    kept = [
+        in_thread(priority.give_up_if_busy, k % (MAX_BUSY_CYCLES - 1) == 0)
+        for k in range(5 * MAX_BUSY_CYCLES)
+    ]
+    assert not any(kept), "the loop pauses sometimes"

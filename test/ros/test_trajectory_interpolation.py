@@ -6,7 +6,7 @@ from jtc import TrajectoryController
 from ros_world import controlled
 
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
-from dls_ik.ros.servo.targets import Arrival
+from dls_ik.ros.servo.target_buffer import Arrival
 
 A = 8.0  # [rad/s^2]
 TOLERANCE = 0.01  # share of velocity and acceleration

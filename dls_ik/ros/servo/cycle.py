@@ -1,4 +1,4 @@
-"""One cycle of the stream: from the messages that arrived to the command that goes out."""
+"""Cycle of the servo loop: from the received messages to the next command."""
 
 import math
 import time
@@ -13,46 +13,49 @@ from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import AUTO
+from dls_ik.ros.servo.freshness import Freshness, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
-from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.targets import Arrival, apply_target, target_note
+from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
+from dls_ik.ros.servo.target_buffer import Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
 
-SILENT = (ServoState.PAUSED, ServoState.FAULT)
-LOST = "the arm stops, and continues with the next target when they come"
-STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
-PASSED_OVER = "target passed over"
-MAY_BE_OLD = f"{PASSED_OVER}: it may have waited while the loop stood still, send it again"
-LEAVING = "the arm comes to rest first, for a robot with other joints"
-NOTE_DURATION = 0.5  # [s] for which the status tells of a target
-LATE = 1.25  # periods from a cycle to the next in step with targets
-LONGEST = 2.0  # periods after which an arm without further commands stands still
-STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
+SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT)  # no commands to an arm at rest
+AFTER_STALL = "messages from that time are ignored, and the arm continues from its position"
+TARGET_IGNORED = "target ignored"
+MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
+STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm comes to rest first, for a robot with other joints"
+NOTE_DURATION = 0.5  # [s] a remark on a target remains in the status
+MAX_IN_STEP_PERIODS = 1.25  # maximum time between two cycles that are triggered by targets
+MAX_COAST_PERIODS = 2.0  # an arm that receives no further command stands still after this time
 
 Action = Callable[[Controller], None]
-Measured = Callable[[], Mapping[str, float]]
-Look = Callable[[Arm, float, Measured], str]  # with the time [s] steady; why the arm may not move
+JointPositionsByName = Callable[[], Mapping[str, float]]
+# Returns a reason to hold the arm, or an empty text; called with the steady time [s].
+HoldCheck = Callable[[Arm, float, JointPositionsByName], str]
 
 
 class Commanded(NamedTuple):
-    """The last command, published or not, and the arm that it is for."""
+    """Last command, published or not, and its arm."""
 
     arm: Arm
     output: ServoOutput
-    awaits_states: bool  # the status has said that it waits for joint states
+    awaits_states: bool  # the status reported that the arm waits for joint states
 
 
 class ServoCycle:
-    """Follows targets with the arm that it is given, which may change between cycles.
+    """Cycles that follow targets with an arm, which may be replaced between two cycles.
 
     Args:
-        display_only: commands are for display, and go out before the first target too, so that a
-            viewer has an arm to draw; unless there is a driver, or was no time to find one.
-        has_stop_trajectory: the arm follows the stop of a command that no other one follows; else
-            it stops with the commands.
+        states: Joint states of the drivers.
+        frames: Transforms of the frames of targets.
+        log: Log of the node.
+        display_only: The commands are for display only. They are published before the first target
+            too, so that a viewer can draw the arm, unless a driver publishes joint states.
+        has_stop_trajectory: Each command includes a stop trajectory, which the arm follows if no
+            other command arrives. Otherwise the arm stops at its last command.
     """
 
     def __init__(
@@ -66,46 +69,52 @@ class ServoCycle:
         self._states, self._frames, self._log = states, frames, log
         self._display_only = display_only
         self._has_stop = has_stop_trajectory
-        self._actions: deque[tuple[float, Action]] = deque()  # with the time [s] of each
-        self._next: Arm | None = None  # written by `use`, taken up by the next cycle
+        self._actions: deque[tuple[float, Action]] = deque()  # times of submission [s], actions
+        self._next: Arm | None = None  # written by `use`, applied by the next cycle
         self._arm: Arm | None = None
         self._commanded: Commanded | None = None
-        self._before: Commanded | None = None  # the one before
-        self._pending: Arrival | None = None  # a target that waits for joint states
-        self._note = (-math.inf, "")  # time and text of a remark on a target
-        self._look: Look = lambda arm, now, measured: ""
-        self._hindrance = ""  # why the arm may not move
+        self._previous: Commanded | None = None  # the command before `_commanded`
+        self._pending: Arrival | None = None  # target that waits until the arm may start
+        self._note = (-math.inf, "")  # time [s] and text of a remark on a target
+        self._check_hold: HoldCheck = lambda arm, now, values: ""
+        self._hold_reason = ""  # empty: the arm may move
 
     @property
     def has_arm(self) -> bool:
-        """Return whether there is an arm to move."""
+        """Return whether the node has a robot."""
         return self._next is not None
 
     @property
     def joints(self) -> Iterable[str]:
-        """All joints of the robot that is moved; not yet those of one that is to be used."""
+        """Names of all joints of the robot in use, which may not be the one last given to `use`."""
         arm = self._arm
         return () if arm is None else arm.tree.mimic_of
 
     @property
     def moves(self) -> bool:
-        """Return whether the last command was one of motion."""
+        """Return whether the last command has a velocity."""
         return self._commanded is not None and any(self._commanded.output.velocity.tolist())
 
-    def is_old(self, report: CycleReport, age: float) -> bool:
-        """Return whether a command of this age [s] would take the arm back to where it was then."""
+    def is_too_late(self, report: CycleReport, age: float) -> bool:
+        """Return whether a command must not be published, as the arm has moved on meanwhile.
+
+        Args:
+            report: Report of the cycle that computed the command.
+            age: Time since the start of that cycle [s].
+        """
         if report.arm is None:
             return False
         period = 1.0 / report.arm.parameters.rate
-        return age > (LONGEST * period if self._has_stop else _longest_gap(report.arm))
+        return age > (MAX_COAST_PERIODS * period if self._has_stop else _min_stall(report.arm))
 
-    def withdraw(self, stop: StopPath | None) -> None:
-        """Take the last cycle back, whose command did not go out: the arm is where it was led to.
+    def roll_back(self, stop: StopPath | None) -> None:
+        """Roll back the last cycle, whose command was not published.
 
         Args:
-            stop: of the command before, which the arm continues on; None: it stands there.
+            stop: Stop path of the last published command, which the arm follows; None if the arm
+                stands at that command.
         """
-        arm, before = self._arm, self._before
+        arm, before = self._arm, self._previous
         self._commanded = before
         if arm is None:
             return
@@ -117,7 +126,7 @@ class ServoCycle:
             arm.controller.resume_after_gap(_start_of(arm, known))
 
     def lag(self) -> float:
-        """Return how late the arm follows its commands, as measured [s]; NaN: not known yet."""
+        """Return the measured lag of the arm behind its commands [s]; NaN if unknown."""
         arm = self._arm
         return math.nan if arm is None else arm.controller.lag()
 
@@ -125,18 +134,18 @@ class ServoCycle:
         """Use this arm from the next cycle on."""
         self._next = arm
 
-    def watch(self, look: Look) -> None:
-        """Show each cycle's arm, and where joints are measured, to a function that may hold it."""
-        self._look = look
+    def set_hold_check(self, check: HoldCheck) -> None:
+        """Set the function that each cycle calls to find out whether the arm must be held."""
+        self._check_hold = check
 
     def submit(self, action: Action) -> None:
-        """Apply an action to the controller at the beginning of the next cycle, from any thread."""
+        """Apply an action to the controller at the start of the next cycle; from any thread."""
         self._actions.append((time.monotonic(), action))
 
     def current(self, arm: Arm) -> dict[str, float]:
-        """Return joint values by name: as drivers publish them, else as they are commanded.
+        """Return joint positions by name: measured ones if there are any, else commanded ones.
 
-        Any thread may ask, also for an arm that no cycle has taken up yet, or that one has left.
+        Any thread may call this, also for an arm that is not in use yet or no longer.
         """
         values = self._states.values()
         if self._states.measurement(arm, time.monotonic()) is None:
@@ -147,87 +156,126 @@ class ServoCycle:
         return values
 
     def run(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> CycleReport:
-        """Run a cycle with the target that arrived since the last one.
+        """Run a cycle.
 
         Args:
-            now: [s] steady.
-            stamp: the time now by the clock that messages are stamped with [ns].
-            gap: time since the last cycle [s].
+            now: Time on the steady clock [s].
+            stamp: The same by the clock of the stamps [ns].
+            gap: Time since the last cycle [s].
+            arrival: Newest target since the last cycle.
         """
-        self._before = self._commanded
-        is_leaving = self._take_up()
+        self._previous = self._commanded
+        must_stop = self._switch_arm()
         arm = self._arm
         if arm is None:
-            if arrival is not None:
-                words = ServoState.NO_ROBOT.explanation
-                self._log.warn("robot", f"a target arrived, but there is {words}")
-            return CycleReport(ServoState.NO_ROBOT, ServoState.NO_ROBOT.explanation)
-        stood_still, dt = self._catch_up(arm, gap)
-        if stood_still:
-            self._states.distrust(now)
-            self._log.warn("late", f"the loop stood still for {gap:.3g} s: {STOOD_STILL}")
-        measurement = self._states.measurement(arm, now)
-        is_measured = measurement is not None
-        if arrival is not None and self._counts(arm, arrival, now):
+            return self._report_no_robot(arrival)
+        dt = self._handle_gap(arm, now, gap)
+        self._take_input(arm, arrival, now, must_stop)
+        positions = self._states.joint_positions(arm, now)
+        if positions.freshness is Freshness.WAIT and not arm.controller.moves:
+            words = self._with_note(f"the loop stalled; {AFTER_STALL}", now)
+            return CycleReport(ServoState.STALE, words, arm)
+        if positions.is_lost:
+            self._stop_without_driver(arm)
+        is_measured = positions.measurement is not None
+        self._apply_pending(arm, now, stamp, is_measured)
+        return self._report(arm, self._advance(arm, now, dt, positions), now, is_measured)
+
+    def _report_no_robot(self, arrival: Arrival | None) -> CycleReport:
+        words = ServoState.NO_ROBOT.explanation
+        if arrival is not None:
+            self._log.warn("robot", f"a target arrived, but there is {words}")
+        return CycleReport(ServoState.NO_ROBOT, words)
+
+    def _handle_gap(self, arm: Arm, now: float, gap: float) -> float:
+        """Continue after the gap since the last cycle [s]; return the time to advance by [s]."""
+        is_stall, dt = self._catch_up(arm, gap)
+        if is_stall:
+            self._states.note_stall(now)
+            self._log.warn("late", f"the loop stalled for {gap:.3g} s: {AFTER_STALL}")
+        return dt
+
+    def _take_input(self, arm: Arm, arrival: Arrival | None, now: float, must_stop: bool) -> None:
+        """Store a fresh target as pending, and run the submitted actions.
+
+        Args:
+            arm: Arm in use.
+            arrival: Newest target since the last cycle.
+            now: Time on the steady clock [s].
+            must_stop: Whether the target is dropped, as the arm stops for an arm with other joints.
+        """
+        since_stall, timeout = self._states.since_stall(now), arm.parameters.target_timeout
+        if arrival is not None and arrival.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
             self._pending = arrival
         elif arrival is not None:
             self._note = (now, MAY_BE_OLD)
-        self._run_pending(arm)
-        if is_leaving and self._pending is not None:
-            self._pending, self._note = None, (now, f"{PASSED_OVER}: {LEAVING}")
-            self._log.warn("leaving", f"{PASSED_OVER}: {LEAVING}")
-        if not arm.controller.moves and self._states.is_uncertain(now, is_measured):
-            words = self._with_note(f"the loop stood still; {STOOD_STILL}", now)
-            return CycleReport(ServoState.STALE, words, arm)
-        if self._states.loses(arm, now, is_measured):
-            arm.controller.reset()
-            self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
+        self._run_actions(arm)
+        if must_stop and self._pending is not None:
+            self._pending, self._note = None, (now, STOPS_FOR_ROBOT)
+            self._log.warn("leaving", STOPS_FOR_ROBOT)
+
+    def _stop_without_driver(self, arm: Arm) -> None:
+        arm.controller.reset()
+        self._log.warn(
+            "lost",
+            f"joint states on {self._states.topic} timed out: the arm stops, and continues with "
+            "the next target after joint states arrive",
+        )
+
+    def _apply_pending(self, arm: Arm, now: float, stamp: int, is_measured: bool) -> None:
+        """Apply the pending target if the arm may start; stop the arm if it must be held."""
         may_start = self._states.may_start(arm, now, is_measured)
-        hindrance = self._look(arm, now, self._states.values) or arm.surroundings.hindrance
-        self._hindrance = hindrance
-        if hindrance and arm.controller.started and not arm.controller.hold_reason:
+        reason = self._check_hold(arm, now, self._states.values) or arm.surroundings.hindrance
+        self._hold_reason = reason
+        if reason and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
-        may_start = may_start and not hindrance
-        if self._pending is not None and (arm.controller.hold_reason or may_start):
-            pending, self._pending = self._pending, None  # also if it cannot be applied
+        # A controller that is paused or in a fault refuses the target with its own reason.
+        if self._pending is not None and (arm.controller.hold_reason or (may_start and not reason)):
+            pending, self._pending = self._pending, None  # first, as applying it may raise
             self._apply(arm, pending, now, stamp)
-        if measurement is None:
-            output = arm.controller.cycle(now, dt)
-        else:
-            output = arm.controller.cycle(now, dt, measurement.q, now - measurement.times)
-        return self._report(arm, output, now, is_measured)
+
+    def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
+        """Advance the controller by `dt` [s]."""
+        measured = positions.held if positions.measurement is None else positions.measurement
+        if measured is None:
+            return arm.controller.cycle(now, dt)
+        return arm.controller.cycle(now, dt, measured.q, now - measured.times)
 
     def _catch_up(self, arm: Arm, gap: float) -> tuple[bool, float]:
-        """Move the command to the arm if the gap since the last cycle [s] is longer than a period.
+        """Set the command to the position of the arm if the last cycle was too long ago.
 
-        The process was stopped or got no processor. An arm that is sent stops has moved along the
-        last one since its command was due; an arm that is sent single points stands at its command.
+        The process was stopped or got no processor. An arm with stop trajectories has moved along
+        the last one since its command was due; an arm without stands at its command.
+
+        Args:
+            arm: Arm in use.
+            gap: Time since the last cycle [s].
 
         Returns:
-            True if the loop stood still so long that messages of the gap are old; and the time to
-            advance by [s], so that a stall of the machine is no jump of the arm.
+            Whether the loop stalled, so that queued messages are old; and the time to advance the
+            controller by [s], which is limited so that the arm does not jump after a stall.
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
-        stood_still = gap > _longest_gap(arm)
-        if self._has_stop:  # each command is due a period after it is sent
+        is_stall = gap > _min_stall(arm)
+        if self._has_stop:  # each command is due one period after it is sent
             dt = gap
             if gap > (1.0 + EARLIEST) * period:
                 controller.resume_at(gap - period, period)
                 dt = period
         else:
-            # A step of one period, as a controller may take no longer for it.
-            dt = gap if gap <= LATE * period else period
-            if gap > LONGEST * period:
+            # A longer step would be too fast: the arm's controller executes it in one period.
+            dt = gap if gap <= MAX_IN_STEP_PERIODS * period else period
+            if gap > MAX_COAST_PERIODS * period:
                 controller.stand_still()
-        if stood_still and not (self._has_stop and controller.moves):
+        if is_stall and not (self._has_stop and controller.moves):
             controller.resume_after_gap(controller.command)
-        return stood_still, dt
+        return is_stall, dt
 
-    def _take_up(self) -> bool:
-        """Use the next arm, if there is one.
+    def _switch_arm(self) -> bool:
+        """Switch to the arm given to `use`.
 
         Returns:
-            True if the arm in use must come to rest first, as the next one has other joints.
+            True if the arm in use must stop first, as the next one has other joints.
         """
         arm, old = self._next, self._arm
         if arm is None or arm is old:
@@ -237,10 +285,10 @@ class ServoCycle:
         elif arm.controller is not old.controller:
             is_same = arm.robot.joint_names == old.robot.joint_names
             if is_same and arm.surroundings.hindrance == PREPARING and arm.robot is not old.robot:
-                return False  # the one before knows its scene
+                return False  # the earlier arm, whose scene is known, stays in use meanwhile
             if is_same:
                 arm.controller.take_over(old.controller)
-            elif old.controller.moves:  # nobody else would bring these joints to rest
+            elif old.controller.moves:  # no other controller would stop these joints
                 if not old.controller.hold_reason:
                     old.controller.reset()
                 return True
@@ -252,33 +300,26 @@ class ServoCycle:
         self._arm = arm
         return False
 
-    def _counts(self, arm: Arm, arrival: Arrival, now: float) -> bool:
-        """Return whether a target is not one that may have waited while the loop stood still."""
-        if self._states.is_settled(now):
-            return True
-        if arrival.was_queued(now, arm.parameters.target_timeout):
-            return False
-        is_timed = arrival.is_stamped or arrival.delay is not None
-        return is_timed or self._states.is_trusted(now)
-
-    def _run_pending(self, arm: Arm) -> None:
-        """Run the actions; a target that was sent before one of them is forgotten."""
+    def _run_actions(self, arm: Arm) -> None:
+        """Run the submitted actions; each drops a pending target that was received before it."""
         while self._actions:
-            given, action = self._actions.popleft()
+            submitted, action = self._actions.popleft()
             action(arm.controller)
             self._note = (-math.inf, "")
-            if self._pending is not None and self._pending.time <= given:
+            if self._pending is not None and self._pending.time <= submitted:
                 self._pending = None
 
     def _apply(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
+        """Pass a target to the controller; log and report a target that cannot be followed."""
         message = arrival.message
         try:
             values = self._frame_values(arm, message)
             apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
         except (HeldError, StaleTargetError) as error:
-            is_held = isinstance(error, HeldError)  # which the status says by itself
-            self._note = (now, PASSED_OVER if is_held else f"{PASSED_OVER}: {error}")
-            self._log.warn("passed over", f"{PASSED_OVER}: {error}")
+            words = f"{TARGET_IGNORED}: {error}"
+            is_held = isinstance(error, HeldError)  # its text is the message of the status already
+            self._note = (now, TARGET_IGNORED if is_held else words)
+            self._log.warn("target ignored", words)
         except DlsIkError as error:
             arm.controller.refuse(str(error))
             self._log.warn("target", f"target refused, the arm holds: {error}")
@@ -288,15 +329,15 @@ class ServoCycle:
         else:
             if note := target_note(message):
                 self._note = (now, note)
-                self._log.once("length", f"target: {note} (told once)")
+                self._log.once("length", f"target: {note} (logged once)")
 
     def _frame_values(self, arm: Arm, message: Any) -> dict[str, float]:
-        """Return the joint values that the frame of a target depends on: none in the root frame."""
+        """Return the joint positions that the frame of a target depends on; none for the root."""
         is_root = strip_slash(message.header.frame_id) in ("", arm.tree.root)
         return {} if is_root and arm.robot.base == arm.tree.root else self._joint_values(arm)
 
     def _joint_values(self, arm: Arm) -> dict[str, float]:
-        """Return the values of all joints of the robot, those of the chain as commanded."""
+        """Return the positions of all joints: commanded in the chain, measured outside of it."""
         measured = {n: q for n, q in self._states.values().items() if n in arm.tree.mimic_of}
         return {**measured, **_by_name(arm, arm.controller.command)}
 
@@ -313,8 +354,8 @@ class ServoCycle:
             awaits_states = has_awaited or output.state is ServoState.WAITING
             if output.state is ServoState.WAITING:
                 message = f"waiting for joint states on {self._states.topic}"
-        if self._hindrance and output.state is ServoState.WAITING:
-            message = f"{output.state.explanation}; targets wait: {self._hindrance}"
+        if self._hold_reason and output.state is ServoState.WAITING:
+            message = f"{output.state.explanation}; targets wait: {self._hold_reason}"
         self._commanded = Commanded(arm, output, awaits_states)
         waits = output.state is ServoState.WAITING
         return CycleReport(
@@ -324,56 +365,58 @@ class ServoCycle:
             output,
             is_command,
             awaits_states=waits and not may_start,
-            are_targets_held=waits and bool(self._hindrance),
+            are_targets_held=waits and bool(self._hold_reason),
         )
 
     def _with_note(self, message: str, now: float) -> str:
-        """Add the remark on the last target to a message, for NOTE_DURATION."""
+        """Append the remark on the last target to a message, unless it is too old."""
         since, note = self._note
         return f"{message}; {note}" if now - since < NOTE_DURATION else message
 
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
-        """Return whether a command goes out.
+        """Return whether the command is published.
 
-        None does from an arm at rest that has no target, is paused or at fault: others may move it.
+        An arm at rest gets no commands while it has no target, is paused or in a fault, so that
+        another node may move it.
         """
-        if self.moves or any(output.velocity.tolist()):  # the last one stands still
+        if self.moves or any(output.velocity.tolist()):  # includes the first command at rest
             return True
-        if arm.controller.started and (self._display_only or output.state not in SILENT):
+        if arm.controller.started and (self._display_only or output.state not in SILENT_STATES):
             return True
         return self._display_only and starts_unmeasured
 
     def _log_ready(self, arm: Arm, is_measured: bool) -> None:
-        """Log that waiting for joint states is over."""
+        """Log that the arm no longer waits for joint states."""
         topic = self._states.topic
         if is_measured:
-            self._log.info("heard", f"joint states come on {topic}: ready for targets")
+            self._log.info("heard", f"received joint states on {topic}: ready for targets")
         elif arm.parameters.feedback_mode == AUTO:
             self._log.info(
                 "heard",
-                f"nobody publishes joint states of these joints on {topic}: the arm starts at "
+                f"no node publishes joint states of these joints on {topic}: the arm starts at "
                 "initial_positions, ready for targets",
             )
 
     def _warn_of_driver(self) -> None:
         self._log.once(
             "driver",
-            f"commands go out on {self._states.topic}, where a driver publishes joint states: "
-            "listeners get both; set the parameter output_topic to another topic, and output_type "
-            "to the one that the driver takes",
+            f"commands are published on {self._states.topic}, where a driver publishes joint "
+            "states: subscribers receive both; set output_topic to another topic, and output_type "
+            "to the type that the driver accepts",
         )
 
 
 def _by_name(arm: Arm, q: Array) -> dict[str, float]:
+    """Return joint positions (n,) by joint name."""
     return dict(zip(arm.robot.joint_names, q.tolist(), strict=True))
 
 
 def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
-    """Return where an arm starts (n,): joints whose values are known stay there."""
+    """Return the start configuration of an arm (n,), with known positions where available."""
     pairs = zip(arm.robot.joint_names, arm.start.tolist(), strict=True)
     return np.array([known.get(name, start) for name, start in pairs])
 
 
-def _longest_gap(arm: Arm) -> float:
-    """Return the gap [s] from which the loop stood still."""
-    return max(arm.parameters.target_timeout, STILL / arm.parameters.rate)
+def _min_stall(arm: Arm) -> float:
+    """Return the gap between cycles [s] above which the loop stalled."""
+    return min_stall(arm.parameters.target_timeout, 1.0 / arm.parameters.rate)

@@ -1,4 +1,4 @@
-"""The streaming loop: targets in, commands out, in a thread of its own; its pace, its services."""
+"""The servo loop: a thread that runs cycles, their pace and priority, and the control services."""
 
 import math
 import os
@@ -16,32 +16,38 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.process import SIM_TIME
-from dls_ik.ros.servo.cycle import LATE, Action, ServoCycle
-from dls_ik.ros.servo.markers import Markers, build_marker
+from dls_ik.ros.servo.cycle import MAX_IN_STEP_PERIODS, Action, ServoCycle
+from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.targets import TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.servo.target_buffer import TARGET_TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.servo.target_marker import build_marker
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.motion import StopPath
 from dls_ik.text import listing
 
-CLOCK_SPREAD, TRIES = 5e-4, 4  # [s] between two readings of clocks, and number of attempts
-LOST = "cycles take longer than their period: the loop has ordinary priority from now on"
+MAX_CLOCK_SPREAD = 5e-4  # [s] difference of readings of two clocks that count as simultaneous
+MAX_CLOCK_READS = 4  # attempts to read both clocks within that time
+PRIORITY_LOST = (
+    "cycles take longer than their period: the loop has ordinary priority from now on; reduce the "
+    "parameter rate"
+)
 SHUTTING_DOWN = "the node is shutting down"
-STOPPING = 4.0  # [s] for the arm to come to rest before the node ends; ros2 launch waits 5 s
+ARM_STOP_TIMEOUT = 4.0  # [s] time to stop the arm before the node exits; ros2 launch waits 5 s
 
 # Pace
-IN_STEP = 0.1  # targets come at the rate of the loop if their interval is this near to the period
-EARLY, SOONEST = 0.9, 0.25  # periods from a cycle to the next: in step with targets, and otherwise
-GAIN = 0.2  # of the running mean of intervals
-PATIENCE = 100  # cycles in a row without a pause between them
+MAX_RATE_DIFFERENCE = 0.1  # relative difference of a stream that is in step with the loop
+MIN_IN_STEP_PERIODS = 0.9  # minimum time between two cycles that are triggered by targets
+MIN_PERIODS = 0.25  # minimum time between any two cycles
+INTERVAL_GAIN = 0.2  # weight of the newest interval in the running mean
+MAX_BUSY_CYCLES = 100  # consecutive cycles without a pause before real-time priority is given up
 
-PAUSE, RESET = "~/pause", "~/reset"
-KILLED = "one that was killed is forgotten after a while"
+PAUSE_SERVICE, RESET_SERVICE = "~/pause", "~/reset"
+KILLED_NODES = "a node that was killed may be counted for up to 20 s"
 
 
 class IntervalEstimator:
@@ -52,33 +58,34 @@ class IntervalEstimator:
         self._interval = math.inf
 
     def update(self, arrival: Arrival) -> None:
-        """Take an arrival into account."""
+        """Update the mean with a target."""
         interval = (arrival.time - self._last) / arrival.number
         self._last = arrival.time
         if math.isfinite(self._interval):
-            interval = self._interval + GAIN * (interval - self._interval)
+            interval = self._interval + INTERVAL_GAIN * (interval - self._interval)
         self._interval = interval
 
     def interval(self, now: float) -> float:
-        """Return the mean time between targets [s]; infinite while none arrive."""
+        """Return the mean time between targets [s]; infinite if no stream of targets arrives."""
         if now - self._last > 3.0 * self._interval:
             self._interval = math.inf
         return self._interval
 
 
 class CycleWindow(NamedTuple):
-    """Time of the next cycle, on the steady clock."""
+    """Time window in which the next cycle starts, on the steady clock."""
 
     earliest: float  # [s]
-    latest: float  # [s] until then it waits for a target
+    latest: float  # [s] the cycle starts when a target arrives, at the latest at this time
 
 
 class Pacer:
-    """Plans cycles on absolute deadlines.
+    """Planner of cycles at absolute deadlines, or in step with a stream of targets.
 
-    A stream of targets at about the rate of the loop would be followed with a lag of up to one
-    period, depending on the phase of the two clocks. So while there is such a stream, a cycle
-    begins when its target arrives, at most a quarter of a period late and a tenth early.
+    At fixed deadlines, a stream of targets at approximately the rate of the loop would be followed
+    with a lag of up to one period, depending on the phase between stream and loop. Therefore a
+    cycle starts when the target of such a stream arrives: at most a quarter of a period late, and
+    a tenth early.
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -88,17 +95,22 @@ class Pacer:
         self._targets = IntervalEstimator()
 
     def window(self) -> CycleWindow:
-        """Return when the next cycle may begin."""
+        """Return the time window in which the next cycle starts."""
         if self._is_in_step():
-            return CycleWindow(self._last + EARLY * self.period, self._last + LATE * self.period)
-        begin = max(self._deadline, self._last + SOONEST * self.period)
-        return CycleWindow(begin, begin)
+            earliest, latest = MIN_IN_STEP_PERIODS * self.period, MAX_IN_STEP_PERIODS * self.period
+            return CycleWindow(self._last + earliest, self._last + latest)
+        start = max(self._deadline, self._last + MIN_PERIODS * self.period)
+        return CycleWindow(start, start)
 
-    def begin(self, now: float, arrival: Arrival | None) -> float:
-        """Begin a cycle with the target it found, and plan the next one.
+    def start_cycle(self, now: float, arrival: Arrival | None) -> float:
+        """Record the start of a cycle, and plan the next one.
+
+        Args:
+            now: Start of the cycle on the steady clock [s].
+            arrival: Target of the cycle.
 
         Returns:
-            The gap: the time since the last cycle [s].
+            Time since the last cycle [s].
         """
         was_in_step = self._is_in_step()
         if arrival is not None:
@@ -109,31 +121,34 @@ class Pacer:
         self._deadline += self.period
         return gap
 
-    def withdraw(self, gap: float) -> None:
-        """Let the last cycle not count, as its command did not go out: the next gap holds it."""
+    def roll_back(self, gap: float) -> None:
+        """Add the gap of the last cycle [s], whose command was not published, to the next gap."""
         self._last -= gap
 
     def _is_in_step(self) -> bool:
-        """Return whether targets came at about the rate of the loop, as of the last cycle."""
-        return abs(self._targets.interval(self._last) / self.period - 1.0) < IN_STEP
+        """Return whether the rate of targets was close to that of the loop at the last cycle."""
+        return abs(self._targets.interval(self._last) / self.period - 1.0) < MAX_RATE_DIFFERENCE
 
 
 class Priority:
-    """Real-time priority of the loop's thread, for as long as the loop leaves time for others.
+    """Real-time priority of the loop's thread, given up if the loop never sleeps.
 
-    A loop whose cycles take longer than their period never sleeps, and at this priority would keep
-    a processor from all other threads.
+    A loop whose cycles take longer than their period never sleeps. With real-time priority it would
+    block a processor for all other threads.
+
+    Args:
+        priority: Priority of SCHED_FIFO, 1 to 99; 0 for an ordinary thread.
     """
 
     def __init__(self, priority: int) -> None:
-        self._priority = priority  # of SCHED_FIFO, 1 to 99; 0: an ordinary thread
-        self._restless = 0  # cycles in a row without a pause
+        self._priority = priority
+        self._busy_cycles = 0  # consecutive cycles without a pause
 
-    def take(self) -> str:
-        """Give it to the calling thread, but not to threads that this one starts.
+    def acquire(self) -> str:
+        """Set the priority of the calling thread, but not of threads that it starts.
 
         Returns:
-            The outcome, in words.
+            Message on the result.
         """
         if not self._priority:
             return "the loop has ordinary priority, as thread_priority is 0"
@@ -145,14 +160,17 @@ class Priority:
             return f"the loop has ordinary priority: real-time priority {wanted}: {why}"
         return f"the loop has real-time priority {self._priority}"
 
-    def is_lost(self, has_pause: bool) -> bool:
-        """Note whether there is a pause before the next cycle; give up where there never is one.
+    def give_up_if_busy(self, has_pause: bool) -> bool:
+        """Give up real-time priority after too many cycles without a pause.
+
+        Args:
+            has_pause: Whether the loop sleeps before the next cycle.
 
         Returns:
-            True once, when it was given up.
+            True once, when the priority is given up.
         """
-        self._restless = 0 if has_pause or not self._priority else self._restless + 1
-        if self._restless < PATIENCE:
+        self._busy_cycles = 0 if has_pause or not self._priority else self._busy_cycles + 1
+        if self._busy_cycles < MAX_BUSY_CYCLES:
             return False
         self._priority = 0
         _schedule(os.SCHED_OTHER, 0)
@@ -160,29 +178,31 @@ class Priority:
 
 
 def _schedule(policy: int, priority: int) -> None:
-    """Schedule the calling thread; threads that it starts are ordinary."""
+    """Set the scheduling of the calling thread; threads that it starts are ordinary."""
     os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
 
 
 class ControlServices:
-    """Services to pause, resume and reset the controller in its next cycle."""
+    """Services that pause, resume and reset the controller, applied in the next cycle."""
 
     def __init__(self, node: Node, cycle: ServoCycle) -> None:
         self._cycle = cycle
-        node.create_service(SetBool, PAUSE, self._pause)
-        node.create_service(Trigger, RESET, self._reset)
+        node.create_service(SetBool, PAUSE_SERVICE, self._pause)
+        node.create_service(Trigger, RESET_SERVICE, self._reset)
 
     def _pause(self, request: Any, response: Any) -> Any:
         if request.data:
-            words = "paused: the arm stops, and targets are passed over"
+            words = "paused: the arm stops, and targets are ignored"
             return self._submit(response, Controller.pause, words)
-        return self._submit(response, Controller.resume, "continues with the next target")
+        return self._submit(
+            response, Controller.resume, "resumed: the arm continues with the next target"
+        )
 
     def _reset(self, request: Any, response: Any) -> Any:
         return self._submit(response, Controller.reset, "reset: waiting for a target")
 
     def _submit(self, response: Any, action: Action, words: str) -> Any:
-        """Submit an action, or answer that there is no arm."""
+        """Submit an action to the cycle, and fill the response; fail if there is no robot."""
         response.success = self._cycle.has_arm
         response.message = words if response.success else ServoState.NO_ROBOT.explanation
         if response.success:
@@ -191,15 +211,17 @@ class ControlServices:
 
 
 class ConflictMonitor:
-    """Warns of other nodes of the same name, and of other publishers of commands or targets.
+    """Warnings about other nodes with the same name, and other publishers of commands or targets.
 
     Args:
-        topics: of the commands that no other node is to publish.
+        node: Node whose name and topics are checked.
+        log: Log of the node.
+        topics: Topics of commands, on which no other node may publish.
     """
 
     def __init__(self, node: Node, log: Throttle, topics: Iterable[str]) -> None:
         self._node, self._log, self._topics = node, log, tuple(topics)
-        self._counts: dict[str, int] = {}  # as reported last
+        self._counts: dict[str, int] = {}  # last reported ones
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
@@ -208,36 +230,38 @@ class ConflictMonitor:
         own = node.get_name(), node.get_namespace()
         count = node.get_node_names_and_namespaces().count(own)
         self._report(
-            f"nodes are called {name}",
+            f"nodes have the name {name}",
             count,
-            "each moves the arm, and either may answer a request; give them names or namespaces "
-            "of their own",
+            "each moves the arm, and any of them may answer a request; give each its own name or "
+            "namespace",
         )
         for topic in self._topics:
             others = node.count_publishers(topic) - max(1, count)
             what = f"publishers send commands on {topic}"
-            self._report(what, others + 1, "the arm gets them all")
-        for topic in map(node.resolve_topic_name, TOPICS):
+            self._report(what, others + 1, "the arm receives all of them; stop the others")
+        for topic in map(node.resolve_topic_name, TARGET_TOPICS):
             count = node.count_publishers(topic)
             if count > 1:
                 names = listing(publisher_names(node, topic))
-                words = f"{count} publishers on {topic} ({names}): the newest target counts"
+                words = (
+                    f"{count} publishers on {topic} ({names}): the arm follows the newest target"
+                )
                 self._log.once(words, words)
 
     def _report(self, what: str, count: int, consequence: str) -> None:
-        """Warn when there are several, and log when that is over."""
+        """Warn if there are several nodes or publishers, and log when there is only one again."""
         before, self._counts[what] = self._counts.get(what, 1), count
         logger = self._node.get_logger()
         if count > max(1, before):
-            logger.warning(f"{count} {what}: {consequence} ({KILLED})")
+            logger.warning(f"{count} {what}: {consequence} ({KILLED_NODES})")
         elif count <= 1 < before:
             logger.info(f"no longer several {what}")
 
 
 def stamp_clock(node: Node) -> Callable[[], int]:
-    """Return a function that returns the time of stamps [ns]: system time, or that of a simulation.
+    """Return a function that reads the clock of the stamps [ns]: system time, or simulated time.
 
-    A clock of rclpy takes 2 us to read.
+    System time is read without rclpy, whose clock takes 2 us.
     """
     if not node.get_parameter(SIM_TIME).value:
         return time.time_ns
@@ -245,12 +269,17 @@ def stamp_clock(node: Node) -> Callable[[], int]:
 
 
 class ServoLoop:
-    """Runs cycles at the rate of the parameters, and publishes their commands and reports.
+    """Thread that runs cycles, and publishes their commands and reports.
+
+    Args:
+        node: Node of all publishers, subscriptions and services.
+        parameters: Parameters of the node.
+        frames: Transforms of the frames of targets.
 
     Attributes:
-        cycle: run at each deadline, or when a target arrives.
-        targets: the newest target.
-        monitor: status, diagnostics and markers, and the last report.
+        cycle: Cycle that runs at each deadline, or when a target arrives.
+        targets: Buffer of the newest target.
+        monitor: Publishers of status, tip and diagnostics; keeps the last report.
     """
 
     def __init__(self, node: Node, parameters: Parameters, frames: Frames) -> None:
@@ -275,9 +304,9 @@ class ServoLoop:
         self._marker = build_marker(
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
-        self._published: Arm | None = None  # that the outputs are for
-        self._stop: StopPath | None = None  # that the last cycle sent
-        self._is_ending = False
+        self._published: Arm | None = None  # the outputs are set up for this arm
+        self._stop: StopPath | None = None  # published with the last command
+        self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
     @property
@@ -288,17 +317,17 @@ class ServoLoop:
     @property
     def target_topics(self) -> str:
         """Topics of the targets, after remapping."""
-        return ", ".join(map(self._node.resolve_topic_name, TOPICS))
+        return ", ".join(map(self._node.resolve_topic_name, TARGET_TOPICS))
 
     def start(self) -> None:
-        """Begin to cycle."""
+        """Start the thread."""
         self._thread.start()
 
     def use(self, arm: Arm) -> None:
         """Use this arm from the next cycle on.
 
         Raises:
-            OptionError: the outputs are for other joints.
+            OptionError: If `output_joints` or `output_names` do not fit the joints of the chain.
         """
         joints = self._outputs.joints(arm.robot.joint_names)
         self._states.rename(joints.robot_names)
@@ -306,11 +335,11 @@ class ServoLoop:
         self.cycle.use(arm)
 
     def stop(self) -> None:
-        """Let the arm come to rest; end the loop and wait for its end."""
+        """Stop the arm, then the thread, and wait until the commands are delivered."""
         if self._thread.is_alive():
             self.cycle.submit(partial(Controller.pause, reason=SHUTTING_DOWN))
-            self._is_ending = True
-            self._thread.join(STOPPING)
+            self._is_stopping = True
+            self._thread.join(ARM_STOP_TIMEOUT)
         self.targets.close()
         if self._thread.is_alive():
             self._thread.join()
@@ -319,66 +348,67 @@ class ServoLoop:
             self._marker.close()
 
     def _run(self) -> None:
-        self._log.info("priority", self._priority.take())
+        self._log.info("priority", self._priority.acquire())
         pacer = Pacer(self._rate, time.monotonic())
         window = pacer.window()
         while self.targets.wait(*window):
             now, stamp = self._read_clocks()
             arrival = self.targets.take()
-            gap = pacer.begin(now, arrival)
+            gap = pacer.start_cycle(now, arrival)
             if not self._run_cycle(now, stamp, gap, arrival):
-                pacer.withdraw(gap)
+                pacer.roll_back(gap)
             self.monitor.meter.cycle(window.latest, now, time.monotonic())
             window = pacer.window()
-            if self._priority.is_lost(window.latest > time.monotonic()):
-                self._log.warn("priority lost", LOST)
-            if self._is_ending and not self.cycle.moves:
+            if self._priority.give_up_if_busy(window.latest > time.monotonic()):
+                self._log.warn("priority lost", PRIORITY_LOST)
+            if self._is_stopping and not self.cycle.moves:
                 break
 
     def _read_clocks(self) -> tuple[float, int]:
-        """Read steady time [s] and the time of stamps [ns] at one moment.
+        """Return the times on the steady clock [s] and on the clock of the stamps [ns], both now.
 
-        Where the thread was put aside between the two, commands would be stamped late or early.
+        Repeat if the thread was preempted in between, which would make stamps wrong.
         """
-        for _ in range(TRIES):
+        for _ in range(MAX_CLOCK_READS):
             before, stamp = time.monotonic(), self._stamp()
             now = time.monotonic()
-            if now - before < CLOCK_SPREAD:
+            if now - before < MAX_CLOCK_SPREAD:
                 break
         return now, stamp
 
     def _run_cycle(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> bool:
-        """Run a cycle; exceptions are reported, so that the loop outlives them.
+        """Run a cycle and publish its command and report; exceptions are only logged.
 
         Returns:
-            False if its command did not go out, as it came too late, or the cycle failed.
+            False if the command was not published because it was too late or the cycle failed.
         """
-        is_over = False  # and its command, if it has one, went out
+        is_done = False  # set once the command, if any, is published
         try:
             report = self.cycle.run(now, stamp, gap, arrival)
-            is_late = report.is_command and self.cycle.is_old(report, time.monotonic() - now)
+            is_late = report.is_command and self.cycle.is_too_late(report, time.monotonic() - now)
             if not is_late:
                 self._stop = self._publish(report, stamp) if report.is_command else None
-            is_over = not is_late
-            self._states.look_out(now)
+            is_done = not is_late
+            self._states.discover(now)
             self.monitor.publish(report, now, stamp)
-        except Exception as error:  # noqa: BLE001  whatever it is, the next cycle may do
+        except Exception as error:  # noqa: BLE001  the next cycle may succeed
             self._log.failed("fault", "a cycle of the stream failed", error)
-            with suppress(Exception):  # maybe the same again
+            with suppress(Exception):  # publishing may be what failed
                 failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
                 self.monitor.publish(failure, now, stamp)
-        if not is_over:
-            self._withdraw()
-        return is_over
+        if not is_done:
+            self._roll_back()
+        return is_done
 
-    def _withdraw(self) -> None:
+    def _roll_back(self) -> None:
+        """Roll back a cycle whose command was not published."""
         try:
-            self.cycle.withdraw(self._stop)
-        except Exception as error:  # noqa: BLE001  as above
-            self._log.failed("withdraw", "a cycle could not be taken back", error)
+            self.cycle.roll_back(self._stop)
+        except Exception as error:  # noqa: BLE001  the next cycle may succeed
+            self._log.failed("roll back", "a failed cycle could not be rolled back", error)
 
     def _publish(self, report: CycleReport, stamp: int) -> StopPath | None:
-        """Publish a command; return the stop sent with it, if there is one."""
+        """Publish a command; return the stop path published with it, if any."""
         arm, output = report.arm, report.output
         if arm is None or output is None:
             return None

@@ -1,4 +1,4 @@
-"""Measured pose and twist of the tip, computed from joint states while somebody subscribes."""
+"""Measured pose and twist of the tip, computed from joint states while there are subscribers."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -10,42 +10,42 @@ from rclpy.node import Node
 
 from dls_ik.core.types import Array
 from dls_ik.ros.frames import fill_pose
-from dls_ik.ros.servo.outputs import SECOND, set_time
+from dls_ik.ros.servo.outputs import NANOSECONDS, set_time
 from dls_ik.ros.servo.state_monitor import JointReading
 from dls_ik.ros.servo.tip import Tip
 
-POSE_TOPIC, TWIST_TOPIC = "current_pose", "current_twist"
+MEASURED_POSE_TOPIC, MEASURED_TWIST_TOPIC = "current_pose", "current_twist"
 
-Readings = Sequence[Sequence[JointReading]]  # (n,) of each joint, newest last
+Readings = Sequence[Sequence[JointReading]]  # (n,) readings of each joint, newest last
 FindReadings = Callable[[Iterable[str], float], Readings | None]
 
 
 class MeasuredTip:
-    """Publishes the measured pose and twist of the tip in the root frame.
+    """Publisher of the measured pose and twist of the tip in the root frame.
 
-    Each message is about a measurement that no message was about before. The twist is relative to
-    the base of the chain, along the axes of the root frame.
+    Each measurement is published once. The twist is relative to the base of the chain, along the
+    axes of the root frame.
 
     Args:
         node: Node of the publishers.
-        find_readings: Returns the readings of joints by name at a time [s], or None where a joint
-            has no current reading.
+        find_readings: Returns the readings of joints by name at a time on the steady clock [s];
+            None if a joint has no recent reading.
     """
 
     def __init__(self, node: Node, find_readings: FindReadings) -> None:
         self._find_readings = find_readings
-        self._pose_publisher = node.create_publisher(PoseStamped, POSE_TOPIC, 1)
-        self._twist_publisher = node.create_publisher(TwistStamped, TWIST_TOPIC, 1)
+        self._pose_publisher = node.create_publisher(PoseStamped, MEASURED_POSE_TOPIC, 1)
+        self._twist_publisher = node.create_publisher(TwistStamped, MEASURED_TWIST_TOPIC, 1)
         self._pose, self._twist = PoseStamped(), TwistStamped()
-        self._last = -math.inf  # [s] steady, arrival of the measurement published last
+        self._last = -math.inf  # [s] steady, arrival of the last published measurement
 
     def publish(self, tip: Tip, now: float, stamp: int) -> None:
-        """Publish the newest measurement, unless it was published before.
+        """Publish the newest measurement, unless it is already published.
 
         Args:
             tip: Tip of the arm in use.
             now: Time on the steady clock [s].
-            stamp: The same on the clock of the stamps [ns], for drivers that send no stamps.
+            stamp: The same by the clock of the stamps [ns], for drivers that send no stamps.
         """
         wants_pose = self._pose_publisher.get_subscription_count() > 0
         wants_twist = self._twist_publisher.get_subscription_count() > 0
@@ -71,28 +71,30 @@ class MeasuredTip:
 
 
 def joint_velocities(readings: Readings, continuous: Iterable[bool]) -> Array | None:
-    """Return the joint velocities (n,) [rad/s or m/s], or None where one cannot be known yet.
+    """Return the joint velocities (n,) [rad/s or m/s]; None if a velocity is unknown.
 
-    A velocity is the one that the driver sent, else the mean velocity over the readings that are
-    kept, by their stamps, or by their times of arrival where a driver sends no stamps.
+    Without a velocity from the driver, return the mean velocity over the stored readings, by their
+    stamps or, without stamps, by their times of arrival.
 
     Args:
         readings: (n,) readings of each joint, newest last.
-        continuous: (n,) whether a joint turns without limits; a driver may count its turns or not.
+        continuous: (n,) whether a joint rotates without limits. Positions of such a joint are
+            compared modulo 2 pi, as a driver may count turns or not.
     """
     pairs = zip(readings, continuous, strict=True)
-    v = np.array([_velocity(each, bool(turns)) for each, turns in pairs])
+    v = np.array([_velocity(each, bool(is_continuous)) for each, is_continuous in pairs])
     return None if np.isnan(v).any() else v
 
 
-def _velocity(readings: Sequence[JointReading], turns: bool) -> float:
+def _velocity(readings: Sequence[JointReading], is_continuous: bool) -> float:
+    """Return the velocity of one joint [rad/s or m/s]; NaN if unknown."""
     first, last = readings[0], readings[-1]
     if math.isfinite(last.velocity):
         return last.velocity
     is_stamped = 0 < first.stamp < last.stamp
-    elapsed = (last.stamp - first.stamp) / SECOND if is_stamped else last.time - first.time
+    elapsed = (last.stamp - first.stamp) / NANOSECONDS if is_stamped else last.time - first.time
     moved = last.position - first.position
-    if turns:
+    if is_continuous:
         moved = math.remainder(moved, 2.0 * math.pi)
     return moved / elapsed if elapsed > 0.0 else math.nan
 

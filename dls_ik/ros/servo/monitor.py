@@ -1,17 +1,18 @@
-"""Report of a cycle, and its publication: status and tip each cycle, diagnostics by a timer.
+"""Report of a cycle, and its publication: status and tip in each cycle, diagnostics by a timer.
 
-Levels of the diagnostics, once a second; the first row that applies counts:
+Level of the diagnostics, by the first row that applies:
 
-======================================================  =====
-state                                                   level
-======================================================  =====
-a loop at a halt, NO_ROBOT, STALE, joint states wanted  STALE
-codes below 0: REFUSED, FAULT                           ERROR
-codes 1 to 6: singularity, collision, joint             WARN
-targets wait, such as for a scene                       WARN
-code 0, with every tenth cycle late or more             WARN
-code 0: idle, following, reached, timed out, paused     OK
-======================================================  =====
+=========================================================  =====
+state                                                      level
+=========================================================  =====
+no cycle since the last diagnostics                        STALE
+NO_ROBOT, STALE, or waiting for joint states               STALE
+codes below 0: REFUSED, FAULT                              ERROR
+codes 1 to 6: singularity, collision, joint limit          WARN
+targets wait, for example for a scene                      WARN
+code 0, and at least every tenth cycle is late             WARN
+code 0: idle, following, reached, timed out, paused        OK
+=========================================================  =====
 """
 
 import math
@@ -40,64 +41,64 @@ from dls_ik.servo.supervision import suggested_deviation
 
 try:
     from moveit_msgs.msg import ServoStatus
-except ImportError:  # before moveit_msgs 2.3
+except ImportError:  # moveit_msgs before 2.3
     ServoStatus = None
 
 STATUS_TOPIC, TIP_TOPIC = "~/status", "~/tip_pose"
-DIAGNOSTICS_TOPIC = "/diagnostics"  # of all nodes of a machine, whatever their namespace
+DIAGNOSTICS_TOPIC = "/diagnostics"  # absolute: all nodes share the topic, whatever their namespace
 DIAGNOSTICS_PERIOD = 1.0  # [s]
-HELD = 0.5  # activation from which a joint is listed as held
-OLD_DATA = (ServoState.NO_ROBOT, ServoState.STALE)  # the data to move by is old, or missing
-LATE_SHARE = 0.1  # of late cycles from which the rate is not kept
+MIN_HELD_ACTIVATION = 0.5  # limit activation of joints that are listed as held
+NO_DATA_STATES = (ServoState.NO_ROBOT, ServoState.STALE)
+MAX_LATE_SHARE = 0.1  # share of late cycles that causes a warning
 
 
 class CycleReport(NamedTuple):
-    """Outcome of a cycle; replaced as a whole, so that other threads may read it."""
+    """Result of a cycle; replaced as a whole, so that other threads may read it."""
 
     state: ServoState = ServoState.WAITING
-    message: str = ""  # a sentence; empty: that of the state
-    arm: Arm | None = None  # None: there is no robot yet
-    output: ServoOutput | None = None  # None: there is no command
-    is_command: bool = False  # the command is to be published
-    trail: Trail | None = None  # of the tip; None: there is no robot
-    awaits_states: bool = False  # joint states are required, and there are no current ones
-    are_targets_held: bool = False  # targets wait, such as for a scene
+    message: str = ""  # empty: the explanation of the state
+    arm: Arm | None = None  # None: no robot yet
+    output: ServoOutput | None = None  # None: no command
+    is_command: bool = False  # the command must be published
+    trail: Trail | None = None  # None: no robot yet
+    awaits_states: bool = False  # joint states are required, and there are no fresh ones
+    are_targets_held: bool = False  # targets wait, for example for a scene
 
 
 class LoopFigures(NamedTuple):
-    """Counts and times of cycles, in total and since the figures were read before."""
+    """Counts and durations of cycles; recent ones are those since the previous reading."""
 
-    cycles: int  # in total
-    overruns: int  # in total: cycles that began later than a period after their deadline
+    cycles: int  # all cycles
+    overruns: int  # all cycles that started more than a period after their deadline
     recent_cycles: int
     recent_overruns: int
-    rate: float  # [Hz] recent
-    mean: float  # [s] duration of recent cycles; NaN without any
-    worst: float  # [s]
+    rate: float  # [Hz] recent rate
+    mean: float  # [s] mean duration of recent cycles; NaN without any
+    worst: float  # [s] maximum duration of recent cycles; NaN without any
 
 
 class LoopMeter:
-    """Counters that the loop adds to, and another thread reads."""
+    """Counters of cycles, updated by the loop and read by another thread."""
 
     def __init__(self, period: float, now: float) -> None:
         self._period = period  # [s]
         self._lock = threading.Lock()
-        self._cycles = self._overruns = 0  # up to the last reading
+        self._cycles = self._overruns = 0  # totals at the last reading
         self._recent = self._late = 0
         self._busy = self._worst = 0.0  # [s]
         self._since = now
 
-    def cycle(self, deadline: float, began: float, ended: float) -> None:
-        """Count a cycle by its deadline, begin and end [s]."""
-        busy = ended - began
+    def cycle(self, deadline: float, start: float, end: float) -> None:
+        """Count a cycle by its deadline, start and end on the steady clock [s]."""
+        busy = end - start
         with self._lock:
             self._recent += 1
             self._busy += busy
             self._worst = max(self._worst, busy)
-            self._late += began - deadline > self._period
+            self._late += start - deadline > self._period
 
     def read(self, now: float) -> LoopFigures:
-        """Return the figures; those that are recent begin anew."""
+        """Return the figures, and reset the recent ones."""
         with self._lock:
             recent, late, busy, worst = self._recent, self._late, self._busy, self._worst
             elapsed, self._since = now - self._since, now
@@ -111,7 +112,7 @@ class LoopMeter:
 
 
 def diagnostic_level(report: CycleReport, loop: LoopFigures) -> tuple[Any, str]:
-    """Return the level of the diagnostics, and a sentence for a person.
+    """Return the level and the message of the diagnostics.
 
     Args:
         report: Report of the last cycle.
@@ -119,21 +120,21 @@ def diagnostic_level(report: CycleReport, loop: LoopFigures) -> tuple[Any, str]:
     """
     state, message = report.state, report.message or report.state.explanation
     if not loop.recent_cycles:
-        return DiagnosticStatus.STALE, "the loop is at a halt"
-    if state in OLD_DATA or report.awaits_states:
+        return DiagnosticStatus.STALE, "the loop has run no cycle since the last diagnostics"
+    if state in NO_DATA_STATES or report.awaits_states:
         return DiagnosticStatus.STALE, message
     if state.code != 0:
         return DiagnosticStatus.ERROR if state.code < 0 else DiagnosticStatus.WARN, message
     if report.are_targets_held:
         return DiagnosticStatus.WARN, message
-    if loop.recent_overruns >= LATE_SHARE * loop.recent_cycles:
-        late = f"{loop.recent_overruns} of {loop.recent_cycles} cycles began late"
+    if loop.recent_overruns >= MAX_LATE_SHARE * loop.recent_cycles:
+        late = f"{loop.recent_overruns} of {loop.recent_cycles} cycles started late"
         return DiagnosticStatus.WARN, f"{message}; {late}"
     return DiagnosticStatus.OK, message
 
 
-def loop_values(loop: LoopFigures, rate: float) -> dict[str, str]:
-    """Return figures of the pace of the loop, beside the rate that is asked for [Hz]."""
+def loop_diagnostics(loop: LoopFigures, rate: float) -> dict[str, str]:
+    """Return the diagnostics of the loop, with its `rate` as requested [Hz]."""
     return {
         "rate asked [Hz]": f"{rate:g}",
         "rate measured [Hz]": f"{loop.rate:.1f}",
@@ -144,13 +145,13 @@ def loop_values(loop: LoopFigures, rate: float) -> dict[str, str]:
     }
 
 
-def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
-    """Return figures of following; nan where they are not known."""
+def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
+    """Return the diagnostics of the motion; unknown values are nan."""
     distances = np.minimum(output.q - robot.lower, robot.upper - output.q)
     nearest = int(np.argmin(distances))
     names = robot.joint_names
     activations = zip(names, output.limit_activation, strict=True)
-    held = [name for name, activation in activations if activation > HELD]
+    held = [name for name, activation in activations if activation > MIN_HELD_ACTIVATION]
     each = zip(names, distances, strict=True)
     return {
         "target age [s]": f"{output.target_age:.3f}",
@@ -165,28 +166,28 @@ def motion_values(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
     }
 
 
-def surroundings_values(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
-    """Return what the stream keeps away from, and the nearest pair within influence_distance."""
+def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
+    """Return the diagnostics of collision avoidance, and the nearest pair in influence_distance."""
     around, options = arm.surroundings, arm.controller.options
     if around.scene is not None:
         now = around.scene.snapshot
         count = len(now.objects) + len(now.attached)
-        kept = f"{options.min_distance:g} m from {len(now.links)} links and {count} objects"
+        avoidance = f"{options.min_distance:g} m from {len(now.links)} links and {count} objects"
     else:
-        kept = f"not avoided: {around.hindrance or around.reason}".removesuffix(": ")
+        avoidance = f"not avoided: {around.hindrance or around.reason}".removesuffix(": ")
     nearest = None if output is None else output.nearest
     return {
-        "collisions": kept,
+        "collisions": avoidance,
         "bounds of the workspace": ", ".join(bound.name for bound in around.workspace) or "none",
         "nearest pair": "none" if nearest is None else " and ".join(nearest.names),
         "nearest distance [m]": "nan" if nearest is None else f"{nearest.distance:.4f}",
     }
 
 
-def lag_values(robot: RobotModel, lag: float) -> dict[str, str]:
-    """Return the lag of the arm [s], and the `max_deviation` that it needs."""
+def lag_diagnostics(robot: RobotModel, lag: float) -> dict[str, str]:
+    """Return the diagnostics of the lag of the arm [s], with a suitable `max_deviation`."""
     if math.isnan(lag):
-        return {"lag of the arm [s]": "not known: no joint states, or no motion yet"}
+        return {"lag of the arm [s]": "unknown: no joint states, or no motion yet"}
     values = {"lag of the arm [s]": f"{lag:.3f}"}
     speeds = robot.velocity[np.isfinite(robot.velocity)]
     if len(speeds):
@@ -196,10 +197,10 @@ def lag_values(robot: RobotModel, lag: float) -> dict[str, str]:
 
 
 class StatusPublisher:
-    """Publishes ``moveit_msgs/msg/ServoStatus`` each cycle, and logs changes of the state.
+    """Publisher of ``moveit_msgs/msg/ServoStatus`` in each cycle, which also logs state changes.
 
-    States with code 0 change with every target and are not logged, except for a stream that ended
-    with the arm short of its last pose.
+    States with code 0 change with every target and are not logged, except if a stream timed out
+    before the arm reached its last pose.
     """
 
     def __init__(self, node: Node) -> None:
@@ -211,7 +212,7 @@ class StatusPublisher:
             self._message = ServoStatus()
 
     def publish(self, state: ServoState, message: str) -> None:
-        """Publish a state and a message; an empty message is the explanation of the state."""
+        """Publish a state and a message; if the message is empty, the explanation of the state."""
         message = message or state.explanation
         stops_short = state is ServoState.TIMED_OUT and message != state.explanation
         if state is not self._last and (state.code or self._last.code or stops_short):
@@ -223,17 +224,17 @@ class StatusPublisher:
 
 
 class Monitor:
-    """Publishes status and tip each cycle, diagnostics by a timer of the node.
+    """Publisher of status and tip in each cycle, and of diagnostics by a timer.
 
     Args:
         node: Node of the publishers.
         parameters: Parameters of the node.
-        states: Joint states, as drivers publish them.
-        lag: Returns the lag of the arm behind its commands [s], NaN while it is unknown.
+        states: Joint states of the drivers.
+        lag: Returns the lag of the arm behind its commands [s]; NaN if unknown.
 
     Attributes:
-        report: of the last cycle, for other threads.
-        meter: of the loop.
+        report: Report of the last cycle, for other threads.
+        meter: Counters of the cycles of the loop.
     """
 
     def __init__(
@@ -260,8 +261,9 @@ class Monitor:
         """Publish the report of a cycle.
 
         Args:
-            now: on the steady clock [s].
-            stamp: the time of the command [ns].
+            report: Report of the cycle.
+            now: Time on the steady clock [s].
+            stamp: The same by the clock of the stamps [ns].
         """
         self._status.publish(report.state, report.message)
         trail = self._trail_of(report.arm)
@@ -274,6 +276,7 @@ class Monitor:
         self.report = report._replace(trail=trail)
 
     def _trail_of(self, arm: Arm | None) -> Trail | None:
+        """Return the trail of an arm, which starts again with another robot."""
         if arm is None:
             self._trail = None
         elif self._trail is None or self._trail.tip.robot is not arm.robot:
@@ -291,12 +294,12 @@ class Monitor:
         """Publish ``diagnostic_msgs/DiagnosticArray`` of the last report."""
         report, loop = self.report, self.meter.read(time.monotonic())
         level, sentence = diagnostic_level(report, loop)
-        values = {"state": report.state.name.lower(), **loop_values(loop, self._rate)}
+        values = {"state": report.state.name.lower(), **loop_diagnostics(loop, self._rate)}
         robot = None if report.arm is None else report.arm.robot
         if robot is not None and report.output is not None:
-            values |= motion_values(robot, report.output) | lag_values(robot, self._lag())
+            values |= motion_diagnostics(robot, report.output) | lag_diagnostics(robot, self._lag())
         if report.arm is not None:
-            values |= surroundings_values(report.arm, report.output)
+            values |= avoidance_diagnostics(report.arm, report.output)
         status = DiagnosticStatus(
             level=level,
             name=self._name,

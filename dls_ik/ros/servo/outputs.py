@@ -1,6 +1,6 @@
-"""Outputs of the node: topics of the commands, their messages, and the joints as drivers name them.
+"""Outputs of the node: topics and messages of the commands, and the joint names of the drivers.
 
-Each message is filled again every cycle.
+Messages are reused: each cycle fills them in place.
 """
 
 from array import array
@@ -20,36 +20,38 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Parameters
-from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
-from dls_ik.ros.servo.state_monitor import Echo
-from dls_ik.ros.servo.targets import TOPICS as TARGETS
+from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC, Echo
+from dls_ik.ros.servo.target_buffer import TARGET_TOPICS
 from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
 
-SECOND = 10**9  # [ns]
-DELIVERY = 0.2  # [s] at most, for a listener that is gone
+NANOSECONDS = 10**9  # [ns/s]
+DELIVERY_TIMEOUT = 0.2  # [s] a subscriber that has exited never acknowledges
 
 
 class OutputSpec(NamedTuple):
-    """The joints of the outputs, and the pace of the loop."""
+    """Joints of the outputs, and period of the loop."""
 
-    names: tuple[str, ...]  # (n,) as drivers call them
-    period: float  # [s] of the loop
+    names: tuple[str, ...]  # (n,) joint names of the drivers
+    period: float  # [s] period of the loop
 
 
 def writable(message: Any, name: str, n: int) -> Array:
-    """Return a view (n,) of a field of doubles: a write costs 0.15 us, a new list some 10."""
+    """Return a writable view (n,) of a field of doubles.
+
+    A write costs 0.15 us, a new list approximately 10 us.
+    """
     setattr(message, name, array("d", bytes(8 * n)))
-    return np.frombuffer(getattr(message, name))  # the message may hold a copy of what it is given
+    return np.frombuffer(getattr(message, name))  # the message may have copied the array
 
 
 def set_time(time: Any, nanoseconds: int) -> None:
-    """Write into a ``builtin_interfaces`` Time or Duration."""
-    time.sec, time.nanosec = divmod(nanoseconds, SECOND)
+    """Set a ``builtin_interfaces`` Time or Duration."""
+    time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
 
 
 class JointStateOutput:
-    """Positions and velocities by name, for robot_state_publisher and RViz."""
+    """Joint positions and velocities by name, for robot_state_publisher and RViz."""
 
     message_type = JointState
     default_topic = "joint_states"
@@ -60,7 +62,14 @@ class JointStateOutput:
         self._velocity = writable(self._message, "velocity", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Return the message of a command (n,), (n,) at a time [ns]; the same object each time."""
+        """Fill and return the message, the same object each time.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            velocity: (n,) joint velocities [rad/s or m/s].
+            stamp: Time of the command [ns].
+            knots: Not used.
+        """
         self._position[:] = q
         self._velocity[:] = velocity
         set_time(self._message.header.stamp, stamp)
@@ -68,13 +77,14 @@ class JointStateOutput:
 
 
 class JointTrajectoryOutput:
-    """The next points for a joint_trajectory_controller, without a stamp, which means now.
+    """Trajectory for a joint_trajectory_controller, without a stamp, which means now.
 
-    A point stands at each knot of the motion: at the command, a period ahead, and behind it where
-    the stop changes its acceleration or jerk. A controller interpolates points with velocities by
-    cubics, which are exact there, and follows them to rest if it receives no other trajectory. The
-    loop continues on the same stop if its next cycle is late. Without velocities, for a single
-    point or without a limit of acceleration, it interpolates linearly.
+    The points are the knots of the motion: the command, one period ahead, then the points of the
+    stop trajectory where acceleration or jerk change. A controller interpolates points with
+    velocities by cubics, which are exact between these knots, and follows them until the arm is at
+    rest if it receives no other trajectory. If the next cycle is late, the loop continues on the
+    same stop trajectory. A single point, or points without an acceleration limit, have no
+    velocities, and the controller interpolates linearly.
     """
 
     message_type = JointTrajectory
@@ -82,11 +92,19 @@ class JointTrajectoryOutput:
 
     def __init__(self, spec: OutputSpec) -> None:
         self._n, self._period = len(spec.names), spec.period
-        self._pools: tuple[list[_Point], list[_Point]] = ([], [])  # with velocities, and without
+        # Points with velocities, and points without.
+        self._pools: tuple[list[_Point], list[_Point]] = ([], [])
         self._message = JointTrajectory(joint_names=list(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Return the message of a command, and of the stop that follows it."""
+        """Fill and return the message of a command and the stop trajectory that follows it.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            velocity: (n,) joint velocities [rad/s or m/s].
+            stamp: Not used.
+            knots: Knots of the trajectory; None: the command alone.
+        """
         if knots is None:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
         pool = self._pools[knots.is_linear]
@@ -102,7 +120,7 @@ class JointTrajectoryOutput:
 
 
 class _Point:
-    """A point of a trajectory, to be filled again and again."""
+    """Reused point of a trajectory."""
 
     def __init__(self, n: int, has_velocities: bool) -> None:
         self.message = JointTrajectoryPoint()
@@ -110,15 +128,15 @@ class _Point:
         self._velocities = writable(self.message, "velocities", n) if has_velocities else None
 
     def fill(self, time: float, q: Array, v: Array) -> None:
-        """Write the time since the start [s], positions and velocities (n,)."""
-        set_time(self.message.time_from_start, round(time * SECOND))
+        """Set the time from the start [s], positions (n,) and velocities (n,)."""
+        set_time(self.message.time_from_start, round(time * NANOSECONDS))
         self._positions[:] = q
         if self._velocities is not None:
             self._velocities[:] = v
 
 
 class PositionArrayOutput:
-    """Positions without names, for a forward or position controller, whose order must be given."""
+    """Joint positions without names, in the order of the controller that receives them."""
 
     message_type = Float64MultiArray
     default_topic = "forward_position_controller/commands"
@@ -128,7 +146,7 @@ class PositionArrayOutput:
         self._position = writable(self._message, "data", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Return the message of a command."""
+        """Fill and return the message; only the positions `q` (n,) [rad or m] are used."""
         self._position[:] = q
         return self._message
 
@@ -144,58 +162,62 @@ class OutputJoints(NamedTuple):
     """Order and names of the joints of a chain in the outputs."""
 
     order: NDArray[np.intp]  # (n,) index in the chain of each joint of the outputs
-    names: tuple[str, ...]  # (n,) in the outputs, as drivers call them
-    robot_names: dict[str, str]  # by the name that drivers use, where it is another one
+    names: tuple[str, ...]  # (n,) joint names in the outputs
+    robot_names: dict[str, str]  # name in the robot by name in the outputs, if different
 
 
-def arrange(
+def arrange_joints(
     chain: Sequence[str], joints: Sequence[str] = (), names: Sequence[str] = ()
 ) -> OutputJoints:
-    """Order and name the joints of a chain.
+    """Return the order and the names of the joints of a chain in the outputs.
 
-    The outputs have all joints of the chain and no others: controllers refuse a message that lacks
-    a joint of theirs, and without a joint of the chain the tip is not reached.
+    The outputs have exactly the joints of the chain: controllers reject a message that lacks one of
+    their joints, and the tip does not reach its target if a joint of the chain is not commanded.
 
     Args:
-        chain: (n,) names of the joints from base to tip.
-        joints: the same names in the order of the outputs; empty: as they are.
-        names: (n,) by which drivers call them, in that order; empty: the same.
+        chain: (n,) joint names from base to tip.
+        joints: (n,) the same names in the order of the outputs; empty: the order of the chain.
+        names: (n,) joint names of the drivers, in the order of the outputs; empty: same names.
 
     Raises:
-        OptionError: other names, or too few or too many of them; with those that are valid.
+        OptionError: If `joints` are not the joints of the chain, or the number of names differs.
     """
     joints = joints or chain
     if sorted(joints) != sorted(chain):
         raise OptionError(
-            f"output_joints is {', '.join(joints)}: not each joint of the chain once; joints: "
-            f"{listing(chain)}"
+            f"output_joints is {', '.join(joints)}; it must have each joint of the chain once; "
+            f"joints: {listing(chain)}"
         )
     if names and len(names) != len(joints):
         raise OptionError(
             f"output_names has {len(names)} names ({', '.join(names)}) for {len(joints)} joints "
-            f"({', '.join(joints)})"
+            f"({', '.join(joints)}); give one name for each joint"
         )
-    called = tuple(names or joints)
-    renamed = {new: old for new, old in zip(called, joints, strict=True) if new != old}
+    output_names = tuple(names or joints)
+    renamed = {new: old for new, old in zip(output_names, joints, strict=True) if new != old}
     order = np.array([list(chain).index(joint) for joint in joints], dtype=np.intp)
-    return OutputJoints(order, called, renamed)
+    return OutputJoints(order, output_names, renamed)
 
 
 class Outputs:
-    """Publishes each command as all the messages of the parameters.
+    """Publishers of the commands, one for each type in the parameter `output_type`.
+
+    Args:
+        node: Node of the publishers.
+        parameters: Parameters of the node.
 
     Attributes:
-        topics: of the commands, after remapping.
-        display_only: the commands are for display, and no controller takes them.
-        has_trajectory: one of the outputs is a trajectory.
-        points: wanted in a trajectory; 0: as many as its path needs.
-        has_stop_trajectory: an arm continues to a stop by itself when no command comes.
-        echo: remembers the messages on the topic that drivers publish on; None if there are none.
+        topics: Topics of the commands, after remapping.
+        display_only: Whether the commands are for display only, without a controller.
+        has_trajectory: Whether one of the outputs is a trajectory.
+        points: Requested number of points of a trajectory; 0: as many as the path needs.
+        has_stop_trajectory: Whether each command includes a stop trajectory.
+        echo: Recogniser of this node's messages on the topic of the drivers; None without any.
 
     Raises:
-        OptionError: two outputs on one topic, or one on a topic that the node hears, of a type that
-            is not the one of the topic.
-        rclpy.exceptions.NameValidationException: a topic with an invalid name.
+        OptionError: If two outputs have the same topic, or an output has the topic of a
+            subscription of the node with another type.
+        rclpy.exceptions.NameValidationException: If a topic has an invalid name.
     """
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
@@ -208,7 +230,7 @@ class Outputs:
         self.points = parameters.trajectory_points
         self.has_stop_trajectory = self.has_trajectory and self.points != 1
         _check_topics(node, parameters.output_type, self.topics)
-        driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES))
+        driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES_TOPIC))
         self._is_echoed = [pair == driven for pair in zip(kinds, self.topics, strict=True)]
         self.echo = Echo() if any(self._is_echoed) else None
         self._publishers = [
@@ -216,21 +238,21 @@ class Outputs:
             for kind, name in zip(kinds, names, strict=True)
         ]
         self._order = np.arange(0)
-        self._outputs: list[Any] = []  # for each publisher, for the joints in use
+        self._outputs: list[Any] = []  # one per publisher, for the joints in use
 
     def joints(self, chain: Sequence[str]) -> OutputJoints:
-        """Return the joints of a chain as they stand in the outputs.
+        """Return the order and the names of the joints of a chain (n,) in the outputs.
 
         Raises:
-            OptionError: the parameters do not fit this chain.
+            OptionError: If `output_joints` or `output_names` do not fit the chain.
         """
-        return arrange(chain, self._parameters.output_joints, self._parameters.output_names)
+        return arrange_joints(chain, self._parameters.output_joints, self._parameters.output_names)
 
     def use(self, chain: Sequence[str]) -> None:
-        """Publish for another arm from now on, with joints (n,) in the order of its commands.
+        """Set up the messages for the joints of another chain (n,).
 
         Raises:
-            OptionError: as :meth:`joints`.
+            OptionError: If `output_joints` or `output_names` do not fit the chain.
         """
         joints = self.joints(chain)
         spec = OutputSpec(joints.names, 1.0 / self._parameters.rate)
@@ -238,10 +260,13 @@ class Outputs:
         self._outputs = [kind(spec) for kind in self._kinds]
 
     def publish(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> None:
-        """Publish a command (n,), (n,) [rad or m, s], in the order of the chain, at a time [ns].
+        """Publish a command on all topics.
 
         Args:
-            knots: of the points of a trajectory.
+            q: (n,) joint positions in the order of the chain [rad or m].
+            velocity: (n,) joint velocities in the order of the chain [rad/s or m/s].
+            stamp: Time of the command [ns].
+            knots: Knots of the trajectory; None: the command alone.
         """
         q, velocity = q[self._order], velocity[self._order]
         knots = None if knots is None else knots.reordered(self._order)
@@ -253,31 +278,41 @@ class Outputs:
             publisher.publish(message)
 
     def deliver(self) -> None:
-        """Wait for all reliable listeners: messages may be lost when their publisher ends."""
+        """Wait until reliable subscribers have received all messages, before the node exits."""
         for publisher in self._publishers:
-            with suppress(RuntimeError):  # a middleware may not know
-                publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
+            with suppress(RuntimeError):  # raised if the middleware does not support this
+                publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
 
 
 def _resolved(node: Node, topic: str) -> str:
-    validate_topic_name(topic)  # its message is better than that of the next call
+    """Return a topic after remapping.
+
+    Raises:
+        rclpy.exceptions.NameValidationException: If the name is invalid.
+    """
+    validate_topic_name(topic)  # raises a clearer message than the next call
     return str(node.resolve_topic_name(topic))
 
 
 def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> None:
-    """Refuse two outputs on one topic, and one on a topic that is heard as another type."""
+    """Check that outputs have different topics, and no topic that is subscribed to as another type.
+
+    Raises:
+        OptionError: If a topic is used twice, or subscribed to as another type.
+    """
     twice = sorted({topic for topic in topics if topics.count(topic) > 1})
     if twice:
         raise OptionError(
-            f"two outputs would share the topic {', '.join(twice)}; give each of output_type a "
-            "topic of its own in output_topic"
+            f"two outputs have the same topic {', '.join(twice)}; give each output_type its own "
+            "topic in output_topic"
         )
-    for heard, message_type in {JOINT_STATES: JointState, **TARGETS}.items():
-        for name, topic in zip(types, topics, strict=True):
-            kind = OUTPUTS[name]
-            if topic == node.resolve_topic_name(heard) and kind.message_type is not message_type:
+    for name, message_type in {JOINT_STATES_TOPIC: JointState, **TARGET_TOPICS}.items():
+        subscribed = node.resolve_topic_name(name)
+        for output_type, topic in zip(types, topics, strict=True):
+            kind = OUTPUTS[output_type]
+            if topic == subscribed and kind.message_type is not message_type:
                 raise OptionError(
-                    f"output_type {name} cannot go out on {topic}, where the node hears "
-                    f"{message_type.__name__}: a topic has one type; give output_topic another "
-                    f"name, such as {kind.default_topic}"
+                    f"output_type {output_type} cannot be published on {topic}, where the node "
+                    f"subscribes to {message_type.__name__}: a topic has one type; give "
+                    f"output_topic another name, such as {kind.default_topic}"
                 )

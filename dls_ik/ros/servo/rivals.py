@@ -1,4 +1,4 @@
-"""Rival senders of targets: publishers of different target types that take turns."""
+"""Rival senders: publishers of different target types between which the arm would alternate."""
 
 import threading
 import time
@@ -12,22 +12,23 @@ from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
-WINDOW = 5.0  # [s] in which changes of the type are counted
-MIN_CHANGES = 4  # of the type within the window; a person who changes the sender makes fewer
+RIVAL_WINDOW = 5.0  # [s] time window of counted changes
+MIN_RIVAL_CHANGES = 4  # changes of the topic within the window; a person who switches causes fewer
 WARNING_PERIOD = 10.0  # [s]
-UNKNOWN_NAME = "_NODE_NAME_UNKNOWN_"  # of rmw, before a node has announced itself
+UNKNOWN_NAME = "_NODE_NAME_UNKNOWN_"  # rmw returns this until the node is discovered
 
 
 class RivalTargets:
-    """Changes of the topic that targets arrive on. One thread notes them, another asks."""
+    """Record of changes between the topics of targets; written by one thread, read by another."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = ""  # topic of the newest target
-        self._changes: deque[tuple[float, str]] = deque(maxlen=MIN_CHANGES)  # time [s], new topic
+        # Time [s] and new topic of each change.
+        self._changes: deque[tuple[float, str]] = deque(maxlen=MIN_RIVAL_CHANGES)
 
     def note(self, topic: str, now: float) -> None:
-        """Note a target that arrived on a topic now [s]."""
+        """Record a target that arrived on a topic now [s]."""
         if topic == self._last:
             return
         with self._lock:
@@ -36,20 +37,20 @@ class RivalTargets:
             self._last = topic
 
     def topics(self, now: float) -> list[str]:
-        """Return the topics that targets take turns on now [s]; empty if they do not."""
+        """Return the topics between which targets alternate now [s]; empty without rivals."""
         with self._lock:
-            recent = [topic for at, topic in self._changes if now - at <= WINDOW]
-        return sorted(set(recent)) if len(recent) >= MIN_CHANGES else []
+            recent = [topic for at, topic in self._changes if now - at <= RIVAL_WINDOW]
+        return sorted(set(recent)) if len(recent) >= MIN_RIVAL_CHANGES else []
 
 
 class RivalMonitor:
-    """Warns of publishers of different target types that take turns, by the names of their nodes.
+    """Warnings about nodes that alternately publish targets of different types.
 
-    One node that publishes several types is no conflict.
+    A single node that publishes several types causes no warning.
 
     Args:
         node: Node that receives the targets.
-        rivals: Topics that the targets arrive on.
+        rivals: Record of the topics of targets.
     """
 
     def __init__(self, node: Node, rivals: RivalTargets) -> None:
@@ -67,18 +68,19 @@ class RivalMonitor:
         senders = " and ".join(f"{topic} from {listing(each)}" for topic, each in names.items())
         self._log.warn(
             "rivals",
-            f"targets of different types take turns: {senders}; the arm follows the newest, so it "
-            "alternates between them: stop one sender, or remap its topic",
+            f"targets of different types alternate: {senders}; the arm follows the newest target, "
+            "so it alternates too: stop one sender, or remap its topic",
         )
 
 
 def publisher_names(node: Node, topic: str) -> list[str]:
     """Return the full names of the nodes that publish on a topic, sorted, each once."""
-    return sorted(set(_names(node.get_publishers_info_by_topic(topic))))
+    return sorted(set(_node_names(node.get_publishers_info_by_topic(topic))))
 
 
-def _names(publishers: Iterable[Any]) -> Iterable[str]:
+def _node_names(publishers: Iterable[Any]) -> Iterable[str]:
+    """Yield the full name of the node of each publisher."""
     for each in publishers:
         is_known = each.node_name != UNKNOWN_NAME
         name = f"{each.node_namespace.rstrip('/')}/{each.node_name}"
-        yield name if is_known else "a node that has not announced its name"
+        yield name if is_known else "a node with a name that is not known yet"

@@ -1,6 +1,6 @@
-"""Current state of the joints, as drivers publish it, and whether it is known well enough to move.
+"""Current joint positions, from the joint states that drivers publish.
 
-Messages of this node itself are recognised and left out.
+Joint states that this node itself publishes are recognised and ignored.
 """
 
 import math
@@ -19,130 +19,151 @@ from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME, nanoseconds
 from dls_ik.ros.params import AUTO, NONE, REQUIRED
-from dls_ik.ros.servo.targets import DelayMonitor
+from dls_ik.ros.servo.freshness import (
+    READING_TIMEOUT,
+    DelayEstimator,
+    Freshness,
+    accepted_readings,
+    positions_freshness,
+    start_freshness,
+)
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
-TOPIC = "joint_states"
-FRESH = 1.0  # [s] a driver is there if it was heard this long ago
-SETTLING = 0.5  # [s] to find publishers, and to hear which joints they publish
-DRAIN = 0.1  # [s] in which messages that waited while the loop stood still are worked off
-FARTHEST = 1e6  # [rad or m] that a joint can be
-CHECK_PERIOD = 0.1  # [s] between looks for publishers
-MEMORY = 2000  # own messages; two seconds at the highest rate
-# Best effort hears reliable publishers too. Several may share the topic (arm, gripper), so the
-# depth is not 1, which would keep the last message of all of them.
-QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+JOINT_STATES_TOPIC = "joint_states"
+DISCOVERY_TIME = 0.5  # [s] time to discover publishers, and to receive their first messages
+MAX_POSITION = 1e6  # [rad or m] a larger position is an error of the driver
+DISCOVERY_PERIOD = 0.1  # [s] time between checks for publishers
+MAX_OWN_MESSAGES = 2000  # remembered; two seconds of messages at the highest rate
+# Best effort also receives from reliable publishers. Several drivers may share the topic (arm,
+# gripper): with a depth of 1 the message of one would replace the message of another.
+JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 Identity = tuple[int, int, bytes, tuple[str, ...]]
 
 
 class Echo:
-    """Recognises own messages on a topic that a driver may use too.
+    """Recogniser of this node's own messages on a topic that a driver may use too.
 
-    rclpy does not tell who sent a message before Kilted. A stamp in nanoseconds from our clock
-    together with the names and positions is as good: a driver that sends the same at the same
-    nanosecond only relays us.
+    rclpy does not name the sender of a message before ROS 2 Kilted. The stamp in nanoseconds, the
+    names and the positions identify a message instead: a driver that publishes the same values
+    with the same stamp only relays this node's message.
     """
 
     def __init__(self) -> None:
         self._published: OrderedDict[Identity, None] = OrderedDict()
 
     def remember(self, message: Any) -> None:
-        """Keep the identity of a ``sensor_msgs/JointState`` that is about to be published."""
+        """Remember a ``sensor_msgs/JointState`` that is about to be published."""
         self._published[_identity(message)] = None
-        if len(self._published) > MEMORY:
+        if len(self._published) > MAX_OWN_MESSAGES:
             self._published.popitem(last=False)
 
     def is_own(self, message: Any) -> bool:
-        """Return whether a message received is one that was published here."""
+        """Return whether a received message was published by this node."""
         return _identity(message) in self._published
 
 
 def _identity(message: Any) -> Identity:
-    stamp = message.header.stamp  # under simulated time the same for several messages
+    stamp = message.header.stamp  # simulated time: several messages may have the same
     return stamp.sec, stamp.nanosec, message.position.tobytes(), tuple(message.name)
 
 
 class Measurement(NamedTuple):
-    """Measured joint values."""
+    """Measured joint positions."""
 
     q: Array  # (n,) [rad or m]
-    times: Array  # (n,) when each came [s] steady
+    times: Array  # (n,) times of arrival [s] steady
+
+
+class JointPositions(NamedTuple):
+    """Joint positions of the arm in use, and their treatment in a cycle."""
+
+    freshness: Freshness
+    measurement: Measurement | None  # None if a joint has no fresh reading
+    held: Measurement | None  # supervised arms: last accepted one, while the driver may be late
+    is_lost: bool  # the driver of a started arm timed out since the last cycle
 
 
 class JointReading(NamedTuple):
-    """One message about a joint."""
+    """Content of one message about one joint."""
 
     position: float  # [rad or m]
-    time: float  # [s] steady, when it came
-    sent: float  # [s] the same, less its delay on the way
+    time: float  # [s] steady, arrival of the message
+    sent: float  # [s] steady, estimated time of sending
     velocity: float = math.nan  # [rad/s or m/s]; NaN: not sent
-    stamp: int = 0  # [ns] of its message; 0: none
+    stamp: int = 0  # [ns] stamp of the message; 0: none
 
 
 class JointFilter(NamedTuple):
-    """Joints that are kept, and their names."""
+    """Joints whose readings are stored, and their names."""
 
-    robot_names: Mapping[str, str] = {}  # by the name that drivers use, where it is another one
-    joints: frozenset[str] | None = None  # of the robot in use; None: any
-    kept: frozenset[str] | None = None  # these, and those of robots before that may still move
+    robot_names: Mapping[str, str] = {}  # name in the robot by name in the messages, if different
+    joints: frozenset[str] | None = None  # joints of the robot in use; None: any joint
+    kept: frozenset[str] | None = None  # `joints`, and joints of earlier robots that may still move
 
     def keeps(self, name: str) -> bool:
-        """Return whether a joint is kept."""
+        """Return whether readings of a joint are stored."""
         return len(name) <= MAX_NAME if self.kept is None else name in self.kept
 
 
 class CurrentStateMonitor:
-    """Keeps the latest positions of the robot's joints that others publish, and judges them.
+    """Latest joint positions that other nodes publish, and their treatment in each cycle.
 
-    Until the joints of the robot are known it keeps those of any, as far as names are bounded.
+    Until the joints of the robot are known, the monitor stores every joint with a name of valid
+    length.
 
-    Listens only while there is a publisher besides this node: to receive one's own messages costs
-    more than to publish them (22 % of a core at 1000 Hz). While both publish on the same topic,
+    The monitor subscribes only while another node publishes on the topic: to receive this node's
+    own messages costs more than to publish them (22 % of a core at 1000 Hz). If both publish,
     own messages are recognised by an :class:`Echo`.
 
     Args:
-        echo: messages of this node on the topic; None: it publishes elsewhere.
-        display_only: commands are for display, and move no arm.
+        node: Node of the subscription.
+        echo: Recogniser of this node's messages; None if it publishes on other topics.
+        display_only: The commands are for display and move no arm.
     """
 
     def __init__(self, node: Node, echo: Echo | None, display_only: bool) -> None:
-        self.topic = node.resolve_topic_name(TOPIC)
+        self.topic = node.resolve_topic_name(JOINT_STATES_TOPIC)
         self.shares_topic = echo is not None
         self._node, self._echo, self._display_only = node, echo, display_only
         self._log = Throttle(node, period=10.0)
-        self._delays = DelayMonitor()
+        self._delays = DelayEstimator()
         self._lock = threading.Lock()
-        self._readings: dict[str, tuple[JointReading, ...]] = {}  # the last three, newest last
+        self._readings: dict[str, tuple[JointReading, ...]] = {}  # up to three, newest last
         self._filter = JointFilter()
         self._subscription: Any = None
-        self._changed = time.monotonic()  # when it began to listen anew, or ceased to
-        self._trusted = -math.inf  # [s] steady: earlier messages do not count
-        self._located = False  # the arm was measured, and was not lost since
+        self._changed = time.monotonic()  # last change of the subscription or of joint names
+        self._stall_end = -math.inf  # [s] steady, end of the last stall of the loop
+        # Joint names and measurement; None if the driver timed out since.
+        self._last_accepted: tuple[tuple[str, ...], Measurement] | None = None
         self._next_check = -math.inf  # [s]
-        self._driver_changed = node.create_guard_condition(self._check)
+        self._driver_changed = node.create_guard_condition(self._update_subscription)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
-        """Take joints that drivers call otherwise by these names from now on.
+        """Set the names of joints that have other names in the messages of drivers.
 
-        Readings under other names may be of other joints, and are forgotten.
+        Stored readings are deleted, as their names may now belong to other joints.
+
+        Args:
+            robot_names: Name in the robot by name in the messages.
         """
         if robot_names == self._filter.robot_names:
             return
         with self._lock:
-            self._changed = time.monotonic()  # first: the loop reads both
+            self._changed = time.monotonic()  # set first, as the loop reads both without a lock
             self._filter = self._filter._replace(robot_names=dict(robot_names))
             self._readings.clear()
 
     def keep_only(self, joints: Iterable[str], moving: Iterable[str] = ()) -> None:
-        """Keep only the joints of a robot from now on, and those of the robot it replaces.
+        """Store only readings of the joints of a robot, and of the robot that it replaces.
 
-        Joints that were not kept before must be heard first, as if listening began now.
+        If there are new joints, `DISCOVERY_TIME` starts again.
 
         Args:
-            moving: joints of the robot that still moves, which may be an earlier one.
+            joints: Names of all joints of the robot.
+            moving: Names of all joints of the robot that still moves, maybe an earlier one.
         """
         new, (_, before, kept) = frozenset(joints), self._filter
         if new == before:
@@ -155,97 +176,101 @@ class CurrentStateMonitor:
             self._readings = {n: r for n, r in self._readings.items() if self._filter.keeps(n)}
 
     def values(self) -> dict[str, float]:
-        """Return the last position of every joint that was ever heard of."""
+        """Return the last position of every joint with a stored reading, however old."""
         with self._lock:
             return {name: readings[-1].position for name, readings in self._readings.items()}
 
     def readings(self, names: Iterable[str], now: float) -> list[tuple[JointReading, ...]] | None:
         """Return the last readings of joints, up to three each, newest last.
 
+        Args:
+            names: Names of the joints.
+            now: Time on the steady clock [s].
+
         Returns:
-            None if a joint has no reading from the last `FRESH` seconds.
+            None if a joint has no reading from the last `READING_TIMEOUT` seconds.
         """
         with self._lock:
             found = [self._readings.get(name, ()) for name in names]
-        is_current = all(each and now - each[-1].time < FRESH for each in found)
+        is_current = all(each and now - each[-1].time < READING_TIMEOUT for each in found)
         return found if is_current else None
 
+    def note_stall(self, now: float) -> None:
+        """Record that a stall of the loop has ended now [s]."""
+        self._stall_end = now
+
+    def since_stall(self, now: float) -> float:
+        """Return the time since the last stall of the loop ended [s]; infinite without a stall."""
+        return now - self._stall_end
+
+    def joint_positions(self, arm: Arm, now: float) -> JointPositions:
+        """Return the joint positions of the arm in use, and their treatment; once per cycle."""
+        measurement, last = self.measurement(arm, now), self._last_accepted
+        freshness = positions_freshness(
+            self.since_stall(now),
+            measurement is not None,
+            last is not None,
+            _reading_timeout(arm),
+            arm.controller.moves,
+        )
+        if measurement is not None:
+            self._last_accepted = (arm.robot.joint_names, measurement)
+        is_supervised, is_lost = arm.parameters.feedback_mode == REQUIRED, False
+        if freshness is Freshness.IGNORE and last is not None:
+            self._last_accepted = None
+            # A supervised controller reports the loss as a fault.
+            is_lost = arm.controller.started and not self._display_only and not is_supervised
+        held = None
+        if freshness is Freshness.WAIT and is_supervised and last is not None:
+            names, held_measurement = last
+            held = held_measurement if names == arm.robot.joint_names else None
+        return JointPositions(freshness, measurement, held, is_lost)
+
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
-        """Return the measured joint values of the arm; None where not all of them are known."""
-        parameters = arm.parameters
-        if parameters.feedback_mode == NONE:
+        """Return the measured joint positions of an arm; None if a joint has no fresh reading."""
+        if arm.parameters.feedback_mode == NONE:
             return None
-        is_required = parameters.feedback_mode == REQUIRED
-        max_age = parameters.measurement_timeout if is_required else FRESH
-        max_age = min(max_age, now - self._trusted)
-        since = -math.inf if self.is_settled(now) else self._trusted
-        names = arm.robot.joint_names
-        return self.latest(names, now, max_age, since) if max_age > 0.0 else None
+        return self.latest(arm.robot.joint_names, now, _reading_timeout(arm))
 
     def latest(
-        self, names: Iterable[str], now: float, max_age: float = FRESH, since: float = -math.inf
+        self, names: Iterable[str], now: float, timeout: float = READING_TIMEOUT
     ) -> Measurement | None:
-        """Return the positions of joints, if all of them came less than `max_age` [s] ago.
+        """Return the positions of joints; None if a joint has no fresh reading.
 
-        Readings sent before `since` [s] do not count, though they may have come after it.
-
-        The median of three readings counts, so that a single one that is off neither moves nor
+        A position is the median of three readings, so that a single outlier neither moves nor
         stops the arm, at the price of one message of lag.
+
+        Args:
+            names: Names of the joints.
+            now: Time on the steady clock [s].
+            timeout: Maximum age of a reading [s].
         """
         if not self._readings:
             return None
         with self._lock:
             found = [self._readings.get(name, ()) for name in names]
-        fresh = [
-            [r for r in readings if now - r.time < max_age and r.sent >= since]
-            for readings in found
-        ]
+        since_stall = self.since_stall(now)
+        fresh = [accepted_readings(readings, now, since_stall, timeout) for readings in found]
         if not all(fresh):
             return None
         chosen = [_median(readings) for readings in fresh]
         q, times = np.array([(r.position, r.time) for r in chosen]).reshape(-1, 2).T
         return Measurement(np.ascontiguousarray(q), times)
 
-    def distrust(self, now: float) -> None:
-        """Let messages before a time [s] not count, nor those that come at once."""
-        self._trusted = now + DRAIN
-
-    def is_trusted(self, now: float) -> bool:
-        """Return whether a message that comes now counts, unless its publisher says otherwise."""
-        return now >= self._trusted
-
-    def is_settled(self, now: float) -> bool:
-        """Return whether a message that comes now counts, whatever its publisher's clock shows."""
-        return now - self._trusted > FRESH
-
     def may_start(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Return whether the state of the arm is known, or not published and not needed."""
+        """Return whether the arm may start: at its measurement, or without one if not needed."""
         mode = arm.parameters.feedback_mode
-        if arm.controller.started or is_measured or mode == NONE:
-            return True
-        return self._display_only and mode == AUTO and self._has_heard_all(now)
-
-    def is_uncertain(self, now: float, is_measured: bool) -> bool:
-        """Return whether to wait, after a time in which the loop stood still."""
-        if not self.is_trusted(now):
-            return True
-        return self._located and not is_measured and not self.is_settled(now)
-
-    def loses(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Return whether a driver that commands waited for is not heard any more; True once."""
-        if is_measured:
-            self._located = True
-        if is_measured or not self._located or not self.is_settled(now):
-            return False
-        self._located = False
-        supervised = arm.parameters.feedback_mode == REQUIRED  # the controller makes it a fault
-        return arm.controller.started and not self._display_only and not supervised
+        is_required = mode != NONE and not arm.controller.started
+        is_optional = self._display_only and mode == AUTO and not is_measured
+        is_unpublished = is_required and is_optional and self._has_discovered_all(now)
+        return start_freshness(is_measured, is_required, is_unpublished) is not Freshness.WAIT
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Keep the finite positions of a ``sensor_msgs/JointState`` that is not ours.
+        """Store the valid positions of a message, unless this node published it.
 
         Args:
-            sent: when it was sent, by the clock of its publisher [ns]; 0: not known.
+            message: ``sensor_msgs/JointState``.
+            sent: Time of sending by the clock of the publisher [ns]; 0 if unknown.
         """
         if self._echo is not None and self._echo.is_own(message):
             return
@@ -258,17 +283,17 @@ class CurrentStateMonitor:
         }
         with self._lock:
             if self._filter is not given:
-                return  # read under names of another robot
+                return  # the names were translated for another robot
             last = {name: self._readings.get(name, ())[-2:] for name in new}
             readings = {name: (*last[name], reading) for name, reading in new.items()}
             self._readings = merge_bounded(self._readings, readings)
 
     def _positions(self, message: Any, given: JointFilter) -> dict[str, float]:
-        """Return the valid positions of a message by the robot's names; log the others."""
+        """Return the valid positions of a message by the robot's joint names; log invalid ones."""
         names, positions, topic = message.name, message.position, self.topic
         if len(names) != len(positions):
             counts = f"{len(names)} names and {len(positions)} positions"
-            self._log.warn("lengths", f"a message on {topic} has {counts}: not used")
+            self._log.warn("lengths", f"a message on {topic} has {counts}: ignored")
             return {}
         keeps, robot_names = given.keeps, given.robot_names
         named = zip((robot_names.get(name, name) for name in names), positions, strict=True)
@@ -276,50 +301,58 @@ class CurrentStateMonitor:
         counts_of = Counter(name for name, _ in pairs)
         if len(counts_of) < len(pairs):
             twice = listing(sorted(name for name, count in counts_of.items() if count > 1))
-            self._log.warn("twice", f"a message on {topic} has joints twice: {twice}: not used")
+            self._log.warn("twice", f"a message on {topic} has joints twice: {twice}: ignored")
             return {}
-        valid = {name: position for name, position in pairs if abs(position) <= FARTHEST}
+        valid = {name: position for name, position in pairs if abs(position) <= MAX_POSITION}
         if len(valid) < len(pairs):
-            lost = listing(name for name in counts_of if name not in valid)
-            reason = f"not finite, or beyond {FARTHEST:g}"
-            self._log.warn("finite", f"positions on {topic} are {reason}: {lost}: not used")
+            invalid = listing(name for name in counts_of if name not in valid)
+            reason = f"not finite, or larger than {MAX_POSITION:g}"
+            self._log.warn("finite", f"positions on {topic} are {reason}: {invalid}: ignored")
         return valid
 
     def _has_driver(self) -> bool:
-        """Return whether another node publishes on the topic, heard or not."""
+        """Return whether another node publishes on the topic, subscribed to or not."""
         return bool(self._node.count_publishers(self.topic) > self.shares_topic)
 
-    def _has_heard_all(self, now: float) -> bool:
-        """Return whether there was time to find and hear all drivers."""
-        listens = self._subscription is not None
-        return now - self._changed > SETTLING and listens == self._has_driver()
+    def _has_discovered_all(self, now: float) -> bool:
+        """Return whether there was time to discover all drivers and to receive their messages."""
+        is_subscribed = self._subscription is not None
+        return now - self._changed > DISCOVERY_TIME and is_subscribed == self._has_driver()
 
-    def look_out(self, now: float) -> None:
-        """Look for publishers if it is time to; called in each cycle.
+    def discover(self, now: float) -> None:
+        """Check for publishers every `DISCOVERY_PERIOD`; called in each cycle.
 
-        Subscribing is left to the executor, which need not wake to look in vain.
+        The executor subscribes. It wakes up only if the subscription must change.
         """
         if now < self._next_check:
             return
-        self._next_check = now + CHECK_PERIOD
+        self._next_check = now + DISCOVERY_PERIOD
         if self._has_driver() != (self._subscription is not None):
             self._driver_changed.trigger()
 
-    def _check(self) -> None:
-        """Subscribe once there is a driver, and unsubscribe when there is none any more."""
+    def _update_subscription(self) -> None:
+        """Subscribe when there is a driver, and unsubscribe when there is none."""
         if self._has_driver() == (self._subscription is not None):
             return
         before, new = self._subscription, None
         if before is None:
-            new = subscribe_bounded(self._node, JointState, TOPIC, self.store, QOS, self._log)
+            new = subscribe_bounded(
+                self._node, JointState, JOINT_STATES_TOPIC, self.store, JOINT_STATES_QOS, self._log
+            )
         else:
             self._node.destroy_subscription(before)
-        self._changed = time.monotonic()  # first: the loop reads both
+        self._changed = time.monotonic()  # set first, as the loop reads both without a lock
         self._subscription = new
 
 
+def _reading_timeout(arm: Arm) -> float:
+    """Return the maximum age of a reading [s]."""
+    is_required = arm.parameters.feedback_mode == REQUIRED
+    return arm.parameters.measurement_timeout if is_required else READING_TIMEOUT
+
+
 def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
-    """Return the velocities of a message by the robot's names; none where it has not all."""
+    """Return the velocities of a message by the robot's joint names; {} if any are missing."""
     names, velocities = message.name, message.velocity
     if not velocities or len(names) != len(velocities):
         return {}
@@ -327,6 +360,6 @@ def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
 
 
 def _median(readings: list[JointReading]) -> JointReading:
-    """Return the median of three readings; of fewer the newest."""
+    """Return the median of three readings, or the newest of fewer."""
     by_position = sorted(readings, key=lambda reading: reading.position)
     return by_position[1] if len(readings) == 3 else readings[-1]

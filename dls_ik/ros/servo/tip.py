@@ -1,4 +1,4 @@
-"""The tip of the arm in the root frame: poses, twists, and the trail of its positions."""
+"""Tip of the arm in the root frame: poses, twists, and the trail of its positions."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -8,16 +8,17 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 
-SHORTEST = 0.1  # [m]
-MOST_POINTS = 250  # of a trail: to convert more into a message would keep the loop waiting
-SHORTEST_INTERVAL = 0.02  # [s] between points of a trail
+MIN_LENGTH = 0.1  # [m] displayed length of an arm
+MAX_TRAIL_POINTS = 250  # conversion of more points to a message would delay the loop
+MIN_TRAIL_INTERVAL = 0.02  # [s] minimum time between two points of a trail
 
 
 class Tip:
-    """The tip of a chain whose base may itself be carried by other joints.
+    """Tip of a chain, whose base may be moved by joints outside the chain.
 
     Args:
-        joint_values: returns the values of joints by name, as drivers publish them.
+        robot: Model of the chain.
+        joint_values: Returns measured joint positions by name [rad or m].
     """
 
     def __init__(self, robot: RobotModel, joint_values: Callable[[], Mapping[str, float]]) -> None:
@@ -31,7 +32,7 @@ class Tip:
         return self._root_from_base() @ T_base
 
     def poses(self, q: Array) -> Array:
-        """Return the poses T_root_tip (..., 4, 4) at commands (..., n)."""
+        """Return the poses T_root_tip (..., 4, 4) at joint positions q (..., n) [rad or m]."""
         return self.in_root(self.robot.fk(q))
 
     def twist(self, q: Array, v: Array) -> Array:
@@ -46,12 +47,13 @@ class Tip:
         return twist
 
     def length(self) -> float:
-        """Return the length of the way along the links [m]: about the reach of the arm."""
+        """Return the sum of the distances between joints [m]: the approximate reach of the arm."""
         joints = self.robot.tree.path(self.robot.base, self.robot.tip)
-        way = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
-        return max(way, SHORTEST)
+        length = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
+        return max(length, MIN_LENGTH)
 
     def _root_from_base(self) -> Array:
+        """Return T_root_base (4, 4), at the measured positions of joints outside the chain."""
         if self._T_root_base is not None:
             return self._T_root_base
         tree = self.robot.tree
@@ -60,30 +62,31 @@ class Tip:
 
 
 class Trail:
-    """Keeps commands as they come, and converts them to points on request.
+    """Past positions of the tip, sampled from the commands.
 
-    One thread samples, another one asks.
+    One thread samples, another one reads and converts joint positions to positions of the tip.
 
     Args:
-        duration: of the trail [s].
+        tip: Tip of the arm in use.
+        duration: Duration of the trail [s].
     """
 
     def __init__(self, tip: Tip, duration: float) -> None:
         self.tip = tip
         self._duration = duration
-        self._interval = max(SHORTEST_INTERVAL, duration / MOST_POINTS)
-        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
-        self._points: deque[tuple[float, Array]] = deque(maxlen=MOST_POINTS)
-        self._next = -np.inf  # [s] when to take a command again
+        self._interval = max(MIN_TRAIL_INTERVAL, duration / MAX_TRAIL_POINTS)
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MAX_TRAIL_POINTS)
+        self._points: deque[tuple[float, Array]] = deque(maxlen=MAX_TRAIL_POINTS)
+        self._next_sample = -np.inf  # [s] time of the next sample
 
     def sample(self, now: float, q: Array) -> None:
-        """Keep a command (n,), which is not changed any more, at a time [s], if one is due."""
-        if now >= self._next and self._duration > 0.0:
-            self._next = now + self._interval
+        """Store a command q (n,) at a time [s] if a sample is due; the array is not copied."""
+        if now >= self._next_sample and self._duration > 0.0:
+            self._next_sample = now + self._interval
             self._commands.append((now, q))
 
     def points(self, now: float) -> Array:
-        """Return positions of the tip (m, 3) in the root frame [m], oldest first."""
+        """Return the trail: positions of the tip (m, 3) in the root frame [m], oldest first."""
         new = [self._commands.popleft() for _ in range(len(self._commands))]
         if new:
             times, commands = zip(*new, strict=True)

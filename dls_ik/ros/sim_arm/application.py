@@ -29,7 +29,7 @@ from dls_ik.ros.servo.outputs import (
     PositionArrayOutput,
     writable,
 )
-from dls_ik.ros.servo.state_monitor import TOPIC as JOINT_STATES
+from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC
 from dls_ik.ros.sim_arm.arm import (
     ArmReading,
     Path,
@@ -194,7 +194,7 @@ class SimArmApplication:
         self._world: PhysicalWorld | None = None
         if live.current.physics:
             self._world = PhysicalWorld(node, live.current, self._log)
-        self._publisher = node.create_publisher(JointState, JOINT_STATES, QOS)
+        self._publisher = node.create_publisher(JointState, JOINT_STATES_TOPIC, QOS)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         subscribe, trajectory = self._subscribe, self._path_from_trajectory

@@ -1,0 +1,328 @@
+"""Reception of targets: the newest one is buffered for the loop, and passed to the controller."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Header
+
+from dls_ik.core.types import Array
+from dls_ik.errors import PoseError, StaleTargetError
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.cdr import PoseStampedView
+from dls_ik.ros.endpoints import type_name
+from dls_ik.ros.frames import (
+    Frames,
+    JointValues,
+    base_from_root,
+    matrix_from_pose,
+    nanoseconds,
+    quaternion_note,
+    strip_slash,
+)
+from dls_ik.ros.receiver import MessageReceiver
+from dls_ik.ros.servo.freshness import (
+    DelayEstimator,
+    Freshness,
+    stamp_advice,
+    target_age,
+    target_freshness,
+    transit_time,
+)
+from dls_ik.ros.servo.rivals import RivalTargets
+from dls_ik.ros.subscriptions import (
+    CHECK_PERIOD,
+    call_every,
+    read_bytes,
+    subscribe_bounded,
+    with_time,
+)
+from dls_ik.ros.util import Throttle
+
+TARGET_TOPICS = {
+    "target_pose": PoseStamped,
+    "target_twist": TwistStamped,
+    "target_trajectory": PoseArray,
+}
+TWIST_TOPIC = "target_twist"
+POSE_TYPES = (PoseStampedView, PoseStamped)  # received messages; messages given to `store`
+MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # shown as the source of the marker's targets
+# A stream needs only its newest message; best effort also receives from reliable publishers.
+STREAM_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# A lost trajectory is not followed by another one.
+TRAJECTORY_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+MAX_POSES = 10_000  # ten times as many would block all threads for 0.6 s
+# Sizes in a serialized PoseArray [bytes]; the header includes a frame name of any valid length.
+BYTES_PER_POSE, MAX_HEADER_BYTES = 56, 1024
+
+
+class OversizedTrajectory(NamedTuple):
+    """Substitute for a trajectory that is too long to be read."""
+
+    header: Header
+    poses: int  # approximate number
+
+
+TOPIC_OF_TYPE: Mapping[type, str] = {
+    PoseStampedView: "target_pose",
+    PoseStamped: "target_pose",
+    TwistStamped: "target_twist",
+    PoseArray: "target_trajectory",
+    OversizedTrajectory: "target_trajectory",
+}
+
+
+class Arrival(NamedTuple):
+    """Newest target since the last call of `TargetBuffer.take`."""
+
+    message: Any  # type of TARGET_TOPICS, or OversizedTrajectory
+    time: float  # [s] steady, arrival of the message
+    number: int  # number of targets that arrived since that call
+    delay: float | None = None  # [s] time in transit; None: unknown
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the message [ns]; 0 if it has none."""
+        return nanoseconds(self.message.header.stamp)
+
+    def freshness(self, now: float, since_stall: float, target_timeout: float) -> Freshness:
+        """Return ACCEPT or IGNORE, see :mod:`dls_ik.ros.servo.freshness`; all times in [s]."""
+        transit = 0.0 if self.stamp else self.delay
+        return target_freshness(since_stall, now - self.time, transit, target_timeout)
+
+    def age(self, now: float, clock: int) -> float:
+        """Return the age of the target [s], see :func:`.freshness.target_age`.
+
+        Args:
+            now: Time on the steady clock [s].
+            clock: The same by the clock of the stamps [ns]; 0 if it is simulated and not yet known.
+
+        Raises:
+            StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
+        """
+        is_twist = isinstance(self.message, TwistStamped)
+        return target_age(self.stamp, clock, now - self.time, is_twist)
+
+
+class TargetBuffer:
+    """Buffer of the newest target, on which the loop waits.
+
+    The messages are received in the thread that waits, without an executor.
+    """
+
+    def __init__(self, node: Node, log: Throttle) -> None:
+        self._node, self._log = node, log
+        self._receiver = MessageReceiver(node, log)
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._delays = DelayEstimator()
+        self._newest: Arrival | None = None
+        self.rivals = RivalTargets()
+
+    def subscribe(self, twist_frame: str = "") -> None:
+        """Subscribe to all topics of targets; the newest target replaces any other.
+
+        Args:
+            twist_frame: Frame of ``geometry_msgs/Twist`` messages, which have no header.
+        """
+        node, log, receiver = self._node, self._log, self._receiver
+        subscribe_bounded(
+            node, PoseStamped, "target_pose", self._keep, STREAM_QOS, log, receiver=receiver
+        )
+        store = with_time(self._store_trajectory)
+        node.create_subscription(PoseArray, "target_trajectory", store, TRAJECTORY_QOS, raw=True)
+        TwistSubscription(node, log, twist_frame, self._keep, receiver)
+
+    def store(self, message: Any, sent: int = 0) -> None:
+        """Store a target of the interactive marker, and wake the loop; from any thread."""
+        self._keep(message, sent, MARKER_FEEDBACK_TOPIC)
+        self._receiver.wake()
+
+    def take(self) -> Arrival | None:
+        """Return the newest target and empty the buffer; None if it is empty."""
+        with self._lock:
+            newest, self._newest = self._newest, None
+            return newest
+
+    def wait(self, earliest: float, latest: float) -> bool:
+        """Receive targets until the buffer has one.
+
+        Args:
+            earliest: Minimum time of the return, on the steady clock [s].
+            latest: Maximum time of the return without a target, on the steady clock [s].
+
+        Returns:
+            False if the buffer is closed; then this returns at once.
+        """
+        while not self._is_closed:
+            self._receiver.receive(self._remaining(earliest, latest))
+            if self._remaining(earliest, latest) == 0.0:
+                break
+        if self._is_closed:
+            self._receiver.release()
+        return not self._is_closed
+
+    def close(self) -> None:
+        """Close the buffer and stop every wait."""
+        self._is_closed = True
+        self._receiver.close()
+
+    def _remaining(self, earliest: float, latest: float) -> float:
+        """Return the remaining time to wait [s]."""
+        end = max(earliest, latest) if self._newest is None else earliest
+        return max(0.0, end - time.monotonic())
+
+    def _keep(self, message: Any, sent: int = 0, topic: str = "") -> None:
+        """Store a target.
+
+        Args:
+            message: Target.
+            sent: Time of sending by the clock of the publisher [ns]; 0 if unknown.
+            topic: Topic that the target arrived on; empty: the topic of its type.
+        """
+        with self._lock:
+            number = self._newest.number + 1 if self._newest else 1
+            now = time.monotonic()
+            delay = transit_time(sent, time.time_ns(), self._delays.delay(sent, now))
+            self._newest = Arrival(message, now, number, delay)
+        self.rivals.note(topic or TOPIC_OF_TYPE[type(message)], now)
+
+    def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
+        """Store a serialized trajectory, which is deserialized only if it is not too long."""
+        if len(data) > MAX_POSES * BYTES_PER_POSE + MAX_HEADER_BYTES:
+            self._keep(OversizedTrajectory(Header(), len(data) // BYTES_PER_POSE), sent)
+        else:
+            name = self._node.resolve_topic_name("target_trajectory")
+            message = read_bytes(self._node, data, PoseArray, name, self._log)
+            if message is not None:
+                self._keep(message, sent)
+        self._receiver.wake()
+
+
+class TwistSubscription:
+    """Subscription to twists with a header, or without a header as sent by joystick nodes.
+
+    A process can subscribe to a topic with one type only: the type of the publishers, and with a
+    header if they have different types.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        log: Throttle,
+        frame: str,
+        store: Callable[..., None],
+        receiver: MessageReceiver,
+    ) -> None:
+        self._node, self._log, self._frame, self._store = node, log, frame, store
+        self._receiver = receiver
+        self._topic = node.resolve_topic_name(TWIST_TOPIC)
+        self._kind: Any = TwistStamped
+        self._subscription: Any = None
+        self._subscribe()
+        call_every(node, CHECK_PERIOD, self._check)
+
+    def _check(self) -> None:
+        """Change the type of the subscription if the publishers have another one."""
+        sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
+        kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
+        if self._subscription is None:
+            self._kind = kind
+            self._subscribe()
+            frame = f", along the axes of {self._frame or 'the root'} (twist_frame)"
+            words = (
+                f"subscribed to {self._topic} as {type_name(kind)}{frame if kind is Twist else ''}"
+            )
+            self._log.info(words, words)
+        elif kind is not self._kind:  # the next check subscribes again
+            self._receiver.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _subscribe(self) -> None:
+        store = self._store if self._kind is TwistStamped else self._store_unstamped
+        self._subscription = subscribe_bounded(
+            self._node,
+            self._kind,
+            TWIST_TOPIC,
+            store,
+            STREAM_QOS,
+            self._log,
+            receiver=self._receiver,
+        )
+
+    def _store_unstamped(self, message: Any, sent: int = 0) -> None:
+        stamped = TwistStamped(twist=message)
+        stamped.header.frame_id = self._frame
+        self._store(stamped, sent)
+
+
+def apply_target(
+    arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
+) -> None:
+    """Pass a target to the controller of an arm.
+
+    Args:
+        arm: Arm that follows the target.
+        message: Target.
+        frames: Transforms of the frames of targets.
+        joint_values: Positions of all joints of the robot, for frames that move with the robot.
+        now: Time on the steady clock [s].
+        age: Age of the target [s], see :meth:`Arrival.age`.
+
+    Raises:
+        PoseError: If the target is not valid.
+        StaleTargetError: If the stamp is too old, or in the future.
+        HeldError: If the controller is paused or in a fault.
+        FrameError: If the frame of the target is unknown.
+    """
+    try:
+        _follow(arm, message, frames, joint_values, now, age)
+    except StaleTargetError as error:
+        raise StaleTargetError(f"{error}: {stamp_advice(age)}") from error
+
+
+def _follow(
+    arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
+) -> None:
+    """Convert a message to the base frame of the chain, and pass the target to the controller."""
+    tree, base = arm.tree, arm.robot.base
+
+    def T_base_frame() -> Array:
+        T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
+        return base_from_root(T_root_frame, tree, base, joint_values)
+
+    if isinstance(message, POSE_TYPES):
+        T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
+        arm.controller.follow_pose(T_base_tip, now, age)
+    elif isinstance(message, TwistStamped):
+        v, w = message.twist.linear, message.twist.angular
+        is_tip_frame = strip_slash(message.header.frame_id) == arm.robot.tip
+        R = None if is_tip_frame else T_base_frame()[:3, :3]
+        arm.controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age)
+    else:
+        _check_length(message)
+        T = T_base_frame()
+        Ts = np.array([T @ matrix_from_pose(pose) for pose in message.poses])
+        arm.controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
+
+
+def _check_length(message: PoseArray | OversizedTrajectory) -> None:
+    if isinstance(message, OversizedTrajectory):
+        raise PoseError(
+            f"the trajectory has approximately {message.poses} poses, more than {MAX_POSES}: send "
+            "fewer poses, with a longer trajectory_period"
+        )
+    if not message.poses:
+        raise PoseError("the trajectory has no poses; send at least one")
+
+
+def target_note(message: Any) -> str:
+    """Return a remark on an accepted target, such as on a quaternion that was normalised."""
+    if isinstance(message, POSE_TYPES):
+        return quaternion_note([message.pose])
+    return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""
