@@ -56,7 +56,7 @@ class AvoidingSource(LocalSource):
         self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
         self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
-        self._way: list[Array] = []  # (n,) each
+        self._path: list[Array] = []  # (n,) each
         self._search: Future[MotionPlan] | None = None
         self._asked: tuple[SceneSnapshot, Array] | None = None  # world and target of the search
         self._again = -math.inf  # [s]
@@ -66,12 +66,12 @@ class AvoidingSource(LocalSource):
     def place(self, q: Array) -> None:
         """Put the arm to joint values (n,) at once, also into a collision."""
         super().place(q)
-        self._way, self._pair = [], None
+        self._path, self._pair = [], None
 
     def _move(self, now: float, dt: float) -> Sample:
         before, world = self._motion.q.copy(), self._scene.snapshot
         self._take_plan()
-        if self._way:
+        if self._path:
             return self._go_around(now, dt, before, world)
         sample = super()._move(now, dt)
         self._pair = contact(world, before, sample.q)
@@ -97,17 +97,17 @@ class AvoidingSource(LocalSource):
     def _take_plan(self) -> None:
         if self._search is not None and self._search.done():
             plan, self._search = self._search.result(), None
-            self._way = [*plan.way[1:]]
+            self._path = [*plan.path[1:]]
 
     def _go_around(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
         """Step along the way, which ends where an obstacle has come into it."""
-        ahead = self._way[0] - before
+        ahead = self._path[0] - before
         share = min(1.0, dt / max(float((np.abs(ahead) / self._speed).max()), 1e-9))
         q = before + share * ahead
         if world.colliding_pair(before) is None and contact(world, before, q) is not None:
-            self._way, q = [], before
+            self._path, q = [], before
         elif share == 1.0:
-            self._way.pop(0)
+            self._path.pop(0)
         self._motion.seed(q)
         return self._sample(now, q, (q - before) / dt, ServoState.JOINT_MOTION, AROUND)
 
