@@ -1,4 +1,4 @@
-"""Joint motion in a scene: around things, without a way, while the scene changes."""
+"""Joint motion in a scene: around things, without a path, while the scene changes."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +11,7 @@ from dls_ik import PlanningScene, RobotModel
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Body, Box, Sphere
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.joint_motion import Course, MotionLimits
+from dls_ik.servo.joint_motion import MotionLimits, TimedPath
 
 START, GOAL = np.array([1.0, 3.0]), np.array([3.0, 3.0])
 LIMITS = {"acceleration": 4.0, "min_distance": 0.02}
@@ -66,7 +66,7 @@ def test_without_a_way_it_holds_and_says_so_and_goes_on_once_there_is_one():
 
 @pytest.mark.parametrize("threads", [0, 1])
 def test_a_wall_that_comes_into_the_way_is_gone_around(threads):
-    """A gap below closes while the arm is on its way there; one above is left."""
+    """A gap below closes while the arm is on its path there; one above is left."""
     with ThreadPoolExecutor(1) as executor:
         given = executor if threads else None
         drive, scene = started([(2.0, 2.2, 0.1, 2.6)], executor=given)  # gaps: below 0.9, above 3.5
@@ -118,12 +118,12 @@ def test_targets_among_obstacles_are_reached():
 def test_courses_keep_limits_and_begin_and_end_at_rest(jerk):
     rng, dt = np.random.default_rng(0), 1e-3
     for count in (2, 3, 6):
-        way = rng.uniform(-1, 1, (count, 4))
+        path = rng.uniform(-1, 1, (count, 4))
         velocity, acceleration = np.array([1.0, 2.0, 1.0, 3.0]), np.array([1.0, 2.0, 5.0, 10.0])
-        course = Course(way, MotionLimits(velocity, acceleration, np.full(4, jerk)))
-        q = np.array([course.at(t) for t in np.arange(0.0, course.duration + 3 * dt, dt)])
-        np.testing.assert_allclose(q[[0, -1]], way[[0, -1]], atol=1e-12)
-        v = np.diff(q, axis=0, prepend=way[:1]) / dt
+        trajectory = TimedPath(path, MotionLimits(velocity, acceleration, np.full(4, jerk)))
+        q = np.array([trajectory.at(t) for t in np.arange(0.0, trajectory.duration + 3 * dt, dt)])
+        np.testing.assert_allclose(q[[0, -1]], path[[0, -1]], atol=1e-12)
+        v = np.diff(q, axis=0, prepend=path[:1]) / dt
         a = np.diff(v, axis=0) / dt
         assert (np.abs(v) <= velocity * (1 + 1e-6)).all()
         assert (np.abs(a) <= acceleration * (1 + 1e-6)).all()
@@ -131,5 +131,5 @@ def test_courses_keep_limits_and_begin_and_end_at_rest(jerk):
             assert (np.abs(np.diff(a, axis=0)) / dt <= jerk * (1 + 1e-3)).all()
         inside = slice(int(0.4 / dt), -int(0.4 / dt))
         assert np.abs(v[inside] / velocity).max(axis=1).min() > 0.05, "it stops in a corner"
-        shortest = (np.abs(np.diff(way, axis=0)) / velocity).max(axis=1).sum()
-        assert course.duration <= 1.8 * shortest + 1.5
+        shortest = (np.abs(np.diff(path, axis=0)) / velocity).max(axis=1).sum()
+        assert trajectory.duration <= 1.8 * shortest + 1.5
