@@ -106,9 +106,9 @@ def test_a_joint_that_is_held_now_and_then_is_said_to_be_held():
 
 
 UNDAMPED = (
-    "near a singularity: {} does not damp motion along the lost direction; joints may be fast"
+    "near a singularity: {} does not damp motion along the lost direction; joints may move fast"
 )
-WORDS = {"svf": "is damped", "odls": "is damped", "tpinv": "is left out", "sd": "is bounded"}
+WORDS = {"svf": "is damped", "odls": "is damped", "tpinv": "is suppressed", "sd": "is bounded"}
 
 
 @pytest.mark.parametrize("method", [*WORDS, "jp", "ed", "ctp"])
