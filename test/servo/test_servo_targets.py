@@ -101,10 +101,10 @@ def test_it_stands_when_it_has_not_changed_for_a_quarter_of_a_second():
     target = PoseTarget(0.25, False)
     for k in range(100):
         target.take(at_time(0.0), k * 0.1, k * 0.1)
-        assert target.stands(k * 0.1) == (k >= 3)
+        assert target.is_static(k * 0.1) == (k >= 3)
     target.take(at_time(0.1), 10.0, 10.0)
-    assert not target.stands(10.2)
-    assert target.stands(10.26)
+    assert not target.is_static(10.2)
+    assert target.is_static(10.26)
 
 
 TIP = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])
@@ -166,7 +166,7 @@ def test_a_tip_that_is_behind_makes_up_for_it_slowly():
 
 def test_it_stands_never_and_times_out():
     one = twist_target([0.0] * 6)
-    assert not one.stands(100.0)
+    assert not one.is_static(100.0)
     assert not one.has_timed_out(0.25)
     assert one.has_timed_out(0.2501)
     one.take(np.zeros(6), True, 1.0, 1.0)
@@ -213,14 +213,14 @@ def test_a_time_before_its_beginning_is_its_beginning():
 
 def test_it_stands_before_its_beginning_and_after_its_end_only():
     target = TrajectoryTarget(Ts, 0.5, 0.0)
-    assert target.stands(0.3), "the arm may come there by any way"
+    assert target.is_static(0.3), "the arm may come there by any way"
     pose_on(target, 1.0)
-    assert not target.stands(1.0)
-    assert not target.stands(2.6)
-    assert target.stands(2.8)
+    assert not target.is_static(1.0)
+    assert not target.is_static(2.6)
+    assert target.is_static(2.8)
     np.testing.assert_array_equal(pose_on(target, 1e9), Ts[3])
     assert not target.has_timed_out(1e9)
     one = TrajectoryTarget(Ts[:1], 0.5, 0.0)
     for now in (0.0, 0.1, 5.0):
         np.testing.assert_array_equal(pose_on(one, now), Ts[0])
-    assert one.stands(5.0)
+    assert one.is_static(5.0)
