@@ -1,4 +1,4 @@
-"""A cycle of following a target by a method of the user's own, a plug-in."""
+"""Local motion by a plug-in: one step of a user-defined method per cycle."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
 from dls_ik.solver.problem import largest_errors
 
-HALVINGS = 8  # of a step that would lead away from the target, before it is left out
-LONGEST = 0.5  # [s] of a step, as the arm waits for it
-SWEEPS, CONVERGED = 40, 1e-9  # of the projection [rad or m]
+MAX_STEP_HALVINGS = 8  # of a step that does not reduce the error
+PLUGIN_TIMEOUT = 0.5  # [s] for one step, as the cycle waits for it
+MAX_SWEEPS = 40  # of the projection
+PROJECTION_TOLERANCE = 1e-9  # [rad or m]
 
 
 class NearRows(NamedTuple):
-    """Pairs that local motion keeps apart, for :func:`dls_ik.core.avoidance.follow_apart`."""
+    """Distance constraints of local motion, for :func:`dls_ik.core.avoidance.follow_apart`."""
 
-    scene: tuple[Array, Indices]  # packed
-    reach: Array  # (p + s, n)
-    least: Array  # (p + s,) distance that each pair keeps [m]
-    known: tuple[Array, Array]  # (p + s,) bounds of the distances [m] at joint values (n,)
-    watched: tuple[Array, Array, Indices]  # the same of the command, as it was seen last
-    stop: tuple[Array, float]  # (n,) its accelerations [rad/s^2 or m/s^2]; begins so late [s]
-    influence: float  # [m]
-    leaves: Indices  # (ROWS, 4)
-    pace: Array  # (1,) time of the stop in the last cycle [s]
+    scene: tuple[Array, Indices]  # packed scene
+    reach: Array  # (p + s, n) largest approach of each pair per joint motion [m per rad or m]
+    least: Array  # (p + s,) required distance of each pair [m]
+    known: tuple[Array, Array]  # (p + s,) lower bounds of distances [m]; joint positions (n,)
+    watched: tuple[Array, Array, Indices]  # bounds and joint positions at the command; leaves
+    stop: tuple[Array, float]  # (n,) accelerations of a stop [rad/s^2 or m/s^2]; its delay [s]
+    influence: float  # [m] distance below which a pair is a constraint
+    leaves: Indices  # (ROWS, 4) pair, two leaves and a flag of each constraint; -1: none
+    pace: Array  # (1,) duration of the stop in the last cycle [s]
 
     @classmethod
     def of(
@@ -44,7 +45,7 @@ class NearRows(NamedTuple):
         stop: tuple[Array, float],
         influence: float,
     ) -> NearRows:
-        """Return the rows of a scene of which nothing is known yet."""
+        """Return the constraints of a scene without known distances."""
         known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
         leaves = np.full((ROWS, 4), -1)
         pace = np.full(1, -1.0)
@@ -52,16 +53,19 @@ class NearRows(NamedTuple):
 
 
 class OwnStep:
-    """The steps of a plug-in, within limits of position and velocity, lowering the error.
+    """Steps of a plug-in, within position and velocity limits, each of which reduces the error.
 
-    In a scene the step becomes the nearest one that lets pairs which are near come no nearer than
-    they can stop (velocity dampers, Faverjon & Tournassoud 1987).
+    In a scene the step becomes the closest step with which the arm can still stop before nearby
+    pairs fall below their required distances (velocity dampers, Faverjon & Tournassoud 1987).
 
     Args:
-        method: any of the kernels, for its memory.
+        robot: Robot that moves.
+        plugin: Plug-in that computes the steps.
+        method: Any kernel method; sets the size of the kernels' memory.
+        details: Task, weights and parameters of the method.
 
     Attributes:
-        hindrance: the pair that changed the last step most, -1 for none.
+        limiting_pair: Index of the pair that changed the last step most, -1 for none.
     """
 
     def __init__(
@@ -72,65 +76,68 @@ class OwnStep:
         self.restart()
 
     def restart(self) -> None:
-        """Begin an attempt: an empty memory, and iteration 0."""
-        self._memory, self._count, self.hindrance = np.zeros(MEMORY), 0, -1
+        """Start a new attempt: clear the plug-in's memory and its iteration count."""
+        self._memory, self._count, self.limiting_pair = np.zeros(MEMORY), 0, -1
 
     def advance(
         self, q: Array, T_d: Array, dt: float, near: NearRows | None = None
     ) -> tuple[Array, list[float]] | None:
-        """Return where a step of `dt` [s] leads, and the figures there; None: nowhere nearer.
+        """Step from q for `dt` [s].
 
         Args:
-            q: (n,) within the limits.
-            T_d: (k, 4, 4).
+            q: (n,) joint positions within the limits [rad or m].
+            T_d: (k, 4, 4) target poses.
+            dt: Duration of the step [s].
+            near: Distance constraints; None without a scene.
 
         Returns:
-            (n,), and 4 numbers: position and rotation error there, least and greatest singular
-            value of the scaled Jacobian at q.
+            The joint positions (n,) after the step, and four numbers: position and rotation error
+            there, smallest and largest singular value of the scaled Jacobian at q. None if no
+            part of the step reduces the error.
 
         Raises:
-            MethodError: the plug-in fails.
+            MethodError: If the plug-in fails.
         """
         robot = self._robot
-        e, J = self._look(q, T_d)
+        e, J = self._error_and_jacobian(q, T_d)
         state = StepState(q.copy(), robot.lower, robot.upper, self._count, self._memory)
         self._count += 1
-        dq = checked_step(self._plugin, J.copy(), e.copy(), state, LONGEST)
+        dq = checked_step(self._plugin, J.copy(), e.copy(), state, PLUGIN_TIMEOUT)
         share = float(np.max(np.abs(dq) / (robot.velocity * dt), initial=1.0))
-        dq, self.hindrance = dq / share, -1
+        dq, self.limiting_pair = dq / share, -1
         if near is not None:
-            dq = self._kept_apart(q, dq, dt, near)
-        for _ in range(HALVINGS):
-            there = np.clip(q + dq, robot.lower, robot.upper)
-            left, _ = self._look(there, T_d)
-            if left @ left < e @ e:
+            dq = self._avoid_pairs(q, dq, dt, near)
+        for _ in range(MAX_STEP_HALVINGS):
+            q_new = np.clip(q + dq, robot.lower, robot.upper)
+            e_new, _ = self._error_and_jacobian(q_new, T_d)
+            if e_new @ e_new < e @ e:
                 s = np.linalg.svd(J, compute_uv=False)
-                errors = largest_errors(self._details.task, left)
-                return there, [*errors.tolist(), float(s[-1]), float(s[0])]
+                errors = largest_errors(self._details.task, e_new)
+                return q_new, [*errors.tolist(), float(s[-1]), float(s[0])]
             dq = 0.5 * dq
         return None
 
-    def _kept_apart(self, q: Array, dq: Array, dt: float, near: NearRows) -> Array:
-        """Return the nearest step (n,) that keeps the rows of near pairs, and all limits."""
+    def _avoid_pairs(self, q: Array, dq: Array, dt: float, near: NearRows) -> Array:
+        """Return the step (n,) closest to dq that meets all distance constraints and limits."""
         robot, n = self._robot, self._robot.n
-        N, room, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
-        found = (N, room, pair)
+        N, clearance, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
+        found = (N, clearance, pair)
         place = (near.known, near.watched, q, near.influence, near.leaves)
         count = near_rows(unpack_scene(*near.scene), near.reach, near.least, *place, *found)
-        near.pace[0] = -1.0  # kernels that take over know no stop before
+        near.pace[0] = -1.0  # kernels that continue start without the duration of a stop
         if not count:
             return dq
         b = np.empty(count)
-        approach_bounds(near.stop, dt, stopping_time(near.stop, dt, dq), room[:count], b)
+        approach_bounds(near.stop, dt, stopping_time(near.stop, dt, dq), clearance[:count], b)
         low = np.maximum(-robot.velocity * dt, np.minimum(robot.lower - q, 0.0))
         high = np.minimum(robot.velocity * dt, np.maximum(robot.upper - q, 0.0))
         missing = b - N[:count] @ dq
-        if missing.max() <= CONVERGED:
+        if missing.max() <= PROJECTION_TOLERANCE:
             return dq
-        self.hindrance = int(pair[missing.argmax()])
-        return _projected(dq, N[:count], b, low, high)
+        self.limiting_pair = int(pair[missing.argmax()])
+        return _project_step(dq, N[:count], b, low, high)
 
-    def _look(self, q: Array, T_d: Array) -> tuple[Array, Array]:
+    def _error_and_jacobian(self, q: Array, T_d: Array) -> tuple[Array, Array]:
         """Return the scaled error (r,) and Jacobian (r, n) at q."""
         details = self._details
         r = len(details.task.weight)
@@ -139,13 +146,20 @@ class OwnStep:
         return e, J
 
 
-def _projected(dq: Array, N: Array, b: Array, low: Array, high: Array) -> Array:
-    """Return the step (n,) nearest to dq with N dq >= b, rows of unit length, and low, high (n,).
+def _project_step(dq: Array, N: Array, b: Array, low: Array, high: Array) -> Array:
+    """Return the step (n,) closest to dq with N dq >= b within bounds low and high (n,).
 
-    Hildreth's method: each row in turn, with its multiplier.
+    Hildreth's method: projects onto one row after another, each with a multiplier.
+
+    Args:
+        dq: (n,) step [rad or m].
+        N: (r, n) constraints, rows of unit length.
+        b: (r,) lower bounds of N dq.
+        low: (n,) smallest step.
+        high: (n,) largest step.
     """
     dq, multipliers, box = dq.copy(), np.zeros(len(b)), np.zeros_like(dq)
-    for _ in range(SWEEPS):
+    for _ in range(MAX_SWEEPS):
         before = dq.copy()
         for i, row in enumerate(N):
             step = max(b[i] - row @ dq, -multipliers[i])
@@ -154,6 +168,6 @@ def _projected(dq: Array, N: Array, b: Array, low: Array, high: Array) -> Array:
         free = dq - box
         dq = np.clip(free, low, high)
         box = dq - free
-        if np.abs(dq - before).max() <= CONVERGED:
+        if np.abs(dq - before).max() <= PROJECTION_TOLERANCE:
             break
     return dq
