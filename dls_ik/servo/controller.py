@@ -446,7 +446,6 @@ class Controller:
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 
     def _advance(self, now: float, dt: float) -> ServoOutput:
-        """Move the command for `dt` [s] toward the target, or brake without one."""
         target, tracker = self._stream.target, self._tracker
         tracked = None
         if target is not None:

@@ -153,7 +153,7 @@ def test_a_driver_that_falls_silent_in_motion_is_no_deviation(silence):
     assert np.abs(drive.last.q - last).max() > 0.1
     drive.run(DT, sweep)
     assert drive.last.state is ServoState.FAULT
-    assert f"no joint states came for 0.5 s, the last ones {2 * DT + silence:.3g} s ago" in (
+    assert f"no joint states received for 0.5 s, the last {2 * DT + silence:.3g} s ago" in (
         drive.last.message
     )
 
