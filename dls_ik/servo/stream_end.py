@@ -8,7 +8,6 @@ from dls_ik.servo.options import FINISH, STOP, ControllerOptions
 from dls_ik.text import elapsed
 
 FINISHING = "the stream has ended; finishing the motion to its last pose"
-STOPPING = "when_stream_ends is 'stop'"
 
 
 def stop_reason(
@@ -26,7 +25,7 @@ def stop_reason(
         length_unit: Length units of the poses per metre.
     """
     if options.when_stream_ends in (STOP, FINISH):
-        return STOPPING if options.when_stream_ends == STOP else ""
+        return "when_stream_ends is 'stop'" if options.when_stream_ends == STOP else ""
     if age > 2.0 * options.target_timeout:
         return f"the loop stood still; the last pose is {elapsed(age)} old"
     left = difference(T, T_last)

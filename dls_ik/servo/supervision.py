@@ -156,9 +156,9 @@ class Supervision:
             return ""
         return (
             f"joint {self._robot.joint_names[worst]!r} deviates from its command by "
-            f"{deviation[worst]:.3g}, more than max_deviation = "
-            f"{self._options.max_deviation:g}: measured {q[worst]:.4g} "
-            f"{now - times[worst]:.3f} s ago, commanded {then[worst]:.4g}"
+            f"{deviation[worst]:.3g} {self._robot.units[worst]}, more than max_deviation = "
+            f"{self._options.max_deviation:g}: measured {now - times[worst]:.3f} s ago at "
+            f"{q[worst]:.4g}, commanded {then[worst]:.4g}"
             f"{self._advice(worst, times[worst], q[worst], deviation[worst])}"
         )
 

@@ -41,7 +41,7 @@ START_TOLERANCE = 1e-6  # [rad or m] distance of the command from the start of a
 NO_PATH = "no collision-free path to the target found"
 NO_SPEED = "scale is 0; set it above 0 to move"
 NO_PROGRESS = "local motion makes no progress toward the target"
-PLANNING = f"{NO_PROGRESS}; planning a path through joint space"
+PLANNING_PATH = f"{NO_PROGRESS}; planning a path through joint space"
 
 
 class SolutionRequest(NamedTuple):
@@ -298,7 +298,7 @@ class Tracker:
         if at.answer is not None:
             if _has_result(at.answer) and not self.limiter.v.any():
                 self._start_motion(planning, at, at.answer.result(), now)
-            return q, Tracked(ServoState.STALLED, stay, PLANNING)
+            return q, Tracked(ServoState.STALLED, stay, PLANNING_PATH)
         changed = planning[1].world is not at.world
         is_due = now - at.since >= SEARCH_INTERVAL - TICK
         if is_due and (changed or at.attempt + 1 < MAX_PATH_SEARCHES):
