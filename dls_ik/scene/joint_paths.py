@@ -44,7 +44,7 @@ class JointPath(NamedTuple):
 class PathPairs(NamedTuple):
     """Pairs of shapes, each with the distance that a path keeps between them."""
 
-    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.distance_bounds`
+    packed: tuple[Array, Indices]  # input of :mod:`dls_ik.core.distance_bounds`
     reach: Array  # (p + s, n) largest approach of each pair per joint motion [m per rad or m]
     names: tuple[Pair, ...]  # (p + s,)
     margins: Array  # (p + s,) required distance of each pair [m], above 0
@@ -211,8 +211,8 @@ class _PathSearch:
         first = self._pairs._replace(margins=np.minimum(margins, distances - APPROACH_TOLERANCE))
         lower, upper = np.minimum(self._limits.lower, q), np.maximum(self._limits.upper, q)
         for spread in ESCAPE_SPREADS:
-            some = q + spread * self._rng.normal(size=(NUM_ESCAPE_SAMPLES, len(q)))
-            for each in np.clip(some, lower, upper):
+            samples = q + spread * self._rng.normal(size=(NUM_ESCAPE_SAMPLES, len(q)))
+            for each in np.clip(samples, lower, upper):
                 if self._block(each, each) is None and self._leaves(q, each, first):
                     return [q, each]
         return None

@@ -390,7 +390,7 @@ class Controller:
 
     def _follow(self, target: Target, now: float) -> None:
         self._rest = self._rest.with_target(now)
-        if target is not self._stream.target:  # not the next message of the current stream
+        if target is not self._stream.target:  # a new target, no further message of a stream
             self._change(Event.TARGET, target=target)
 
     def _end_stream(self, target: Target, now: float) -> None:

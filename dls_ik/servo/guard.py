@@ -25,11 +25,11 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.limiter import UNKNOWN_PERIOD, Limiter
 from dls_ik.servo.motion import Handover, Motion, StopPath
-from dls_ik.servo.own_step import NearRows
+from dls_ik.servo.plugin_step import NearRows
 from dls_ik.servo.scene_state import NearPair, SceneState
 from dls_ik.servo.workspace import Bound, checked_bounds, guarded_pairs
 
-NUM_BLEND_BISECTIONS = 3  # between the stop and a step that is not certified
+NUM_BLEND_BISECTIONS = 3  # bisections between the stop and a step that is not certified
 NUM_CONTACT_SAMPLES = 40  # configurations along a stop that cannot be certified
 NUM_PROXIMITY_SAMPLES = 64  # random configurations used to find links that are always close
 TIGHT_SHARE = 0.25  # smallest share of these configurations for a pair to be reported
@@ -313,8 +313,8 @@ class Guard:
         """Keep a stop that starts at the command, and certify pairs without a certified distance.
 
         Along the stop, these pairs must keep their required distance, or their current distance if
-        that is smaller. If a pair fails, the command follows the stop until it is certified, which
-        happens at the end of the stop at the latest.
+        that is smaller. If a pair fails, the command follows the stop, and each cycle attempts to
+        certify the remaining stop, which succeeds at the end of the stop at the latest.
         """
         state = self.state
         state.restart(self.q, self._influence, kept.promised)

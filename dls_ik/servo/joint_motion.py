@@ -146,7 +146,7 @@ class PlannedMotion:
     def __init__(self, trajectory: TimedPath, velocity: Array) -> None:
         self._trajectory, self._time = trajectory, 0.0
         self._max_lag = 0.1 * velocity + 1e-3  # (n,) [rad or m]: 0.1 s at the velocity limits
-        self._lag_time = 0.0  # [s] for which the command has lagged
+        self._lag_time = 0.0  # [s] time that the command has lagged
         self.goal = trajectory.path[-1]
         self.reference = trajectory.path[0]
 
@@ -221,7 +221,7 @@ class TimedPath:
         return q
 
     def rest(self, t: float) -> Array:
-        """Return the remaining path (k, n) at a time [s]; it starts at the configuration then."""
+        """Return the remaining path (k, n), from the configuration at a time [s]."""
         ahead = self._corners > t
         left: Array = np.vstack([self.at(t), self.path[ahead] if ahead.any() else self.path[-1:]])
         return np.asarray(left, float)

@@ -18,7 +18,7 @@ from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.own_step import NearRows, OwnStep
+from dls_ik.servo.plugin_step import NearRows, PluginStep
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
@@ -99,9 +99,9 @@ class LocalIk:
             self._slowest = scale * float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
-        self._own: OwnStep | None = None
+        self._plugin_step: PluginStep | None = None
         if choice.plugin is not None:  # kernels replace steps that do not reduce the error
-            self._own = OwnStep(robot, choice.plugin, method_kernel, self._details)
+            self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
             self._method, self._details = self._descending._replace(following=True), self._plain
         self._follow: Callable[..., Any] | None = None  # entry points of the kernels, set at use
         self._follow_apart: Callable[..., Any] | None = None
@@ -121,7 +121,7 @@ class LocalIk:
     @property
     def singularity_note(self) -> str:
         """Description of the method's motion along the direction lost in a singularity."""
-        if self._own is not None:
+        if self._plugin_step is not None:
             return f"method {self.method} determines the motion along the lost direction"
         if self._method.damping in _DAMPED:
             return "motion along the lost direction is damped"
@@ -171,8 +171,8 @@ class LocalIk:
     def restart(self, q: Array) -> None:
         """Start from joint positions (n,), without validation."""
         n = self.robot.n
-        if self._own is not None:
-            self._own.restart()
+        if self._plugin_step is not None:
+            self._plugin_step.restart()
         memory = new_memory(self.robot.chain, self._method, self._details)
         motion = np.repeat([0.0, 1.0], n)  # no previous step; full step lengths
         self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
@@ -189,11 +189,11 @@ class LocalIk:
     def advance(self, T_d: Array, dt: float) -> ServoStep:
         """Advance by `dt` [s] toward poses (k, 4, 4), without validation."""
         T_d = np.ascontiguousarray(T_d, dtype=float)  # usually no copy
-        is_inside = self._own is not None and bool(self.robot.within_limits(self._state.q))
-        if self._own is not None and is_inside:
-            found = self._own.advance(self.q, T_d, dt, self.near)
+        is_inside = self._plugin_step is not None and bool(self.robot.within_limits(self._state.q))
+        if self._plugin_step is not None and is_inside:
+            found = self._plugin_step.advance(self.q, T_d, dt, self.near)
             if found is not None:
-                self.limiting_pair = self._own.limiting_pair
+                self.limiting_pair = self._plugin_step.limiting_pair
                 self._state.q[:], (position, rotation, least, greatest) = found
                 free = np.zeros(self.robot.n)
                 return ServoStep(self.q, position, rotation, least, greatest, free)

@@ -28,7 +28,7 @@ SETTLE, STOP, FINISH = "settle", "stop", "finish"
 # Tip acceleration for an arm next to people: a stop from the reduced speed of ISO 10218-1
 # (0.25 m/s) takes a fifth of a second and 26 mm. The value is the default of UR's linear moves.
 GENTLE_TIP_ACCELERATION = 1.2  # [m/s^2]
-MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] for joints that hardly move the tip
+MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] limit of joints that hardly move the tip
 NUM_LEVER_SAMPLES = 1000  # random configurations; the levers found are 1 to 2 % too short
 
 
@@ -48,7 +48,7 @@ class ControllerOptions:
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
         "action if local motion stalls before it reaches a target at rest: move through joint "
-        "space to the nearest solution, or hold",
+        "space to the closest solution, or hold",
     )
     feed_forward: bool = switch(
         "extrapolate a stream of poses between messages by the velocity of the last two poses"

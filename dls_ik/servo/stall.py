@@ -14,7 +14,7 @@ MIN_LASTING_STALL = 2.0  # [s] duration of a stall after which the arm stops cre
 MAX_REMAINING_ERROR = 0.8  # share of the error; a window that leaves more shows no progress
 MAX_STALL_SPEED = 0.1  # share of the velocity limits; net motion above is no stall
 
-BLOCKED_TIME = 0.5  # [s] without motion after which a command is blocked
+BLOCKED_TIME = 0.5  # [s] time without motion after which a command counts as blocked
 MIN_GAP = 1e-6  # [rad or m] distance to the reference below which a command may rest
 MIN_MOTION = 1e-3  # share of that distance that counts as motion
 TICK = 1e-6  # [s] tolerance for comparing times
@@ -66,7 +66,9 @@ class StallMonitor:
         self._window = window = window._replace(cycles=window.cycles + 1)
         if now - window.since < STALL_WINDOW - TICK or window.cycles <= MIN_STALL_CYCLES:
             return False
-        moved = float(np.max(np.abs(q - window.q) / self._velocity))  # [s] at the velocity limits
+        moved = float(
+            np.max(np.abs(q - window.q) / self._velocity)
+        )  # [s] time at the velocity limits
         V = difference(window.T, T_d)
         target_moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
         if moved <= MAX_STALL_SPEED * (now - window.since) and error >= target_moved:

@@ -10,7 +10,7 @@ from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
 
 MIN_HELD_ACTIVATION = 0.99  # limit activation of a joint that counts as held
-HELD_TIME = 0.1  # [s] for which a joint counts as held after its last activation
+HELD_TIME = 0.1  # [s] time that a joint counts as held after its last activation
 ENTER_SINGULARITY, LEAVE_SINGULARITY = 2.0, 2.5  # smallest singular values, in units of sigma0
 MIN_REVERSAL = 0.1  # change of the smallest singular value that counts, in units of sigma0
 
@@ -75,7 +75,7 @@ class Event(enum.Enum):
 class StreamState(NamedTuple):
     """State of the stream of targets; changed by :func:`transition` only."""
 
-    state: ServoState = ServoState.WAITING  # or FOLLOWING, REFUSED, TIMED_OUT, PAUSED, FAULT
+    state: ServoState = ServoState.WAITING  # FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
     reason: str = ""
     target: Target | None = None  # while FOLLOWING
     has_started: bool = False  # a target was accepted since the start, or the last reset or resume
@@ -151,14 +151,14 @@ class ConditionMonitor:
             self._last_held = now
         return ServoState.JOINT_BOUND if 0.0 <= now - self._last_held < HELD_TIME else state
 
-    def _singularity(self, least: float, sigma0: float) -> ServoState:
+    def _singularity(self, smallest: float, sigma0: float) -> ServoState:
         """Return the singularity state for a smallest singular value; NaN is never near one."""
-        if not least < (LEAVE_SINGULARITY if self._near else ENTER_SINGULARITY) * sigma0:
+        if not smallest < (LEAVE_SINGULARITY if self._near else ENTER_SINGULARITY) * sigma0:
             self._near = None
             return ServoState.FOLLOWING
-        leaves, extreme = self._near or (False, least)
-        extreme = max(extreme, least) if leaves else min(extreme, least)
-        if abs(least - extreme) > MIN_REVERSAL * sigma0:
-            leaves, extreme = not leaves, least
+        leaves, extreme = self._near or (False, smallest)
+        extreme = max(extreme, smallest) if leaves else min(extreme, smallest)
+        if abs(smallest - extreme) > MIN_REVERSAL * sigma0:
+            leaves, extreme = not leaves, smallest
         self._near = leaves, extreme
         return ServoState.LEAVING_SINGULARITY if leaves else ServoState.NEAR_SINGULARITY

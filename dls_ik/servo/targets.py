@@ -23,7 +23,7 @@ from dls_ik.solver.poses import batch_poses, checked_pose
 from dls_ik.text import quoted
 
 SAME_POSE_TOLERANCE = 1e-4  # [m and 1] difference of matrix entries that is noise
-STATIC_TIME = 0.25  # [s] without change after which a target is static
+STATIC_TIME = 0.25  # [s] time without change after which a target counts as static
 MAX_EXTRAPOLATION = 1.5  # intervals between poses
 MIN_STREAM_POSES = 5  # fewer poses in a row are single poses, sent again or corrected
 TWIST_GAIN = 10.0  # [1/s] K_p
@@ -206,7 +206,7 @@ class PoseTarget:
         self._T: Array = np.eye(4)
         self._reference: Array = self._T  # first pose since the last change
         self._velocity = np.zeros(6)  # [m/s, rad/s]
-        self._interval = math.inf  # [s] between the last two poses
+        self._interval = math.inf  # [s] time between the last two poses
         self.arrived = self.sampled = self._changed = -math.inf
         self._count = 0  # poses of the current run
 
@@ -279,7 +279,7 @@ class TwistTarget:
         self, timeout: float, lookahead: float, rotation_weight: float, length_unit: float = 1.0
     ) -> None:
         self.timeout, self.lookahead = timeout, lookahead
-        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # to metres
+        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # metres per unit
         self._units = np.array([length_unit] * 3 + [1.0] * 3)
         self.allowed_share: Callable[[Array], float] | None = None
         self._V: Array = np.zeros(6)
@@ -362,7 +362,7 @@ class TrajectoryTarget:
         self._legs = np.array([difference(a, b) for a, b in pairwise(Ts)])  # (m - 1, 6)
         self._tolerance = START_POSE_TOLERANCE * np.array([length_unit] * 3 + [1.0] * 3)  # (6,)
         self._period, self._start = period, start
-        self._started: float | None = None  # [s] when the tip left the first pose
+        self._started: float | None = None  # [s] time when the tip left the first pose
         self._is_interrupted = False
         self.sampled = start
 

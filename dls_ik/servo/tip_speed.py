@@ -111,7 +111,7 @@ def _levers(robot: RobotModel) -> Array:
     chain = robot.chain
     ends = np.array(robot.finite_limits())[:, chain.variable] * chain.scale + chain.offset
     slides = np.where(chain.prismatic, np.abs(ends).max(axis=0), 0.0)
-    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)  # after each element
+    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)  # offset after each element
     beyond = np.cumsum((slides + links)[::-1])[::-1]
     return np.where(chain.prismatic, [np.ones(len(links)), np.zeros(len(links))],
                     [beyond, np.ones(len(links))])  # fmt: skip

@@ -34,9 +34,9 @@ from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
 
-MAX_ERROR_SHARE = 0.99  # of the present error; a configuration with more is not worth a motion
-MAX_PATH_SEARCHES = 6  # per target while the scene does not change
-SEARCH_INTERVAL = 0.5  # [s] between two searches
+MAX_ERROR_SHARE = 0.99  # share of the current error that a closer configuration may leave
+MAX_PATH_SEARCHES = 6  # searches per target while the scene does not change
+SEARCH_INTERVAL = 0.5  # [s] time between two searches
 START_TOLERANCE = 1e-6  # [rad or m] distance of the command from the start of a path
 NO_PATH = "no collision-free path to the target found"
 NO_SPEED = "scale is 0; set it above 0 to move"

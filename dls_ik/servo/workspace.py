@@ -113,7 +113,7 @@ Bound = BoxBound | SphereBound | HalfSpace
 class GuardedPairs(NamedTuple):
     """Pairs of a scene and of a workspace, with the distances that a stream keeps."""
 
-    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.certificate`
+    packed: tuple[Array, Indices]  # input of the kernels in :mod:`dls_ik.core.certificate`
     leverage: tuple[Array, Array]  # (p + s, n) each, as in :class:`SceneSnapshot`
     distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)

@@ -16,10 +16,10 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
 from dls_ik.solver.problem import largest_errors
 
-MAX_STEP_HALVINGS = 8  # of a step that does not reduce the error
-PLUGIN_TIMEOUT = 0.5  # [s] for one step, as the cycle waits for it
-MAX_SWEEPS = 40  # of the projection
-PROJECTION_TOLERANCE = 1e-9  # [rad or m]
+MAX_STEP_HALVINGS = 8  # halvings of a step that does not reduce the error
+PLUGIN_TIMEOUT = 0.5  # [s] longest time of one step; the control cycle waits for the step
+MAX_SWEEPS = 40  # iterations of the projection
+PROJECTION_TOLERANCE = 1e-9  # [rad or m] change of the step in the last sweep
 
 
 class NearRows(NamedTuple):
@@ -52,7 +52,7 @@ class NearRows(NamedTuple):
         return cls(scene, reach, least, known, watched, stop, influence, leaves, pace)
 
 
-class OwnStep:
+class PluginStep:
     """Steps of a plug-in, within position and velocity limits, each of which reduces the error.
 
     In a scene the step becomes the closest step with which the arm can still stop before nearby
