@@ -210,7 +210,7 @@ class Controller:
         """Continue on the stop path, along which the arm moved without commands for `elapsed` [s].
 
         Args:
-            elapsed: Time since the last command [s].
+            elapsed: Time that the arm has moved along the stop path [s].
             period: Period of the cycles [s].
         """
         self._tracker.limiter.resume_at(elapsed, period)

@@ -148,7 +148,7 @@ class Guard:
         self.collision: NearPair | None = None
         self._kept: KeptStop
         self._recent: deque[KeptStop] = deque(maxlen=NUM_RECENT_STOPS)
-        self._stand()
+        self._restart()
 
     @property
     def q(self) -> Array:
@@ -173,7 +173,7 @@ class Guard:
         """Set the command to `q` (n,), at rest or with velocity `v` (n,)."""
         known = [each for each in (self._kept, *self._recent) if each.path.q.tolist() == q.tolist()]
         self.limiter.reset(q, v)
-        self._stand(known[0].promised if known and v is None else None)
+        self._restart(known[0].promised if known and v is None else None)
 
     def hand_over(self) -> Handover:
         """Return the complete state of motion, for another guard or limiter of the same joints."""
@@ -287,7 +287,7 @@ class Guard:
         recent = [each.renumbered(numbers) for each in self._recent]
         self._recent = deque(recent, NUM_RECENT_STOPS)
 
-    def _stand(self, promised: Array | None = None) -> None:
+    def _restart(self, promised: Array | None = None) -> None:
         """Start from the state of the limiter, with certified distances (p + s,) if known."""
         if promised is None:
             promised = np.full(len(self.state.least), -np.inf)

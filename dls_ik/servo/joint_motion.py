@@ -33,9 +33,7 @@ GOAL_TOLERANCE = 1e-9  # [rad or m] distance from the goal at which a motion is 
 LAG_TIMEOUT = 0.5  # [s] time that the command may lag before the motion has failed
 NUM_SEGMENTS = 12  # samples per straight segment for the tip speed, per corner for distances
 MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001  # iterations that slow segments until corners fit
-LIMIT_SHARE = (
-    0.95  # share of acceleration and jerk limits; the rest lets a lagging command catch up
-)
+LIMIT_SHARE = 0.95  # share of acceleration and jerk limits; a reserve for a lagging command
 
 
 class MotionPlan(NamedTuple):
@@ -82,7 +80,7 @@ def plan_motion(
             names = pairs.block(q, result.q)
             if names is None:
                 return MotionPlan(np.array([q, result.q]), result)
-        goals, names = _goals(solver, T, q, result, pairs)
+        goals, names = _goal_configurations(solver, T, q, result, pairs)
         if len(goals):
             limits = path_limits(solver.robot, q, np.vstack([q, goals]), max_nodes, seed)
             path = plan_path(world, q, goals, limits, pairs)
@@ -96,7 +94,7 @@ def plan_motion(
     return MotionPlan(np.empty((0, solver.robot.n)), result, names)
 
 
-def _goals(
+def _goal_configurations(
     solver: IkSolver, T: Array, q: Array, result: IkResult, pairs: PathPairs
 ) -> tuple[Array, Pair | None]:
     """Return goal configurations (g, n) that keep all margins, and a pair that rules out others.
@@ -216,7 +214,7 @@ class TimedPath:
         before, after = u <= -0.5 * self._durations, u >= 0.5 * self._durations
         passed = np.where(after, u, 0.0)
         turns = np.flatnonzero(~before & ~after)
-        passed[turns] = _distance(u[turns], self._durations[turns], self._ramps[turns])
+        passed[turns] = _blend_distance(u[turns], self._durations[turns], self._ramps[turns])
         q: Array = self.path[0] + passed @ self._changes
         return q
 
@@ -261,7 +259,9 @@ class TimedPath:
         for _ in range(MAX_RETIMINGS):
             v = np.vstack([rest, steps / times[:, None], rest])
             dv = np.diff(v, axis=0)
-            b, w = _pulses(dv, LIMIT_SHARE * limits.acceleration, LIMIT_SHARE * limits.jerk)
+            b, w = _pulse_durations(
+                dv, LIMIT_SHARE * limits.acceleration, LIMIT_SHARE * limits.jerk
+            )
             need = 0.5 * (b[:-1] + b[1:])
             if (need <= times * (1.0 + 1e-9)).all():
                 break
@@ -296,7 +296,7 @@ def _tip_time(tip: TipSpeed, q: Array, step: Array) -> float:
     return NUM_SEGMENTS * tip.shortest(samples)
 
 
-def _pulses(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array, Array]:
+def _pulse_durations(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array, Array]:
     """Return durations (m,) of velocity changes (m, n), and of their acceleration ramps [s]."""
     sharp = (np.abs(dv) / jerk).max(axis=1)
     level = np.maximum((np.abs(dv) / acceleration).max(axis=1), np.sqrt(sharp))
@@ -304,7 +304,7 @@ def _pulses(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array, Array]:
     return level + ramps, ramps
 
 
-def _distance(u: Array, durations: Array, ramps: Array) -> Array:
+def _blend_distance(u: Array, durations: Array, ramps: Array) -> Array:
     """Integrate k velocity changes by 1; return the distances (k,) passed.
 
     Args:
