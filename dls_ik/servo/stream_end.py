@@ -33,7 +33,7 @@ def stop_reason(
     if distance <= options.settle_distance and angle <= options.settle_angle:
         return ""
     return (
-        f"the last pose is {distance:.3g} m and {angle:.3g} rad away, and when_stream_ends is "
-        f"'settle' up to settle_distance = {options.settle_distance:g} m and settle_angle = "
+        f"the last pose is {distance:.3g} m and {angle:.3g} rad away; when_stream_ends is "
+        f"'settle', which allows settle_distance = {options.settle_distance:g} m and settle_angle = "
         f"{options.settle_angle:g} rad"
     )

@@ -83,7 +83,7 @@ class TipSpeed:
         return 1.0 / max(speed, 1.0)
 
     def shortest(self, q: Array) -> float:
-        """Return the minimum duration [s] of each single step between configurations (m, n)."""
+        """Return the shortest duration [s] that suits every step between configurations (m, n)."""
         return float(self._mean_shares(q, np.full(len(q) - 1, TARGET_SHARE)).max())
 
     def _mean_shares(self, q: Array, dt: Array) -> Array:
