@@ -34,6 +34,6 @@ def stop_reason(
         return ""
     return (
         f"the last pose is {distance:.3g} m and {angle:.3g} rad away; when_stream_ends is "
-        f"'settle', which allows settle_distance = {options.settle_distance:g} m and settle_angle = "
-        f"{options.settle_angle:g} rad"
+        f"'settle', which allows settle_distance = {options.settle_distance:g} m and "
+        f"settle_angle = {options.settle_angle:g} rad"
     )
