@@ -85,7 +85,7 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
     request.enable_contact, request.num_max_contacts = True, MOST_CONTACTS
     coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
     contacts = [result.getContact(i) for i in range(result.numContacts())]
-    if not contacts:  # one shape contains the other; it leaves through the closest surface
+    if not contacts:  # one contains the other: out by the way to the nearest surface, and through
         return found._replace(distance=-abs(found.distance), normal=-found.normal)
     deepest = max(contacts, key=lambda contact: float(contact.penetration_depth))
     points = np.array([deepest.getNearestPoint1(), deepest.getNearestPoint2()])

@@ -197,7 +197,7 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
     Only joints between the two shapes count.
 
     Args:
-        extent: (n,) largest absolute value of each prismatic variable on any path.
+        extent: (n,) largest absolute value of each variable on the way, of prismatic joints.
     """
     n = len(extent)
     reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # (g, f) by frame

@@ -569,22 +569,22 @@ class PlanningScene:
         max_nodes: int = MAX_TREE_NODES,
         seed: int = 0,
     ) -> JointPath:
-        """Plan a collision-free joint path from q0 (n,) to q1.
+        """Find a way from q0 (n,) to q1 that is free of collisions.
 
-        The path is the straight joint path if that is collision-free. Otherwise RRT-Connect
-        (Kuffner & LaValle 2000) finds a path with corners, which is then shortened. The whole path
-        is proven collision-free, not only samples of it. Equal input gives an equal path.
+        The straight joint path, or one with corners by RRT-Connect (Kuffner & LaValle 2000),
+        shortened. All of it is certain to be free, not only samples. The same input leads to the
+        same way.
 
         Args:
-            q1: Goal (n,), or several goals (g, n); earlier goals are preferred.
-            min_distance: Distance [m] that all pairs keep; a pair that is closer at an end of the
-                path separates first.
-            max_nodes: Maximum number of configurations in the search trees.
-            seed: Seed of the random configurations.
+            q1: (n,), or (g, n): to any of these, the first one before others.
+            min_distance: Distance [m] that pairs keep; a pair that is nearer at an end leaves from
+                there.
+            max_nodes: Configurations after which the search gives up.
+            seed: Seed of random configurations.
 
         Returns:
-            The path: ``q`` (m, n) starts at q0; straight joint paths connect its configurations.
-            Without success ``q`` is empty, and ``names`` is a pair that blocks the path.
+            The way: ``q`` (m, n) from q0 on, joined by straight joint paths. Without success ``q``
+            is empty, and ``names`` has a pair in the way.
 
         Raises:
             JointValueError: as :meth:`distance`.

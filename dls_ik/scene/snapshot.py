@@ -416,9 +416,9 @@ class SceneSnapshot:
         placed = _Placement(self, q)
         found = []
         for k in self._touching(q):
-            gap = placed.separation(k)
+            way = placed.separation(k)
             found.append(
-                Contact(self.names[k], gap.points.mean(0), gap.normal, max(-gap.distance, 0.0))
+                Contact(self.names[k], way.points.mean(0), way.normal, max(-way.distance, 0.0))
             )
         return tuple(sorted(found, key=lambda contact: -contact.depth))
 
@@ -439,9 +439,9 @@ class SceneSnapshot:
         for k, least in self._by_bound(q, closest=True):
             if best is not None and least >= best.distance:
                 break
-            gap = placed.separation(k)
-            if best is None or gap.distance < best.distance:
-                best = ClosestPair(gap.distance, self.names[k], gap.points, gap.normal)
+            way = placed.separation(k)
+            if best is None or way.distance < best.distance:
+                best = ClosestPair(way.distance, self.names[k], way.points, way.normal)
         return best
 
     def _by_bound(
@@ -536,5 +536,5 @@ class _Placement:
 
     def separation(self, k: int) -> Separation:
         """Return the separation of pair k, padding taken off."""
-        gap = separation(*self.pair(k))
-        return gap._replace(distance=gap.distance - self._snapshot._margins[k])
+        way = separation(*self.pair(k))
+        return way._replace(distance=way.distance - self._snapshot._margins[k])

@@ -39,7 +39,7 @@ class ServoStep(NamedTuple):
     """Joint positions after one step, with errors and singular values."""
 
     q: Array  # (n,) [rad or m]
-    position_error: float  # [m] after the step; NaN without a target
+    position_error: float  # [m] error after the step; NaN without a target
     rotation_error: float  # [rad]
     least_singular_value: float  # smallest, of the scaled Jacobian before the step; or NaN
     greatest_singular_value: float  # largest

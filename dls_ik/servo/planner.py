@@ -9,14 +9,14 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.joint_paths import MIN_MARGIN, PathPairs
+from dls_ik.scene.joint_paths import MIN_CLEARANCE, PathPairs
 from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import MotionLimits, PlannedPath, TimedPath, plan_motion
 from dls_ik.solver import IkResult, IkSolver
 
 R = TypeVar("R")
 
-MAX_PLANNER_RESTARTS = 2000  # about 20 ms; a count, not a time, keeps motions reproducible
+MAX_PLANNER_RESTARTS = 2000  # a count, not a time (20 ms), keeps motions reproducible
 REFERENCE_JOINTS = 10  # arms with more joints get proportionally fewer restarts
 MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000  # RRT-Connect nodes per search
 PATH_CLEARANCE = 1e-3  # [m] added to the distances the guard requires
@@ -105,7 +105,7 @@ class BackgroundPlanner:
 def monitored_pairs(guard: Guard, clearance: float = PATH_CLEARANCE) -> PathPairs:
     """Return the pairs the guard monitors, with `clearance` [m] added to each required distance."""
     pairs = guard.state.pairs
-    margins = np.maximum(pairs.distance, 0.0) + max(clearance, MIN_MARGIN)
+    margins = np.maximum(pairs.distance, 0.0) + max(clearance, MIN_CLEARANCE)
     return PathPairs(pairs.packed, pairs.leverage[0], pairs.names, margins)
 
 

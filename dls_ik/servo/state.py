@@ -77,7 +77,7 @@ class StreamState(NamedTuple):
 
     state: ServoState = ServoState.WAITING  # FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
     reason: str = ""
-    target: Target | None = None  # while FOLLOWING
+    target: Target | None = None  # None unless FOLLOWING
     has_started: bool = False  # a target was accepted since the start, or the last reset or resume
 
     @property
@@ -122,7 +122,7 @@ class ServoOutput(NamedTuple):
     least_singular_value: float  # smallest of the scaled Jacobian; NaN without local motion
     condition: float  # ratio of largest to smallest singular value; NaN without local motion
     limit_activation: Array  # (n,) 0 (free) to 1 (held at a limit)
-    target_age: float  # [s] since the target was sampled; NaN without a target
+    target_age: float  # [s] time since the target was sampled; NaN without a target
     nearest: NearPair | None = None  # closest pair within influence_distance, if any
 
 

@@ -58,7 +58,7 @@ def test_path_around_thin_wall_has_corner_at_its_edge():
     path = scene.plan([1.0, 3.0], [3.0, 3.0], min_distance=0.1)
     assert path.success
     length = np.linalg.norm(np.diff(path.q, axis=0), axis=1).sum()
-    shortest = 2 * np.hypot(1.0, 1.15)  # by the edge at 2.0, with radius and distance
+    shortest = 2 * np.hypot(1.0, 1.15)  # path around the edge at 2.0, with radius and distance
     assert shortest - 0.15 <= length <= 1.15 * shortest
 
 

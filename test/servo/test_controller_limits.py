@@ -118,7 +118,7 @@ ARMS = {
 }
 
 
-STARTS = (0.3, 40.0, 1e15, 5e-324)  # inside the limits, outside, far outside, tiny
+STARTS = (0.3, 40.0, 1e15, 5e-324)  # one start within the limits, two outside, one tiny
 
 
 @pytest.mark.parametrize(("name", "start"), [*zip(ARMS, cycle(STARTS), strict=False)])
@@ -375,7 +375,11 @@ def test_length_unit_does_not_change_targets_out_of_reach(k):
     one, other = drives(k, position_tolerance=2.0**-20)
     far, near = WAM.fk(BENT), WAM.fk(BENT)
     far[0, 3] += 2.0
-    near[:3, 3] += (0.01, 0.02, -0.01)  # in kilometres below the tolerance of rotation entries
+    near[:3, 3] += (
+        0.01,
+        0.02,
+        -0.01,
+    )  # smaller, in kilometres, than the tolerance of rotation entries
     for T in (far, near):
         one.pose(T).run(2.5)
         other.pose(scaled_poses(T, k)).run(2.5)

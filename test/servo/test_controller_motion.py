@@ -13,7 +13,7 @@ from dls_ik.servo import ServoState
 
 pytestmark = pytest.mark.slow
 
-SLOWEST = 40.0  # [s] to any target, with joints of 1 to 2 rad/s
+SLOWEST = 40.0  # [s] longest motion to a target, with joints of 1 to 2 rad/s
 
 
 def reach_random_targets(robot, rng, count, seconds=SLOWEST, **options):
@@ -73,7 +73,7 @@ def test_joint_motion_is_reported_and_straight():
             continue
         found += 1
         q = drive.q[1:][moves]
-        q = q[len(q) // 2 :]  # without the slow local motion at the start
+        q = q[len(q) // 2 :]  # the slow local motion at the start is skipped
         share = (q - q[0]) @ (q[-1] - q[0]) / np.sum((q[-1] - q[0]) ** 2)
         np.testing.assert_allclose(q, q[0] + np.outer(share, q[-1] - q[0]), atol=1e-3)
         assert (np.diff(share) >= -1e-9).all()

@@ -74,7 +74,7 @@ def test_missing_measurements_are_a_latched_fault():
 @pytest.mark.parametrize("joint", [0, 3, 6])
 def test_deviation_is_a_fault_that_names_the_joint(joint):
     drive = supervised(max_deviation=0.2).pose(NEAR)
-    drive.run(0.3, measured=lagging(9))  # within the bound
+    drive.run(0.3, measured=lagging(9))  # a deviation below the bound
     off = 0.21 * (np.arange(WAM.n) == joint)
     drive.run(0.5, measured=lambda drive: drive.last.q - off)
     assert drive.last.state is ServoState.FAULT

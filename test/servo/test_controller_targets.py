@@ -12,7 +12,7 @@ from dls_ik.core.se3 import difference
 from dls_ik.errors import OptionError, PoseError, StaleTargetError
 from dls_ik.servo import ServoState
 
-RATE, CYCLE = 30.0, 0.002  # [Hz] of targets, [s]
+RATE, CYCLE = 30.0, 0.002  # [Hz] rate of targets, [s] period of cycles
 RADIUS, TURN = 0.1, 2.0  # [m], [s]
 
 

@@ -166,7 +166,7 @@ def test_seed_of_a_request_is_a_copy_of_the_command():
             pass
         before = drive.last.q
         command = drive.controller._tracker.limiter.q
-        command += 0.1  # in place, as in a cycle
+        command += 0.1  # changed in place, as in a cycle
         busy.set()
         executor.submit(lambda: None).result()
     np.testing.assert_array_equal(requests[0][1], before)
