@@ -14,8 +14,8 @@ from benchmarks.common import Table, columns, finish, guarded, parser, positive,
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import transform
+from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.scene.shapes import Box, Cylinder, Shape, Sphere
-from dls_ik.scene.ways import path_pairs
 from dls_ik.servo import Controller, ServoState
 
 SPARE = 0.002  # [m] beside min_distance

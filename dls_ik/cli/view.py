@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dls_ik.core.types import Array
     from dls_ik.model.robot import RobotModel
     from dls_ik.viewer.presets import Preset
-    from dls_ik.viewer.replay import JointPath
+    from dls_ik.viewer.replay import ReplayPath
     from dls_ik.viewer.session import Session
     from dls_ik.viewer.shapes import Shapes
 
@@ -140,7 +140,7 @@ def _methods(given: str) -> list[str]:
     return names
 
 
-def _read_path(robot: RobotModel, file: str) -> JointPath:
+def _read_path(robot: RobotModel, file: str) -> ReplayPath:
     from dls_ik.model.files import read_file
     from dls_ik.viewer.replay import MAX_BYTES, read_path
 

@@ -38,7 +38,7 @@ from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import give_back_memory, trace
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
-from dls_ik.servo.options import GENTLE_TIP, motion_limits
+from dls_ik.servo.options import GENTLE_TIP_ACCELERATION, motion_limits
 from dls_ik.text import escape, listing
 from dls_ik.warm_up import SCENE_USES, can_keep_kernels
 
@@ -56,7 +56,8 @@ def acceleration_sentence(arm: Arm) -> str:
     units = " and ".join(sorted({f"{unit}/s^2" for unit in arm.robot.units}, reverse=True))
     if not parameters.acceleration:
         origin = (
-            f"the default, by which each joint alone gives the tip {GENTLE_TIP:g} m/s^2 at most; "
+            f"the default, by which each joint alone gives the tip "
+            f"{GENTLE_TIP_ACCELERATION:g} m/s^2 at most; "
             "-p acceleration:=[...] sets others"
         )
     elif parameters.preset and is_of_preset(parameters, "acceleration"):

@@ -20,6 +20,7 @@ from dls_ik.model.pose import PoseLike, pose_matrix
 from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.changes import apply_changes, for_scene, known_links, known_object
 from dls_ik.scene.formats import read_scene, scene_text
+from dls_ik.scene.joint_paths import MAX_TREE_NODES, JointPath, path_limits, path_pairs, plan_path
 from dls_ik.scene.operations import (
     AddObject,
     AttachObject,
@@ -48,7 +49,6 @@ from dls_ik.scene.shapes import (
 )
 from dls_ik.scene.snapshot import ClosestPair, Contact, PathContact, SceneSnapshot
 from dls_ik.scene.srdf import Pair, Srdf, load_srdf, pair_of
-from dls_ik.scene.ways import NODES, Way, find_way, path_pairs, way_limits
 from dls_ik.text import quoted, suggest_names
 
 
@@ -566,9 +566,9 @@ class PlanningScene:
         q1: JointValues,
         *,
         min_distance: float = 0.0,
-        max_nodes: int = NODES,
+        max_nodes: int = MAX_TREE_NODES,
         seed: int = 0,
-    ) -> Way:
+    ) -> JointPath:
         """Find a way from q0 (n,) to q1 that is free of collisions.
 
         The straight joint path, or one with corners by RRT-Connect (Kuffner & LaValle 2000),
@@ -594,9 +594,9 @@ class PlanningScene:
         start, goals = self.robot.validated_one(q0), np.atleast_2d(self.robot.validated(q1))
         if not 0.0 <= min_distance < np.inf:
             raise OptionError(f"min_distance is at least 0 [m], not {quoted(min_distance)}")
-        limits = way_limits(self.robot, start, goals, max_nodes, seed)
+        limits = path_limits(self.robot, start, goals, max_nodes, seed)
         pairs = path_pairs(self._snapshot, min_distance)
-        return find_way(self._snapshot, start, goals, limits, pairs)
+        return plan_path(self._snapshot, start, goals, limits, pairs)
 
 
 def _pose(name: str, given: PoseLike) -> Array:

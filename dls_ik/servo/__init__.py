@@ -1,4 +1,4 @@
-"""Following a target without ROS: state, target, time -> command, status."""
+"""Target following without ROS: a controller with one command and one state per cycle."""
 
 from dls_ik.servo.controller import Controller
 from dls_ik.servo.local_ik import DEFAULT_METHOD, LocalIk, ServoStep

@@ -1,6 +1,6 @@
-"""The controller: targets and measurements in, at any time; a command and a state each cycle.
+"""Controller: follows targets and supervises measurements; one command and one state per cycle.
 
-Time is an argument everywhere, in seconds on a clock that only goes forward.
+All methods take the time as an argument, in seconds on a monotonic clock.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
     from dls_ik.servo.options import ControllerKeywords
 
-STANDSTILL = 1e-3  # [rad/s or m/s]
-LONGEST_WAIT = 60.0  # [s] for the beginning of a trajectory
-# States of a cycle in which a pair that is near is the reason of more.
-HINDERED = frozenset(
+MAX_REST_SPEED = 1e-3  # [rad/s or m/s] speed of a command that counts as at rest
+MAX_START_DELAY = 60.0  # [s] lead of a trajectory's start on the clock
+# A pair that limits the motion replaces these states by NEAR_COLLISION or BLOCKED.
+STATES_LIMITED_BY_PAIR = frozenset(
     {
         ServoState.FOLLOWING,
         ServoState.NEAR_SINGULARITY,
@@ -69,32 +69,35 @@ HINDERED = frozenset(
         ServoState.STALLED,
     }
 )
-NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
+NO_MEASUREMENT = "waiting for joint states to start the motion from"
 
 
 class Controller:
-    """Follows one tip's poses, twists and trajectories within all limits, or stops and says why.
+    """Follows poses, twists and trajectories of one tip within all limits; stops with a reason.
 
-    The command continues from the command before, because a measurement lags. It is taken from the
-    measurement until the first target, and again when a target comes after a rest.
+    Each command continues the previous command, because measurements lag. The command starts at
+    the measurement until the first target arrives, and again when a target arrives after a rest.
 
     Args:
-        robot: a chain with one tip.
-        method: a name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd``
-            where no joint has limits.
-        executor: in which the solver is asked for solutions that local motion does not find; None:
-            in the cycle, which takes some 20 ms then, and once for a target. Tables for the first
-            answer, some tenths of a second, are then made here, not in a cycle.
-        scene: of this robot, as it stands at each cycle: no command, and no stop behind one, brings
-            a pair of links or objects nearer than `min_distance`. None: nothing is kept apart.
-        workspace: bounds that the tip, or links that they name, may not leave.
-        options: fields of :class:`dls_ik.servo.ControllerOptions`, and those of the method, as for
+        robot: A chain with one tip.
+        method: A name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd`` if
+            no joint has limits.
+        executor: Runs the solver for targets that local motion does not reach. None runs the
+            solver inside a cycle, which then takes approximately 20 ms, once per target; the
+            solver's tables are then built here, in tenths of a second.
+        scene: Scene of this robot; every cycle uses its current state. No command, and no stop
+            behind a command, brings a pair of links or objects closer than `min_distance`. None:
+            no distances are kept.
+        workspace: Bounds that the tip, or the links they name, may not leave.
+        options: Fields of :class:`dls_ik.servo.ControllerOptions`, and options of the method as for
             :class:`dls_ik.IkSolver`.
 
     Raises:
-        MethodError, OptionError: as :class:`dls_ik.IkSolver`; more than one tip; distances that
-            the links of the robot never have.
-        SceneError: a scene of another robot, or a workspace of unknown links.
+        MethodError: If the method is unknown or does not suit the robot, or the robot has more
+            than one tip.
+        OptionError: If an option is unknown or out of range, or two links are always closer than
+            `min_distance`.
+        SceneError: If the scene belongs to another robot, or a bound names an unknown link.
     """
 
     def __init__(
@@ -119,49 +122,49 @@ class Controller:
         self._stream = StreamState()
         self._condition = ConditionMonitor()
         self._rest = Rest()
-        self._knots: Knots | None = None  # of the last trajectory
+        self._knots: Knots | None = None  # last result of trajectory()
 
     def __repr__(self) -> str:
-        """Return the robot, the method and what the controller does."""
+        """Return the robot, the method, and the kind of target or the state."""
         target, state = self._stream.target, self._stream.state
-        what = state.name if target is None else type(target).__name__
-        return f"Controller({self.robot.name}, {self.method}, {what})"
+        activity = state.name if target is None else type(target).__name__
+        return f"Controller({self.robot.name}, {self.method}, {activity})"
 
     @property
     def command(self) -> Array:
-        """Joint values of the last cycle (n,) [rad or m]; a copy."""
+        """Joint positions of the last command (n,) [rad or m]; a copy."""
         return self._tracker.limiter.q.copy()
 
     @property
     def velocity(self) -> Array:
-        """Velocity of the command in the last cycle (n,) [rad/s or m/s]; a copy."""
+        """Mean velocity of the command in the last cycle (n,) [rad/s or m/s]; a copy."""
         return self._tracker.limiter.v.copy()
 
     @property
     def moves(self) -> bool:
-        """Return whether the command does not stand still."""
+        """Return whether the command moves."""
         return any(self._tracker.limiter.v.tolist())
 
     @property
     def started(self) -> bool:
-        """Return whether a target was taken since the start, or since the last reset or resume."""
+        """Return whether a target was accepted since the start, or the last reset or resume."""
         return self._stream.has_started
 
     @property
     def hold_reason(self) -> str:
-        """Why no target is taken until there is a reset; empty where targets are taken."""
+        """Reason why targets are rejected until a resume or reset; empty if they are accepted."""
         return self._stream.message if self._stream.is_latched else ""
 
     def seed(self, q: JointValues) -> None:
-        """Let the command be joint values (n,) [rad or m], inside the limits or not, at rest.
+        """Set the command to joint positions (n,) [rad or m] at rest, inside the limits or not.
 
         Raises:
-            JointValueError: the wrong length, or values that are not finite.
+            JointValueError: If the length is wrong or a value is not finite.
         """
         self._seed(self.robot.validated_one(q))
 
     def take_over(self, other: Controller) -> None:
-        """Continue from another controller of the same joints, with its target and velocity."""
+        """Continue motion, target and supervision of another controller with the same joints."""
         self._tracker.take_over(other._tracker)
         self._supervision.take_over(other._supervision)
         self._stream = other._stream
@@ -170,27 +173,27 @@ class Controller:
         self._knots = other._knots
 
     def hold_like(self, other: Controller) -> None:
-        """Be paused, or in a fault, if another controller is, of other joints as well."""
+        """Copy the pause or fault of another controller, whose joints may differ."""
         if other._stream.is_latched:
             state, reason = other._stream.state, other._stream.reason
             self._stream = self._stream._replace(state=state, reason=reason, target=None)
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that follows the command of the last cycle if no other command does.
+        """Return the stop that follows the last command if no other command does.
 
         Args:
-            period: of the cycles [s].
+            period: Period of the cycles [s].
         """
         return self._tracker.limiter.stop_path(period)
 
     def trajectory(self, period: float, count: int = 0) -> Knots:
         """Return the knots of the path to the last command and of the stop behind it.
 
-        Cubics between the knots stay within the limits of velocity and acceleration. Times count
-        from the last cycle on; the command is due a period later. Call this once a cycle.
+        Cubics between the knots stay within the velocity and acceleration limits. Times start at
+        the last cycle; the command is due one period later. Call this once per cycle.
 
         Args:
-            period: of the cycles [s].
+            period: Period of the cycles [s].
             count: Number of knots wanted; there are more only if the path needs them. 1: the
                 command alone.
         """
@@ -200,21 +203,27 @@ class Controller:
         return self._knots
 
     def go_back(self, stop: StopPath) -> None:
-        """Continue from the beginning of the stop of an earlier cycle, the last that went out."""
+        """Roll back to the last published command; `stop` is the stop behind that command."""
         self._tracker.limiter.take_over(at_start_of(stop))
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
+        """Continue on the stop path, along which the arm moved without commands for `elapsed` [s].
+
+        Args:
+            elapsed: Time that the arm has moved along the stop path [s].
+            period: Period of the cycles [s].
+        """
         self._tracker.limiter.resume_at(elapsed, period)
 
     def stand_still(self) -> None:
-        """Continue at rest at the command, at which the arm stopped by itself."""
+        """Continue at rest at the last command, where the arm stopped without commands."""
         self._tracker.limiter.reset(self._tracker.limiter.q)
 
     def resume_after_gap(self, q: Array) -> None:
-        """Continue after a time without commands, at rest at joint values (n,), or where measured.
+        """Continue at rest at joint positions (n,) after a gap without commands.
 
-        A pose that stands by itself stays in force, and a trajectory continues so much later.
+        The next measurement of a resting arm replaces these joint positions. A single pose stays
+        in force; a trajectory is delayed by the length of the gap.
         """
         self._seed(q)
         self._rest = self._rest.restarted()
@@ -222,16 +231,24 @@ class Controller:
             self._stream.target.interrupt()
 
     def follow_pose(self, T_d: PoseLike, now: float, age: float = 0.0) -> None:
-        """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
+        """Follow a single pose, or the next pose of a stream.
+
+        An error leaves the current motion unchanged.
+
+        Args:
+            T_d: (4, 4) T_base_tip.
+            now: Current time [s].
+            age: Age of the pose [s].
 
         Raises:
-            PoseError: not a pose. This and all other errors leave the arm to what it does.
-            OptionError: a time that is not finite.
-            StaleTargetError: too old, or from the future.
-            HeldError: paused, or a fault.
+            PoseError: If the pose is not a rigid transform.
+            OptionError: If a time is not finite.
+            StaleTargetError: If the pose is older than `target_timeout`, or its stamp is more than
+                `stamp_tolerance` in the future.
+            HeldError: If the controller is paused or in a fault.
         """
         T, sampled = checked_pose(T_d).copy(), self._sampled(now, age)
-        self._refuse_if_latched()
+        self._check_not_latched()
         target, options = self._stream.target, self.options
         if not isinstance(target, PoseTarget) or self._stream.reason:
             target = PoseTarget(options.target_timeout, options.feed_forward, self._metric[1])
@@ -241,68 +258,77 @@ class Controller:
     def follow_twist(
         self, V: ArrayLike, now: float, R: ArrayLike | None = None, age: float = 0.0
     ) -> None:
-        """Follow a twist of the tip (6,) [m/s, rad/s], linear first, until the next one.
+        """Follow a twist of the tip until the next target.
 
         Args:
-            R: (3, 3) axes that it is given along, in the base frame; None: those of the tip, as it
-                turns.
+            V: (6,) linear and angular velocity [m/s, rad/s].
+            now: Current time [s].
+            R: (3, 3) orientation of the axes of V in the base frame; None: the current axes of
+                the tip.
+            age: Age of the twist [s].
 
         Raises:
-            PoseError: values that are not finite; else as :meth:`follow_pose`.
+            PoseError: If a value is not finite or too large, or R is not a rotation.
+            OptionError, StaleTargetError, HeldError: If :meth:`follow_pose` raises it.
         """
         twist, sampled = checked_twist(V, R), self._sampled(now, age)
-        self._refuse_if_latched()
+        self._check_not_latched()
         target, options = self._stream.target, self.options
         if not isinstance(target, TwistTarget):
             target = TwistTarget(options.target_timeout, options.twist_lookahead, *self._metric)
-            target.most = self._tracker.most_of_twist
+            target.allowed_share = self._tracker.twist_share
         target.take(twist, R is None, sampled, now)
         self._follow(target, now)
 
     def follow_trajectory(self, Ts: PoseLike, period: float, now: float, age: float = 0.0) -> None:
-        """Go to the first of the poses (m, 4, 4), then through them, one every `period` [s].
+        """Move to the first pose of a trajectory, then through its poses on time.
 
         Args:
-            age: [s]; below zero for one that is to begin later, by a minute at most.
+            Ts: (m, 4, 4) T_base_tip.
+            period: Time between two poses [s].
+            now: Current time [s].
+            age: Age of the trajectory [s]; negative for a start in the future, at most a minute.
 
         Raises:
-            PoseError: no poses; OptionError: for the period; else as :meth:`follow_pose`.
+            PoseError: If there are no poses, or one is invalid.
+            OptionError: If the period is out of range, or a time is not finite.
+            StaleTargetError, HeldError: If :meth:`follow_pose` raises it.
         """
         poses, interval = checked_trajectory(Ts), checked_period(period)
         now, age = checked_time("now", now), checked_time("age", age)
-        if not age < -self.options.stamp_tolerance or age < -LONGEST_WAIT:
+        if not age < -self.options.stamp_tolerance or age < -MAX_START_DELAY:
             self._sampled(now, age)
-        self._refuse_if_latched()
-        begin = now + max(-age, 0.0)
-        self._follow(TrajectoryTarget(poses, interval, begin, self._metric[1]), now)
+        self._check_not_latched()
+        start = now + max(-age, 0.0)
+        self._follow(TrajectoryTarget(poses, interval, start, self._metric[1]), now)
 
     def refuse(self, reason: str) -> None:
-        """Stop and hold, because a target is not valid."""
+        """Stop and hold because a target is invalid; `reason` becomes part of the messages."""
         self._change(Event.REFUSAL, reason)
 
     def pause(self, reason: str = "") -> None:
-        """Stop, and take no targets until :meth:`resume`. A fault stays one.
+        """Stop, and reject targets until :meth:`resume`. A fault remains a fault.
 
         Args:
-            reason: Why the arm is paused; a part of the messages.
+            reason: Why the arm is paused; becomes part of the messages.
         """
         self._change(Event.PAUSE, reason)
 
     def resume(self) -> None:
-        """Take targets again, the next one from where the arm is measured to be."""
+        """Accept targets again; the next motion starts at the measured joint positions."""
         if self._stream.state is ServoState.PAUSED:
             self._change(Event.RESUME)
             self._rest = self._rest._replace(starts_anew=True)
 
     def reset(self) -> None:
-        """Stop, forget target, pause and fault, and wait for a target as at the start."""
+        """Stop, clear target, pause and fault, and wait for a target as after the start."""
         self._change(Event.RESET)
         self._rest = self._rest.restarted()
 
     def lag(self) -> float:
-        """Return how late the arm follows its commands, as measured [s]; NaN: not known yet.
+        """Return the measured lag of the arm behind its commands [s]; NaN: not known yet.
 
-        Takes some milliseconds; any thread may ask.
+        Takes a few milliseconds. Thread-safe.
         """
         return self._supervision.lag()
 
@@ -313,15 +339,19 @@ class Controller:
         measured: Array | None = None,
         age: float | Array = 0.0,
     ) -> ServoOutput:
-        """Advance by `dt` [s]. A plug-in that fails is a fault: the arm stops, until a reset.
+        """Advance the command by one cycle.
+
+        A plug-in that raises is a fault: the arm stops and holds until a reset.
 
         Args:
-            measured: (n,) measured joint values; None: not known.
-            age: of the measurement [s], or (n,) of each joint's.
+            now: Current time [s].
+            dt: Time since the last cycle [s].
+            measured: (n,) measured joint positions [rad or m]; None: not known.
+            age: Age of the measurement [s], or ages (n,) of the joints.
 
         Raises:
-            OptionError: for a dt that is not positive and finite, or such a `now`.
-            JointValueError: for a measurement of the wrong length, or that is not finite.
+            OptionError: If `dt` is not positive and finite, or `now` is not finite.
+            JointValueError: If the measurement has the wrong length or is not finite.
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
         guard = self._tracker.guard
@@ -337,7 +367,7 @@ class Controller:
                 self._seed(measured)
             self._supervision.record_measurement(now, measured, age)
         is_blind = self.options.supervised and self._rest.starts_anew and not self.moves
-        if self.options.supervised and self._is_engaged() and not is_blind:
+        if self.options.supervised and self._is_supervising() and not is_blind:
             fault = self._supervision.fault(now, measured is not None, self._tracker.limiter.q)
             if fault:
                 self._change(Event.FAILURE, fault)
@@ -353,23 +383,23 @@ class Controller:
     def _change(self, event: Event, reason: str = "", target: Target | None = None) -> None:
         self._stream = transition(self._stream, event, reason, target)
 
-    def _refuse_if_latched(self) -> None:
+    def _check_not_latched(self) -> None:
+        """Raise a HeldError if the controller is paused or in a fault."""
         if self._stream.is_latched:
             raise HeldError(self._stream.message)
 
     def _follow(self, target: Target, now: float) -> None:
         self._rest = self._rest.with_target(now)
-        if target is not self._stream.target:  # else it is followed already
+        if target is not self._stream.target:  # a new target, no further message of a stream
             self._change(Event.TARGET, target=target)
 
     def _end_stream(self, target: Target, now: float) -> None:
-        """Finish the motion to the last pose of a stream that has ended, or stop."""
+        """Finish the motion to the last pose of a stream that timed out, or stop."""
         if not isinstance(target, PoseTarget):
             self._change(Event.TIMEOUT)
             return
         T = self.robot.fk(self._tracker.limiter.q)
-        silence = now - target.arrived
-        reason = stop_reason(self.options, T, target.last, silence, self._metric[1])
+        reason = stop_reason(self.options, T, target.last, now - target.arrived, self._metric[1])
         if reason:
             self._change(Event.TIMEOUT, reason)
         else:
@@ -377,12 +407,17 @@ class Controller:
             self._change(Event.FINISH, FINISHING, target)
 
     def _seed(self, q: Array) -> None:
-        """Let the command be joint values (n,), not as a motion from those before."""
+        """Set the command to joint positions (n,) at rest, without a motion to them."""
         self._tracker.seed(q)
         self._supervision.restart(q.copy())
 
     def _sampled(self, now: float, age: float) -> float:
-        """Return when a target of that age was sampled [s]; not in the future."""
+        """Return the time [s], at most `now`, at which a target of an age [s] was sampled.
+
+        Raises:
+            OptionError: If a time is not finite.
+            StaleTargetError: If the target is too old, or too far in the future.
+        """
         now, age = checked_time("now", now), checked_time("age", age)
         if age > self.options.target_timeout:
             raise StaleTargetError(
@@ -397,15 +432,15 @@ class Controller:
         return now - max(age, 0.0)
 
     def _adapt_target(self) -> None:
-        """Give a target that was begun with other options those of this controller."""
+        """Apply the options of this controller to a target of another controller."""
         target, options = self._stream.target, self.options
         if isinstance(target, PoseTarget):
             target.timeout, target.feed_forward = options.target_timeout, options.feed_forward
         if isinstance(target, TwistTarget):
             target.timeout, target.lookahead = options.target_timeout, options.twist_lookahead
-            target.most = self._tracker.most_of_twist
+            target.allowed_share = self._tracker.twist_share
 
-    def _is_engaged(self) -> bool:
+    def _is_supervising(self) -> bool:
         """Return whether measurements are supervised; not while the arm stops after a reset."""
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
@@ -417,7 +452,7 @@ class Controller:
             T_d = target.pose(now, dt, self._tip)
             try:
                 tracked = tracker.track(T_d, target, now, dt)
-            except MethodError as error:  # of a plug-in, before anything has moved
+            except MethodError as error:  # raised before anything has moved
                 self._change(Event.FAILURE, str(error))
         if target is None or tracked is None:
             tracker.brake(dt)
@@ -425,15 +460,15 @@ class Controller:
         else:
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
-        if max(map(abs, output.velocity.tolist())) > STANDSTILL:
+        if max(map(abs, output.velocity.tolist())) > MAX_REST_SPEED:
             self._rest = self._rest.with_motion(now, target is not None)
         return output
 
     def _tip(self) -> Array:
-        """Return the pose (4, 4) of the tip that a target asks for."""
+        """Return T_base_tip (4, 4) of the command or of the reference, as the target needs."""
         target, tracker = self._stream.target, self._tracker
-        of_command = target is not None and target.needs_command
-        return self.robot.fk(tracker.limiter.q if of_command else tracker.local_ik.q)
+        uses_command = target is not None and target.needs_command
+        return self.robot.fk(tracker.limiter.q if uses_command else tracker.local_ik.q)
 
     def _held_output(self, state: ServoState, message: str) -> ServoOutput:
         """Return the output of a cycle without a target."""
@@ -446,10 +481,14 @@ class Controller:
     def _tracking_output(
         self, T_d: Array, tracked: Tracked, condition: ServoState, age: float
     ) -> ServoOutput:
-        """Return the output of a cycle toward a pose (4, 4) that is `age` [s] old.
+        """Return the output of a cycle toward a target.
 
         Args:
-            condition: the obstacle to local motion, or FOLLOWING.
+            T_d: (4, 4) T_base_tip of the target.
+            tracked: Outcome of the tracker.
+            condition: State of a joint bound or singularity that limits local motion, else
+                FOLLOWING.
+            age: Age of the target [s].
         """
         q, step = self.command, tracked.step
         position, rotation = self._errors(step, q, T_d)
@@ -457,10 +496,10 @@ class Controller:
         if self._tracker.local_ik.is_reached(position, rotation):
             state = ServoState.REACHED
         reason = tracked.reason if state is tracked.state else ""
-        hindrance = self._tracker.hindrance
-        if state in HINDERED and hindrance is not None:
-            state, reason = ServoState.NEAR_COLLISION, str(hindrance)
-            if not max(map(abs, self._tracker.limiter.v.tolist())) > STANDSTILL:
+        pair = self._tracker.limiting_pair
+        if state in STATES_LIMITED_BY_PAIR and pair is not None:
+            state, reason = ServoState.NEAR_COLLISION, str(pair)
+            if not max(map(abs, self._tracker.limiter.v.tolist())) > MAX_REST_SPEED:
                 state = ServoState.BLOCKED
         if state is ServoState.NEAR_SINGULARITY:
             reason = self._tracker.local_ik.singularity_note
@@ -486,11 +525,14 @@ class Controller:
 
     @property
     def tight_pairs(self) -> tuple[TightPair, ...]:
-        """Pairs of links that `min_distance` stops in many random configurations."""
+        """Pairs of links that are closer than `min_distance` in many random configurations."""
         return () if self._tracker.guard is None else self._tracker.guard.tight_pairs
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
-        """Return errors of the command (n,), which may be behind the reference of the step."""
+        """Return position [m] and rotation error [rad] of the command q (n,).
+
+        The command may lag behind the reference, whose errors the step has.
+        """
         if not math.isnan(step.position_error) and q.tolist() == step.q.tolist():
             return step.position_error, step.rotation_error
         left = difference(self.robot.fk(q), T_d)

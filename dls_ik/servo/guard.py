@@ -1,14 +1,14 @@
-"""The guard of a stream: no command without a stop behind it that keeps all distances.
+"""Guard of a stream: accepts only commands with a certified stop that keeps all distances.
 
-Each cycle the limiter moves on. If the step and the stop behind it are certified, they are taken.
-Else the command goes along the stop that was certified before, or between the two as far as that
-is certified: position, velocity, acceleration and jerk are within limits in both, and so between.
+Each cycle the limiter proposes a step. The guard accepts the step if the step and the stop behind
+it are certified to keep all distances. Otherwise the command follows the previous certified stop,
+or a weighted mean of both, as far as that is certified: both keep the limits of position, velocity,
+acceleration and jerk, and so does their mean.
 
-The stop behind the command, with the distance that each pair was certified to keep along it, goes
-from controller to controller and from scene to scene. Pairs that are the same in a new scene keep
-their distances without a test. Only pairs that are new, or that changed, are certified anew, from
-their present distance on. Neither a change of parameters nor one of another object can therefore
-replace the stop by a longer one.
+The stop behind the command and the distances certified along it are handed from controller to
+controller and from scene to scene. Pairs that are equal in a new scene keep their certificates.
+Only new or changed pairs are certified again, from their current distance on. Therefore neither
+new parameters nor changes of other objects can replace the stop by a longer one.
 """
 
 from collections import deque
@@ -25,25 +25,25 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.limiter import UNKNOWN_PERIOD, Limiter
 from dls_ik.servo.motion import Handover, Motion, StopPath
-from dls_ik.servo.own_step import NearRows
+from dls_ik.servo.plugin_step import NearRows
 from dls_ik.servo.scene_state import NearPair, SceneState
 from dls_ik.servo.workspace import Bound, checked_bounds, guarded_pairs
 
-BISECTIONS = 3  # between the stop and the step that was not certified
-SAMPLES = 40  # of a stop that cannot be certified
-CONFIGURATIONS = 64  # in which links are looked at that always are near
-TIGHT_SHARE = 0.25  # share of these configurations above which a pair is reported
-USUAL_QUANTILE = 0.1  # quantile of these distances that is proposed as min_distance
-DEEPER = 1e-4  # [m] by which a stop must deepen a contact to be a fault
-NUM_RECENT_STOPS = 4  # of earlier commands, to which the motion may go back
+NUM_BLEND_BISECTIONS = 3  # bisections between the stop and a step that is not certified
+NUM_CONTACT_SAMPLES = 40  # configurations along a stop that cannot be certified
+NUM_PROXIMITY_SAMPLES = 64  # random configurations used to find links that are always close
+TIGHT_SHARE = 0.25  # smallest share of these configurations for a pair to be reported
+USUAL_QUANTILE = 0.1  # quantile of these distances that is suggested as min_distance
+MIN_CONTACT_GROWTH = 1e-4  # [m] growth of a contact along a stop that is a fault
+NUM_RECENT_STOPS = 4  # stops behind earlier commands, to which the motion may roll back
 
 
 class TightPair(NamedTuple):
-    """Two links whose distance is often below `min_distance`, by the bounds of their spheres."""
+    """A pair of links whose distance, by sphere bounds, is often below `min_distance`."""
 
     names: Pair
-    share: float  # of random configurations in which the pair stops the arm
-    usual: float  # [m] distance that nine of ten random configurations keep
+    share: float  # share of random configurations below min_distance
+    usual: float  # [m] distance that nine of ten random configurations exceed
 
     def __str__(self) -> str:
         """Return names, share and distance."""
@@ -52,60 +52,63 @@ class TightPair(NamedTuple):
 
 
 class Certificate(Protocol):
-    """A property of a cycle and of the stop behind it, besides distances."""
+    """Requirement for a cycle and the stop behind it, in addition to distances."""
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
-        """Return whether the last cycle of a motion and the stop behind it have the property."""
+        """Return whether the last cycle of a motion and the stop behind it meet the requirement."""
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the share of the velocity that is likely to have the property."""
+        """Return the share of the velocity that is likely to meet the requirement."""
 
 
 class KeptStop(NamedTuple):
-    """The stop behind a command, and the distances that it is certified to keep."""
+    """The stop behind a command, and the distances certified along the stop."""
 
     path: StopPath
-    promised: Array  # (p + s,) distance of each pair along the path [m]; -inf: not certified
-    is_certified: bool = False  # all pairs that move are
+    promised: Array  # (p + s,) certified distance of each pair [m]; -inf: not certified
+    is_certified: bool = False  # all pairs that move are certified
 
     def renumbered(self, numbers: Indices) -> "KeptStop":
-        """Return the same stop for other pairs.
+        """Return the same stop for the pairs of another scene.
 
         Args:
-            numbers: (p,) number that each pair had before, -1 if it is new or changed.
+            numbers: (p + s,) previous index of each pair, -1 for new and changed pairs.
         """
         known = np.append(self.promised, -np.inf)
         return KeptStop(self.path, known[numbers])
 
 
 def prepare(snapshot: SceneSnapshot) -> None:
-    """Compute all that a guard needs of a snapshot, before a cycle does."""
+    """Compute the cached data of a snapshot that a guard uses, so that no cycle has to."""
     _ = snapshot.packed, snapshot.leverage, snapshot.second_first, snapshot.pair_keys
 
 
 class Guard:
-    """A limiter whose commands, and stops behind them, keep the distances of a scene.
+    """A limiter whose commands, and the stops behind them, keep the distances of a scene.
 
     Args:
-        limiter: of the joints.
-        scene: as it stands at each cycle; None: without.
-        bounds: of the workspace.
+        limiter: Limits of the joints.
+        robot: Robot of the limiter.
+        scene: Scene, whose current state every cycle uses; None: no scene.
+        bounds: Bounds of the workspace.
         distances: `min_distance` and `influence_distance` [m].
-        stop_limits: (n,) of acceleration and of jerk.
-        certificates: further properties.
+        stop_limits: (n,) acceleration and jerk limits of stops.
+        certificates: Additional requirements.
 
     Attributes:
-        limiter: as given.
-        world: the scene as it stood at the last cycle, for the joints of the robot.
-        nearest: the nearest pair at the command.
-        near: what the reference keeps apart.
-        refused: the pair for which the command did not follow its reference in the last cycle.
-        collision: a fault: a pair that the stop brings into contact, or deeper into one.
-        tight_pairs: pairs of links that `min_distance` stops in many configurations.
+        limiter: As given.
+        state: Distances of the pairs.
+        world: The scene at the last cycle, for the joints of the robot.
+        nearest: The closest pair at the command, within `influence_distance`.
+        near: Distance constraints of the reference.
+        refused: The pair that prevented the command from following its reference.
+        collision: A fault: the pair that the stop brings into contact, or deeper into contact.
+        tight_pairs: Pairs of links that are closer than `min_distance` in many configurations.
 
     Raises:
-        SceneError: a scene of another robot, or bounds that are none.
-        OptionError: distances that do not fit the robot or each other.
+        SceneError: If the scene belongs to another robot, or a bound is invalid.
+        OptionError: If `influence_distance` is not above `min_distance`, or two links are always
+            closer than `min_distance`.
     """
 
     def __init__(
@@ -129,13 +132,13 @@ class Guard:
         )
         if scene is not None and scene.robot.tree.digest != robot.tree.digest:
             raise SceneError(
-                f"the scene is of {scene.robot.name!r}, the controller of {robot.name!r}: a scene "
-                "holds the shapes of its own robot"
+                f"the scene belongs to robot {scene.robot.name!r}, the controller to robot "
+                f"{robot.name!r}; build the scene from the controller's robot"
             )
         if not self._influence > self._min_distance:
             raise OptionError(
-                f"influence_distance = {self._influence:g} m is to be above min_distance = "
-                f"{self._min_distance:g} m"
+                f"influence_distance must be above min_distance = {self._min_distance:g} m; got "
+                f"{self._influence:g} m"
             )
         self._snapshot = None if scene is None else scene.snapshot
         self.state, self.near = self._new_state()
@@ -145,7 +148,7 @@ class Guard:
         self.collision: NearPair | None = None
         self._kept: KeptStop
         self._recent: deque[KeptStop] = deque(maxlen=NUM_RECENT_STOPS)
-        self._stand()
+        self._restart()
 
     @property
     def q(self) -> Array:
@@ -167,13 +170,13 @@ class Guard:
         return self.limiter.motion()
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Stand at `q` (n,), or pass it with `v`."""
+        """Set the command to `q` (n,), at rest or with velocity `v` (n,)."""
         known = [each for each in (self._kept, *self._recent) if each.path.q.tolist() == q.tolist()]
         self.limiter.reset(q, v)
-        self._stand(known[0].promised if known and v is None else None)
+        self._restart(known[0].promised if known and v is None else None)
 
     def hand_over(self) -> Handover:
-        """Return the whole state of motion, for another guard or limiter of the same joints."""
+        """Return the complete state of motion, for another guard or limiter of the same joints."""
         kept = self._kept
         pairs = zip(self.state.pairs.keys, kept.promised.tolist(), strict=True)
         return Handover(self.limiter.hand_over().motion, kept.path, dict(pairs))
@@ -181,11 +184,11 @@ class Guard:
     def take_over(self, state: Handover) -> None:
         """Continue the motion of another limiter or guard of the same joints, or an earlier motion.
 
-        The stop that comes with the motion is followed until another one is certified. A stop that
-        leaves the position limits is replaced if one that does not is certified.
+        The command follows the stop of that motion until another stop is certified. If that stop
+        leaves the position limits, a certified stop within the limits replaces it.
         """
         if self._scene is not None and self._scene.snapshot is not self._snapshot:
-            self._see(self._scene.snapshot)
+            self._use_snapshot(self._scene.snapshot)
         known = {id(each.path): each.promised for each in (self._kept, *self._recent)}
         promised = known.get(id(state.stop))
         if promised is None:
@@ -199,14 +202,14 @@ class Guard:
         self._watch()
 
     def look(self) -> None:
-        """Take the scene as it stands, at the beginning of a cycle."""
+        """Update to the current state of the scene, at the start of a cycle."""
         if self._scene is None or self._scene.snapshot is self._snapshot:
             return
-        self._see(self._scene.snapshot)
+        self._use_snapshot(self._scene.snapshot)
         self._adopt(self._kept)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        """Move toward a reference `q_r` (n,) of velocity `v_r` (n,) for `dt` [s]."""
         kept = self._kept
         if not kept.is_certified:
             self.brake(dt)
@@ -220,15 +223,15 @@ class Guard:
             if share < 1.0:
                 limiter.advance_slower(last, share, dt)
         self.refused = None
-        if not self._take(last, dt):
+        if not self._accept(last, dt):
             step = limiter.motion()
             limiter.restore(last)
             limiter.continue_stop(kept.path, dt)
             safe, self._kept = limiter.motion(), kept._replace(path=limiter.stop_path(dt))
             taken, low, high = safe, 0.0, 1.0
-            for _ in range(BISECTIONS):
+            for _ in range(NUM_BLEND_BISECTIONS):
                 share = 0.5 * (low + high)
-                if limiter.blend(last, safe, step, share, dt) and self._take(last, dt):
+                if limiter.blend(last, safe, step, share, dt) and self._accept(last, dt):
                     taken, low = limiter.motion(), share
                 else:
                     high = share
@@ -236,7 +239,7 @@ class Guard:
         self._watch()
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s], along the stop."""
+        """Slow down along the stop for `dt` [s]."""
         kept = self._kept
         self._recent.append(kept)
         self.limiter.continue_stop(kept.path, dt)
@@ -246,18 +249,19 @@ class Guard:
         self._watch()
 
     def stopping_point(self) -> Array:
-        """Return the joint values (n,) at rest after braking from now on."""
+        """Return the joint positions (n,) at the end of the stop."""
         return self._kept.path.end
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that a controller follows if no command comes after this one."""
+        """Return the stop that follows the last command if no other command does."""
         return self._kept.path
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
+        """Continue on the stop path, along which the arm moved by itself for `elapsed` [s]."""
         self.brake(elapsed)
 
     def _new_state(self) -> tuple[SceneState, NearRows]:
+        """Return the distances and the constraints of the current snapshot; set `world`."""
         snapshot, robot = self._snapshot, self._robot
         if snapshot is not None and snapshot.joint_names != robot.joint_names:
             snapshot = snapshot.with_state(robot.joint_names, {})
@@ -273,8 +277,8 @@ class Guard:
             self._influence,
         )
 
-    def _see(self, snapshot: SceneSnapshot) -> None:
-        """Use another snapshot; pairs that are the same in it keep what was promised of them."""
+    def _use_snapshot(self, snapshot: SceneSnapshot) -> None:
+        """Replace the snapshot; pairs that are equal in both keep their certified distances."""
         before = {key: k for k, key in enumerate(self.state.pairs.keys)}
         self._snapshot = snapshot
         self.state, self.near = self._new_state()
@@ -283,8 +287,8 @@ class Guard:
         recent = [each.renumbered(numbers) for each in self._recent]
         self._recent = deque(recent, NUM_RECENT_STOPS)
 
-    def _stand(self, promised: Array | None = None) -> None:
-        """Start from the state of the limiter, of which distances (p + s,) may be promised."""
+    def _restart(self, promised: Array | None = None) -> None:
+        """Start from the state of the limiter, with certified distances (p + s,) if known."""
         if promised is None:
             promised = np.full(len(self.state.least), -np.inf)
         self._recent.clear()
@@ -292,8 +296,8 @@ class Guard:
         self._adopt(KeptStop(self.limiter.stop_path(UNKNOWN_PERIOD), promised))
         self._watch()
 
-    def _take(self, last: Motion, dt: float) -> bool:
-        """Take the limiter's state if it is certified."""
+    def _accept(self, last: Motion, dt: float) -> bool:
+        """Certify the limiter's step from `last` and its stop; return whether they are accepted."""
         stop = self.limiter.stop_path(dt)
         k = self.state.failing(last.q, stop)
         if k >= 0:
@@ -306,13 +310,14 @@ class Guard:
         return True
 
     def _adopt(self, kept: KeptStop) -> None:
-        """Keep a stop that starts at the command, and certify it for pairs without a promise.
+        """Keep a stop that starts at the command, and certify pairs without a certified distance.
 
-        These pairs may come no nearer along the stop than they are, and than they have to keep. If
-        one does, the stop is followed until it is certified, at its end at the latest.
+        Along the stop, these pairs must keep their required distance, or their current distance if
+        that is smaller. If a pair fails, the command follows the stop, and each cycle attempts to
+        certify the remaining stop, which succeeds at the end of the stop at the latest.
         """
         state = self.state
-        state.begin(self.q, self._influence, kept.promised)
+        state.restart(self.q, self._influence, kept.promised)
         is_open = np.isneginf(kept.promised)
         k = state.failing_among(is_open, self.q, kept.path)
         self.collision = None
@@ -324,28 +329,30 @@ class Guard:
         self.refused = self._pair(k)
         self.collision = self._unavoidable_contact(is_open)
 
-    def _unavoidable_contact(self, some: Flags) -> NearPair | None:
-        """Return the pair, of some (p + s,), that the stop brings deepest into contact, if any.
+    def _unavoidable_contact(self, selected: Flags) -> NearPair | None:
+        """Return the pair, of the selected (p + s,), that the stop brings deepest into contact.
 
-        A pair that overlaps already and separates along the stop is none.
+        Pairs that overlap already and separate along the stop do not count. None without a contact.
         """
         before = self.state.distances_now()
-        path = self._kept.path.at(np.linspace(0.0, self._kept.path.duration, SAMPLES))[0]
+        times = np.linspace(0.0, self._kept.path.duration, NUM_CONTACT_SAMPLES)
+        path = self._kept.path.at(times)[0]
         deepest = self.state.smallest_along(path, self._influence)
         self.state.look(self.q, self._influence)
-        is_contact = some & (deepest <= 0.0) & (deepest < before - DEEPER)
+        is_contact = selected & (deepest <= 0.0) & (deepest < before - MIN_CONTACT_GROWTH)
         if not is_contact.any():
             return None
         k = int(np.argmin(np.where(is_contact, deepest, np.inf)))
         return self.state.near_pair(k, float(deepest[k]))
 
     def _watch(self) -> None:
+        """Update the distances at the command."""
         self.nearest = self.state.look(self.q, self._influence)
         if self.refused is not None and self._kept.path.is_over:
             self.state.relax(self._kept.promised)
 
     def _pair(self, k: int) -> NearPair:
-        """Return the names of a pair, with the distance now."""
+        """Return a pair with its current distance."""
         near = self.nearest
         names = self.state.pairs.names[k]
         if near is not None and near.names == names:
@@ -353,24 +360,25 @@ class Guard:
         return self.state.near_pair(k)
 
     def _find_tight_pairs(self) -> tuple[TightPair, ...]:
-        """Return the pairs of links that `min_distance` stops in many random configurations.
+        """Return the pairs of links closer than `min_distance` in many random configurations.
 
         Raises:
-            OptionError: If two links are closer than `min_distance` in every configuration.
+            OptionError: If two links are closer than `min_distance` in all of them.
         """
         if self._snapshot is None:
             return ()
         rng, near = np.random.default_rng(0), self._min_distance + 1e-3
-        found = [self.state.distances(self._robot.random(rng), near) for _ in range(CONFIGURATIONS)]
-        own = np.array(found)[:, : len(self._snapshot.arrays.pairs)]  # (CONFIGURATIONS, p)
+        samples = [self._robot.random(rng) for _ in range(NUM_PROXIMITY_SAMPLES)]
+        found = np.array([self.state.distances(q, near) for q in samples])
+        own = found[:, : len(self._snapshot.arrays.pairs)]  # (NUM_PROXIMITY_SAMPLES, p)
         farthest, tight = own.max(axis=0, initial=-np.inf), []
         for k in np.flatnonzero(np.mean(own < self._min_distance, axis=0) >= TIGHT_SHARE).tolist():
             names = self.state.pairs.names[k]
             if farthest[k] < self._min_distance:
                 raise OptionError(
                     f"min_distance = {self._min_distance:g} m: {names[0]!r} and {names[1]!r} are "
-                    f"never farther than {farthest[k]:.3g} m apart; let them touch in the scene, "
-                    "or set it lower"
+                    f"never more than {farthest[k]:.3g} m apart; allow their collision in the "
+                    "scene, or lower min_distance"
                 )
             share = float(np.mean(own[:, k] < self._min_distance))
             usual = max(float(np.quantile(own[:, k], USUAL_QUANTILE)), 0.0)

@@ -1,9 +1,9 @@
-"""Knots of a motion: the cubics between them are the path of a command and of its stop.
+"""Knots of the cubics that represent the path of a command and the stop behind it.
 
 A joint_trajectory_controller interpolates points with positions and velocities by cubics. A cubic
-is exact while the jerk of every joint is constant, so knots stand where a jerk or an acceleration
-changes. During a cycle with a limit of jerk there are fewer: only as many as keep the accelerations
-of the cubics within `MAX_EXCESS` of those of the motion.
+is exact while the jerk of every joint is constant, so that knots are placed at the times at which a
+jerk or an acceleration changes. A cycle with a jerk limit has fewer knots: only as many as keep the
+accelerations of the cubics within `MAX_EXCESS` of the limits.
 """
 
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from dls_ik.core.types import Array
 from dls_ik.servo.motion import AnyPath, CyclePath, Motion, StopPath
 
 MAX_EXCESS = 0.004  # share by which the acceleration of a cubic may exceed the limit
-MAX_HALVINGS = 6  # of an interval between two knots
-SAME = 1e-8  # [rad or m] between positions that differ by rounding
-CLOSEST = 1e-6  # [s] between two knots
-EARLIEST = 1e-3  # periods after which a knot can be due
+MAX_HALVINGS = 6  # maximum number of halvings of an interval between two knots
+SAME = 1e-8  # [rad or m] largest difference of equal positions, due to rounding
+CLOSEST = 1e-6  # [s] smallest distance between two knots
+EARLIEST = 1e-3  # [periods] smallest delay at which a knot can be due
 
 
 class Knots(NamedTuple):
@@ -27,20 +27,20 @@ class Knots(NamedTuple):
     times: Array  # (k,) [s] increasing
     q: Array  # (k, n) [rad or m]
     v: Array  # (k, n) [rad/s or m/s]
-    is_linear: bool = False  # joined by straight lines instead
+    is_linear: bool = False  # joined by straight lines instead of cubics
 
     def joined(self, other: "Knots") -> "Knots":
-        """Return these knots and those of another motion, which starts at the last one."""
+        """Return these knots followed by the knots of a motion that starts at the last knot."""
         since = other.times[1:] - other.times[0]
         times = np.concatenate([self.times, self.times[-1] + since])
         return Knots(times, np.vstack([self.q, other.q[1:]]), np.vstack([self.v, other.v[1:]]))
 
     def delayed(self, duration: float) -> "Knots":
-        """Return these knots, later by a time [s]."""
+        """Return these knots, delayed by a time [s]."""
         return self._replace(times=self.times + duration)
 
     def reordered(self, order: NDArray[np.intp]) -> "Knots":
-        """Return the same knots for the joints in the order (n,) of their indices."""
+        """Return the same knots with the joints in another order (n,) of indices."""
         return self._replace(q=self.q[:, order], v=self.v[:, order])
 
     def accelerations(self) -> tuple[Array, Array]:
@@ -52,9 +52,9 @@ class Knots(NamedTuple):
         ) / h
 
     def pieces(self) -> tuple[Array, Array]:
-        """Return durations (k - 1,) and states (k - 1, 4, n) at the starts of the cubics.
+        """Return durations (k - 1,) of the cubics [s], and states (k - 1, 4, n) at their starts.
 
-        A state is positions, velocities, accelerations and jerks.
+        A state consists of positions, velocities, accelerations and jerks.
         """
         h, (first, second) = np.diff(self.times), self.accelerations()
         jerks = (second - first) / h[:, None]
@@ -62,10 +62,11 @@ class Knots(NamedTuple):
 
 
 def stop_knots(stop: StopPath, extra: Array | None = None) -> Knots:
-    """Return the knots of a stop, from its start to rest; the start alone if it is almost over.
+    """Return the knots of a stop, from its start to rest; only the start if the stop is over.
 
     Args:
-        extra: (k,) times of further knots [s].
+        stop: Stop.
+        extra: (k,) times of additional knots [s].
     """
     end = stop.duration
     given = stop.breaks() if extra is None else np.concatenate([stop.breaks(), extra])
@@ -80,7 +81,9 @@ def cycle_knots(path: CyclePath, q: Array, rate: Array, acceleration: Array) -> 
     """Return the knots of the path of a cycle, from its start to its end.
 
     Args:
-        q, rate: (n,) position and velocity at its end.
+        path: Path of the cycle.
+        q: (n,) positions at the end [rad or m].
+        rate: (n,) velocities at the end [rad/s or m/s].
         acceleration: (n,) limits [rad/s^2 or m/s^2].
     """
     ends = Knots(np.array([0.0, path.duration]), np.array([path.q, q]), np.array([path.v, rate]))
@@ -107,19 +110,20 @@ def trajectory_knots(
     count: int = 0,
     before: Knots | None = None,
 ) -> Knots:
-    """Return the knots of the path to a command and of the stop behind it.
+    """Return the knots of the path to a command and of the stop behind the command.
 
-    The time is counted from the moment at which the command is sent; the command is due a period
-    later. If the command before is not due yet at that moment, the knots start with the rest of the
-    path to it. Without any limit of acceleration the knots are joined by straight lines.
+    Times are measured from the moment at which the command is sent; the command is due one period
+    later. If the previous command is not yet due at that moment, the knots start with the remaining
+    path to the previous command. Without acceleration limits straight lines join the knots.
 
     Args:
-        stop: that starts at the command.
+        motion: State of motion at the command.
+        stop: Stop that starts at the command.
         acceleration: (n,) limits [rad/s^2 or m/s^2].
-        period: [s] of the cycles.
-        count: Number of knots wanted; those that are missing stand at whole periods of the stop.
-            0: no more than needed. 1: the command alone, reached on a straight line.
-        before: Knots of the cycle before, if there was one.
+        period: Period of the cycles [s].
+        count: Number of knots wanted; missing knots are added at whole periods of the stop. 0: only
+            the knots needed. 1: the command alone, reached on a straight line.
+        before: Knots of the previous cycle, if there was one.
     """
     path = motion.path
     due = period if path is None or count != 1 else max(period, path.duration)
@@ -143,11 +147,11 @@ def trajectory_knots(
 
 
 def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
-    """Return the knots of the cycle before that are still ahead, up to the start of a cycle."""
+    """Return the knots of the previous cycle that are still ahead, up to the start of a cycle."""
     due = float(cycle.times[0])
     first = Knots(cycle.times[:1], cycle.q[:1], cycle.v[:1])
     k = int(np.argmin(np.abs(before.times - period)))
-    if np.abs(before.q[k] - cycle.q[0]).max() > SAME:  # the command has not gone out
+    if np.abs(before.q[k] - cycle.q[0]).max() > SAME:  # the previous command was not published
         return first
     times = before.times[:k] - period + due
     ahead = (times > EARLIEST * period) & (times < due - CLOSEST)
@@ -159,20 +163,20 @@ def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
 
 
 def _rounded(knots: Knots, is_linear: bool) -> Knots:
-    """Return knots at whole nanoseconds, which messages have, moved along with the path."""
+    """Return knots rounded to whole nanoseconds, as in messages; positions move with the time."""
     times = np.round(knots.times * 1e9) * 1e-9
     q = knots.q + knots.v * (times - knots.times)[:, None]
     return Knots(times, q, knots.v, is_linear)
 
 
 def _largest_acceleration(path: AnyPath, times: Array) -> Array:
-    """Return the largest accelerations (n,) of a path at times (k,) [s]."""
+    """Return the largest absolute accelerations (n,) of a path at times (k,) [s]."""
     largest: Array = np.abs(path.at(times)[2]).max(axis=0)
     return largest
 
 
 def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
-    """Return knots with further ones on a path, at times (k,) [s]."""
+    """Return knots with additional knots on a path, at times (k,) [s]."""
     if not len(times):
         return knots
     q, v, _ = path.at(times)
@@ -185,7 +189,7 @@ def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
 
 
 def _apart(times: Array, end: float) -> Array:
-    """Return the distinct times within (0, end), with 0 and end [s]; 0 alone if end is close."""
+    """Return the distinct times in (0, end), with 0 and end [s]; only 0 if end is close to 0."""
     if end <= CLOSEST:
         return np.zeros(1)
     inside = np.unique(times[(times > CLOSEST) & (times < end - CLOSEST)])

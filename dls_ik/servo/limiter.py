@@ -1,6 +1,6 @@
-"""Limiters: a command that follows a reference within the limits of the joints, and its stop.
+"""Limiters: commands that follow a reference within joint limits, each with a stop behind it.
 
-Behind each command there is a stop within all limits: the stop path.
+The stop behind a command, the stop path, keeps all limits.
 """
 
 from typing import Any
@@ -14,53 +14,56 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.motion import CyclePath, Handover, Motion, RuckigPath, StopPath, blended_path
 from dls_ik.servo.pursuit import Pursuit
 
-LONGEST_STOP = 600.0  # [s]
-FAST = 1e6  # [rad/s, rad/s^2, ...] in place of an infinite limit, which Ruckig refuses
-ROUNDING = 1e-11  # [rad or m]
-HARDEST = 1e4  # times the limits of acceleration: the hardest stop before a limit that is new
-BISECTIONS = 40
-UNKNOWN_PERIOD = 0.01  # [s] assumed for the cycles of a stop that is planned outside a cycle
+LONGEST_STOP = 600.0  # [s] longest duration of a stop
+FAST = 1e6  # [rad/s, rad/s^2, ...] replaces infinite limits, which Ruckig rejects
+ROUNDING = 1e-11  # [rad or m] tolerance for rounding errors
+HARDEST = 1e4  # largest acceleration, in units of the limit, of a stop before a new limit
+BISECTIONS = 40  # bisections to find the softest stop before a new limit
+UNKNOWN_PERIOD = 0.01  # [s] period assumed for a stop that is planned outside a cycle
 
 
 class AccelerationLimiter:
-    """Limits of position, velocity and acceleration; the last may be infinite.
+    """Limits of position, velocity and acceleration; acceleration limits may be infinite.
 
-    The acceleration is constant during a cycle, so that position and velocity at the end of each
-    cycle describe the motion between them. With infinite limits for all joints the velocity is
-    constant during a cycle instead.
+    The acceleration is constant during a cycle, so that positions and velocities at the ends of
+    cycles describe the motion. If all acceleration limits are infinite, the velocity is constant
+    during a cycle instead.
 
     Args:
-        acceleration: (n,) [rad/s^2 or m/s^2].
-        scale: share of velocities and accelerations, 0 to 1, that is used except to stop. A command
-            that is faster, as after a change, slows down as hard as the limits allow.
+        robot: Robot, with its position and velocity limits.
+        acceleration: (n,) limits [rad/s^2 or m/s^2].
+        scale: Share of the limits of velocity and acceleration that motion uses, 0 to 1; stops use
+            the full limits. A command that exceeds the scaled limits, for example after a change
+            of the scale, slows down with the full limits.
 
     Attributes:
-        q: (n,) command [rad or m]; read it, do not change it.
-        v: (n,) its mean velocity in the last cycle [rad/s or m/s].
-        rate: (n,) its velocity at the end of that cycle [rad/s or m/s].
+        q: (n,) command [rad or m]; read-only.
+        v: (n,) mean velocity of the command in the last cycle [rad/s or m/s].
+        rate: (n,) velocity of the command at the end of that cycle [rad/s or m/s].
+        path: Path of the last cycle; None: no cycle yet.
     """
 
     def __init__(self, robot: RobotModel, acceleration: Array, scale: float = 1.0) -> None:
         self._chain = robot.chain
         self._is_smooth = bool(np.isfinite(acceleration).any())
         self._acceleration = np.minimum(acceleration, FAST) if self._is_smooth else acceleration
-        share = scale if scale > 0.0 else 1.0  # at 0 it brakes
+        share = scale if scale > 0.0 else 1.0  # a scale of 0 brakes with the full limits
         self._scale, self._used = scale, share * self._acceleration
         self._slow = robot.chain._replace(velocity=share * robot.velocity)
         self._pursuit = Pursuit(share * acceleration)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Stand at `q` (n,), or pass it with `v`."""
+        """Set the command to `q` (n,), at rest or with velocity `v` (n,)."""
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
         self.rate = self.v.copy()
-        self._stop: StopPath | None = None  # while the command continues along one
+        self._stop: StopPath | None = None  # stop that the command follows, if any
         self.path: CyclePath | None = None
         self._pursuit.reset(self.v)
 
     def hand_over(self) -> Handover:
-        """Return the whole state of motion, for another limiter of the same joints."""
+        """Return the complete state of motion, for another limiter of the same joints."""
         motion, stop = self.motion(), self.stop_path(UNKNOWN_PERIOD)
         if motion.stop is not None:
             motion = motion._replace(a=stop.at(np.zeros(1))[2][0])
@@ -69,11 +72,11 @@ class AccelerationLimiter:
     def take_over(self, state: Handover) -> bool:
         """Continue the motion of another limiter of the same joints, or an earlier motion.
 
-        A motion that exceeds these limits follows the stop that came with it.
+        A motion that exceeds the limits of this limiter follows the stop in `state`.
 
         Returns:
-            Whether that stop stays within the position limits. If it does not, a stop of this
-            limiter replaces it.
+            Whether the stop in `state` ends within the position limits. If it does not, a stop of
+            this limiter replaces it.
         """
         motion = state.motion
         self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
@@ -85,19 +88,26 @@ class AccelerationLimiter:
         return fits
 
     def motion(self) -> Motion:
-        """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
+        """Return the state of motion, for :meth:`restore` and :meth:`blend`."""
         q, v, rate = self.q.copy(), self.v.copy(), self.rate.copy()
         return Motion(q, v, rate, np.zeros_like(v), self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
-        """Go back to a state."""
+        """Restore a state of motion."""
         self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
         self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the state between two that may follow `last` after `dt` [s]: `share` of b.
+        """Set the weighted mean of two states that both follow `last` after `dt` [s].
 
-        Both are within all limits, and so is each state between them. Returns True.
+        Both states keep all limits, and so does their mean. Returns True.
+
+        Args:
+            last: State one cycle before.
+            a: First state.
+            b: Second state.
+            share: Weight of the second state, 0 to 1.
+            dt: Duration of the cycle [s].
         """
         self.q = a.q + share * (b.q - a.q)
         self.rate = a.rate + share * (b.rate - a.rate)
@@ -106,7 +116,7 @@ class AccelerationLimiter:
         return True
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        """Move toward a reference `q_r` (n,) of velocity `v_r` (n,) for `dt` [s]."""
         if self._is_too_fast():
             self.brake(dt)
             return
@@ -116,7 +126,7 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Repeat the last advance from the state before it, to a share of its velocity."""
+        """Repeat the last advance from its start `last`, to a share of the velocity it reached."""
         rate = share * self.rate
         self.restore(last)
         mean = 0.5 * (last.rate + rate) if self._is_smooth else rate
@@ -125,7 +135,7 @@ class AccelerationLimiter:
         self._finish(before, last.rate, dt)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s]; along the stop that is followed, if there is one."""
+        """Slow down for `dt` [s], along the stop that the command follows, if any."""
         if self._stop is not None:
             self.continue_stop(self._stop, dt)
             return
@@ -134,19 +144,19 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def _finish(self, before: Array, rate: Array, dt: float) -> None:
-        """Note a cycle of constant acceleration from a position and a velocity (n,)."""
+        """Record a cycle of constant acceleration from a position and a velocity (n,)."""
         self.v = (self.q - before) / dt
         self._stop, self.path = None, CyclePath(before, rate, dt)
 
     def _is_too_fast(self) -> bool:
-        """Return whether the command is faster than the scaled limits allow, as after a change."""
+        """Return whether the command exceeds the scaled limits, for example after a change."""
         may_exceed = self._scale < 1.0 or self._stop is not None
         return self._scale == 0.0 or (may_exceed and self._exceeds_limits(self.rate))
 
     def _exceeds_limits(self, v: Array) -> bool:
-        """Return whether v (n,) is too fast for the scaled limits, or to stop at a position limit.
+        """Return whether v (n,) exceeds the scaled limits, or passes a position limit in a stop.
 
-        A stop is planned with the scaled limit of acceleration.
+        The stop decelerates with the scaled acceleration limits.
         """
         left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(invalid="ignore"):
@@ -155,7 +165,7 @@ class AccelerationLimiter:
         return bool((too_fast | too_late).any())
 
     def stopping_point(self) -> Array:
-        """Return the joint values (n,) at rest after braking from now on."""
+        """Return the joint positions (n,) at rest if the command brakes from now on."""
         if self._stop is not None:
             return self._stop.end
         q_s = np.empty_like(self.q)
@@ -163,11 +173,11 @@ class AccelerationLimiter:
         return q_s
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that a controller follows if no command comes after this one.
+        """Return the stop that follows the last command if no other command does.
 
-        All joints slow down evenly and together, along a straight line, in whole cycles of `period`
-        [s]; a joint that is closer to its position limit takes the distance that is left, which is
-        never less than its acceleration needs.
+        All joints decelerate at constant acceleration along a straight line, and stop together
+        after whole cycles of `period` [s]. A joint close to its position limit stops within the
+        remaining distance, which is never shorter than its acceleration limit requires.
         """
         if self._stop is not None:
             return self._stop
@@ -184,11 +194,11 @@ class AccelerationLimiter:
         )
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
+        """Continue on the stop path, along which the arm moved by itself for `elapsed` [s]."""
         self.continue_stop(self.stop_path(period), elapsed)
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
-        """Move for `dt` [s] along a stop that begins at the command."""
+        """Move for `dt` [s] along a stop that starts at the command."""
         path, stop = CyclePath(stop.q, stop.v, dt, stop), stop.after(dt)
         self.v = (stop.q - self.q) / dt
         self.q, self._stop, self.path = stop.q.copy(), stop, path
@@ -198,20 +208,22 @@ class AccelerationLimiter:
 class JerkLimiter:
     """Limits of position, velocity, acceleration and jerk; see :class:`AccelerationLimiter`.
 
-    Ruckig finds the fastest way to the reference and knows no limits of position. So a command
-    is taken only if the arm can still stop inside the limits from there; if it cannot, it goes on
-    along the stop that was found for the command before. This holds for any times between cycles,
-    and for an arm that went on along that stop by itself.
+    Ruckig finds the fastest trajectory to the reference, without position limits. A command is
+    therefore accepted only if the arm can stop from there within the position limits; otherwise the
+    command follows the stop behind the previous command. This guarantee holds for any time between
+    cycles, and for an arm that has moved along that stop by itself.
 
-    A joint that cannot stop in time from where it begins, such as before a limit that is new,
-    slows down no harder than it must to stop at the limit.
+    A joint that starts too close to stop at a position limit, for example at a new limit, exceeds
+    its acceleration and jerk limits only as much as is necessary to stop at the position limit.
 
     Args:
-        acceleration, jerk: (n,), the first finite.
-        scale: as of :class:`AccelerationLimiter`; jerk is not scaled.
+        robot: Robot, with its position and velocity limits.
+        acceleration: (n,) finite limits [rad/s^2 or m/s^2].
+        jerk: (n,) limits [rad/s^3 or m/s^3].
+        scale: As in :class:`AccelerationLimiter`; jerk is not scaled.
 
     Raises:
-        OptionError: ruckig is not installed.
+        OptionError: If ruckig is not installed.
     """
 
     def __init__(
@@ -220,7 +232,7 @@ class JerkLimiter:
         try:
             import ruckig
         except ImportError as error:
-            raise OptionError("a limit of jerk needs ruckig: pip install ruckig") from error
+            raise OptionError("jerk limits need ruckig; install it: pip install ruckig") from error
         self._ruckig: Any = ruckig
         self._lower, self._upper = robot.lower, robot.upper
         self._velocity, self._acceleration, self._jerk = (
@@ -232,21 +244,22 @@ class JerkLimiter:
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Stand at `q` (n,), or pass it with `v`, without acceleration."""
+        """Set the command to `q` (n,), at rest or with velocity `v` (n,), without acceleration."""
         v = np.zeros_like(q) if v is None else v
         self.q, self.v, self.rate, self._a = q.copy(), v.copy(), v.copy(), np.zeros_like(q)
         self.path: CyclePath | None = None
         self._stop = self._plan_stop(self.q, self.rate, self._a)
 
     def hand_over(self) -> Handover:
-        """Return the whole state of motion, for another limiter of the same joints."""
+        """Return the complete state of motion, for another limiter of the same joints."""
         return Handover(self.motion(), self._stop)
 
     def take_over(self, state: Handover) -> bool:
         """Continue the motion of another limiter of the same joints, or an earlier motion.
 
         Returns:
-            As :meth:`AccelerationLimiter.take_over`.
+            Whether the stop in `state` ends within the position limits, as for
+            :meth:`AccelerationLimiter.take_over`.
         """
         q, v, rate, a = (each.copy() for each in state.motion[:4])
         self.q, self.v, self.rate, self._a, self.path = q, v, rate, a, state.motion.path
@@ -255,19 +268,27 @@ class JerkLimiter:
         return fits
 
     def motion(self) -> Motion:
-        """Return the state, to be given to :meth:`restore` or :meth:`blend`."""
+        """Return the state of motion, for :meth:`restore` and :meth:`blend`."""
         return Motion(self.q, self.v, self.rate, self._a, self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
-        """Go back to a state."""
+        """Restore a state of motion."""
         self.q, self.v, self.rate, self._a = motion.q, motion.v, motion.rate, motion.a
         self.path = motion.path
         self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the state between two that may follow `last` after `dt` [s]: `share` of b.
+        """Set the weighted mean of two states that both follow `last` after `dt` [s].
 
-        Both are within all limits, and so is what is between. Returns False if its stop is not.
+        Both states keep all limits, and so does their mean. Returns False if the stop behind the
+        mean leaves the position limits.
+
+        Args:
+            last: State one cycle before.
+            a: First state.
+            b: Second state.
+            share: Weight of the second state, 0 to 1.
+            dt: Duration of the cycle [s].
         """
         self.restore(last)
         q, v, accel = (x + share * (y - x) for x, y in ((a.q, b.q), (a.rate, b.rate), (a.a, b.a)))
@@ -280,12 +301,12 @@ class JerkLimiter:
         return True
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
-        """Move for `dt` [s] along a stop that begins at the command."""
+        """Move for `dt` [s] along a stop that starts at the command."""
         self._stop = stop
         self.brake(dt)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move toward a reference (n,) that has the velocity `v_r` (n,), for `dt` [s]."""
+        """Move toward a reference `q_r` (n,) of velocity `v_r` (n,) for `dt` [s]."""
         too_fast = np.abs(self.rate) > self._scale * self._velocity * (1.0 + 1e-9)
         if self._scale == 0.0 or too_fast.any():
             self.brake(dt)
@@ -295,13 +316,13 @@ class JerkLimiter:
         self._move_along(way, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Repeat the last advance from the state before it, to a share of its velocity."""
+        """Repeat the last advance from its start `last`, to a share of the velocity it reached."""
         rate = share * self.rate
         self.restore(last)
         self._move_along(self._way_along(self.q, rate), dt)
 
     def _move_along(self, way: Any, dt: float) -> None:
-        """Move for `dt` [s] along a trajectory of Ruckig if the arm can stop there; else brake."""
+        """Move for `dt` [s] along a Ruckig trajectory; brake if the arm could not stop there."""
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
             q = self._clipped(q)
@@ -326,15 +347,15 @@ class JerkLimiter:
         self.q, self.v, self.rate, self._a = q, (q - self.q) / dt, v, a
 
     def stopping_point(self) -> Array:
-        """Return the joint values (n,) at rest after braking from now on."""
+        """Return the joint positions (n,) at rest if the command brakes from now on."""
         return self._clipped(self._stop.end)
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that a controller follows if no command comes after this one."""
+        """Return the stop that follows the last command if no other command does."""
         return self._stop
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, on which the arm has moved for `elapsed` [s] by itself."""
+        """Continue on the stop path, along which the arm moved by itself for `elapsed` [s]."""
         self.brake(elapsed)
 
     def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
@@ -343,19 +364,19 @@ class JerkLimiter:
         self.q, self.rate, self._a = q, v, a
 
     def _clipped(self, q: Array) -> Array:
-        """Clip to the limits (n,); from beyond a limit, to where the command is."""
+        """Clip q (n,) to the position limits, or to a command that is outside of them."""
         inside: Array = np.clip(q, np.minimum(self._lower, self.q), np.maximum(self._upper, self.q))
         return inside
 
     def _limits(self, s: float | Array) -> tuple[Array, ...]:
-        """Return the limits of a stop that is s times as hard."""
+        """Return the limits of a stop with s times the acceleration limits."""
         return self._lower, self._upper, self._acceleration * s, self._jerk * (s * s)
 
     def _plan_stop(self, q: Array, v: Array, a: Array) -> StopPath:
-        """Plan the stop from a state (n,), harder than the limits only where it must be.
+        """Plan the stop from a state (n,); exceed the limits only to keep the position limits.
 
-        A stop that is s times as hard has s times the acceleration and s^2 times the jerk, and is
-        the shorter the harder it is.
+        A stop that is s times as hard has s times the acceleration and s^2 times the jerk. The
+        harder the stop, the shorter its path.
         """
         stop, overshoot = stop_within(q, v, a, self._limits(1.0))
         if (overshoot <= ROUNDING).all():
@@ -369,15 +390,16 @@ class JerkLimiter:
         return stop_within(q, v, a, self._limits(high))[0]
 
     def _way_to(self, q_r: Array) -> Any:
-        """Find the fastest way to a reference that stands."""
+        """Return the fastest trajectory to a reference at rest, None if there is none."""
         given = self._input()
         given.target_position = q_r.tolist()
         return self._found(given)
 
     def _way_along(self, q_r: Array, v_r: Array) -> Any:
-        """Find a way to the velocity of the reference, and more of it while that is ahead.
+        """Return a trajectory to the velocity of a moving reference, None if there is none.
 
-        A way to the place of the reference would lead to where it is now, not to where it will be.
+        The velocity is increased or reduced to close the distance to the reference. A trajectory to
+        the position of the reference would lag, because the reference moves on meanwhile.
         """
         A, J = self._scale * self._acceleration, self._jerk
         ahead = q_r - self.q
@@ -391,7 +413,7 @@ class JerkLimiter:
         return self._found(given)
 
     def _input(self) -> Any:
-        """Return the state as it is; beyond a limit that is new, Ruckig slows down to it."""
+        """Return Ruckig's input: limits and state; Ruckig slows down a state above the limits."""
         given = self._ruckig.InputParameter(len(self.q))
         given.max_velocity = (self._scale * self._velocity).tolist()
         given.max_acceleration = (self._scale * self._acceleration).tolist()
@@ -402,11 +424,11 @@ class JerkLimiter:
         return given
 
     def _found(self, given: Any) -> Any:
-        """Return a trajectory, or None where Ruckig finds none."""
+        """Return the trajectory for an input, None if Ruckig finds none."""
         way = self._ruckig.Trajectory(given.degrees_of_freedom)
         try:
             result = self._planner.calculate(given, way)
-        except (self._ruckig.RuckigError, ValueError):  # the latter: a result it has no name for
+        except (self._ruckig.RuckigError, ValueError):  # ValueError: an unnamed result code
             return None
         return (
             way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None
@@ -417,21 +439,24 @@ Limiter = AccelerationLimiter | JerkLimiter
 
 
 def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:
-    """Return whether a stop ends within position limits (n,), or no farther outside."""
+    """Return whether a stop ends within position limits (n,), or no farther out than its start."""
     end = stop.end
     low, high = np.minimum(lower, stop.q) - ROUNDING, np.maximum(upper, stop.q) + ROUNDING
     return bool(((end >= low) & (end <= high)).all())
 
 
 def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:
-    """Return the fastest stop of each joint.
+    """Return the fastest stop of each joint, without regard to position limits.
 
     Args:
-        q, v, a: (n,) positions, velocities and accelerations of the joints.
-        limits: (n,) lower, upper, of acceleration, and of jerk.
+        q: (n,) positions [rad or m].
+        v: (n,) velocities [rad/s or m/s].
+        a: (n,) accelerations [rad/s^2 or m/s^2].
+        limits: (n,) lower and upper position limits, acceleration limits and jerk limits.
 
     Returns:
-        The path, and how far (n,) it leads beyond the limits, or outward from beyond them.
+        The path, and its overshoot (n,) beyond the position limits, or outward from a start
+        outside of them [rad or m].
     """
     lower, upper, A, J = limits
     phases, overshoot = np.empty((3, 3, len(q))), np.empty(len(q))

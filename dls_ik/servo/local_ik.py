@@ -1,4 +1,4 @@
-"""Local motion: one step of a method toward the target each cycle, never past a limit."""
+"""Local motion: one step of a method toward the target per cycle, within joint limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.own_step import NearRows, OwnStep
+from dls_ik.servo.plugin_step import NearRows, PluginStep
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
@@ -31,39 +31,44 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.options import SolverKeywords
 
-DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"
+DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"  # default with and without joint limits
 _DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, damping.NF)
 
 
 class ServoStep(NamedTuple):
-    """Joint values after one step, and its figures."""
+    """Joint positions after one step, with errors and singular values."""
 
     q: Array  # (n,) [rad or m]
-    position_error: float  # [m] there; NaN without a target
+    position_error: float  # [m] error after the step; NaN without a target
     rotation_error: float  # [rad]
-    least_singular_value: float  # of the scaled Jacobian before the step; NaN without a target
-    greatest_singular_value: float
-    limit_activation: Array  # (n,) 0 free to 1 held by its limit
+    least_singular_value: float  # smallest, of the scaled Jacobian before the step; or NaN
+    greatest_singular_value: float  # largest
+    limit_activation: Array  # (n,) 0 (free) to 1 (held at a limit)
 
 
 class LocalIk:
-    """Steps joint values toward a target, each step from the result of the last one.
+    """Steps joint positions toward a target, each step from the result of the last step.
 
-    No step passes a position limit or is faster than the velocity limits; joint values beyond a
-    limit at the start come back at that speed. Each step lowers the error, so that for a target out
-    of reach the arm settles at the nearest configuration that its method finds.
+    No step exceeds a position or velocity limit; joints that start outside their position limits
+    return at the velocity limit. Each step reduces the error, so that the arm settles at the
+    closest configuration that the method finds if the target is out of reach.
 
     Args:
-        robot: the chain to move.
-        method: a name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
-            ``svf+sd`` where no joint has limits.
-        task: as for :class:`dls_ik.IkSolver`; default: full poses.
-        scale: share of the velocity limits that is used, above 0.
-        options: as for :class:`dls_ik.IkSolver`; the bound `Delta` of the optimal damping factor
-            (``odls``) is that of the slowest joint in a cycle unless it is given.
+        robot: Chain to move.
+        method: A name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
+            ``svf+sd`` if no joint has limits.
+        task: Task as for :class:`dls_ik.IkSolver`; default: full poses.
+        scale: Share of the velocity limits that is used, above 0.
+        options: Options as for :class:`dls_ik.IkSolver`. By default the bound `Delta` of the
+            optimal damping factor (``odls``) is the largest step of the slowest joint in a cycle.
+
+    Attributes:
+        near: Distance constraints of the next steps; None without a scene.
+        limiting_pair: Index of the pair that changed the last step most, -1 for none.
 
     Raises:
-        MethodError, OptionError: as :class:`dls_ik.IkSolver`.
+        MethodError: If the method is unknown, does not suit the robot or follows no target.
+        OptionError: If an option is unknown or out of range.
     """
 
     def __init__(
@@ -77,7 +82,10 @@ class LocalIk:
     ) -> None:
         choice = parse_method(method or default_method(robot))
         if choice.follows_no_target:
-            raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
+            raise MethodError(
+                f"method {choice.name!r} solves single poses and follows no target; choose a "
+                f"method that computes steps, such as {DEFAULT_METHOD!r}"
+            )
         self.robot = robot
         self._chain = robot.chain._replace(velocity=scale * robot.velocity)
         self.method = choice.name
@@ -86,19 +94,19 @@ class LocalIk:
         method_kernel = self.options.method(choice)
         self._method = method_kernel._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
-        self._slowest = math.inf  # [rad/s or m/s]
+        self._slowest = math.inf  # [rad/s or m/s] velocity limit that bounds `Delta`
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = scale * float(robot.velocity.min())
         self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
-        self._own: OwnStep | None = None
-        if choice.plugin is not None:  # where its steps lead away, kernels take their place
-            self._own = OwnStep(robot, choice.plugin, method_kernel, self._details)
+        self._plugin_step: PluginStep | None = None
+        if choice.plugin is not None:  # kernels replace steps that do not reduce the error
+            self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
             self._method, self._details = self._descending._replace(following=True), self._plain
-        self._follow: Callable[..., Any] | None = None  # for arguments of the types of a robot
+        self._follow: Callable[..., Any] | None = None  # entry points of the kernels, set at use
         self._follow_apart: Callable[..., Any] | None = None
-        self.near: NearRows | None = None  # what is kept apart
-        self.hindrance = -1  # the pair that changed the last step most
+        self.near: NearRows | None = None
+        self.limiting_pair = -1
         self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
@@ -107,34 +115,39 @@ class LocalIk:
 
     @property
     def q(self) -> Array:
-        """Joint values after the last step (n,) [rad or m]; a copy."""
+        """Joint positions after the last step (n,) [rad or m]; a copy."""
         return self._state.q.copy()
 
     @property
     def singularity_note(self) -> str:
-        """Describe how the method treats the direction of motion that is lost in a singularity."""
-        if self._own is not None:
-            return f"{self.method} decides about motion along the lost direction"
+        """Description of the method's motion along the direction lost in a singularity."""
+        if self._plugin_step is not None:
+            return f"method {self.method} determines the motion along the lost direction"
         if self._method.damping in _DAMPED:
             return "motion along the lost direction is damped"
         if self._method.damping == damping.TPINV:
-            return "motion along the lost direction is left out"
+            return "motion along the lost direction is suppressed"
         if self._method.step in (step_bounds.SD, step_bounds.SDLS):
             return "motion along the lost direction is bounded"
-        return f"{self.method} does not damp motion along the lost direction; joints may be fast"
+        return f"{self.method} does not damp motion along the lost direction; joints may move fast"
 
     def is_reached(self, position_error: float, rotation_error: float) -> bool:
-        """Return whether errors [the robot's unit of length], [rad] are within the tolerances."""
+        """Return whether both errors are within the tolerances.
+
+        Args:
+            position_error: Position error, in the robot's unit of length.
+            rotation_error: Rotation error [rad].
+        """
         return (
             position_error <= self._criteria.position_tolerance
             and rotation_error <= self._criteria.rotation_tolerance
         )
 
     def reset(self, q: JointValues) -> None:
-        """Start from these joint values (n,) [rad or m], inside the limits or not.
+        """Start from joint positions (n,) [rad or m], inside the limits or not.
 
         Raises:
-            JointValueError: for the wrong length, or values that are not finite.
+            JointValueError: If the length is wrong or a value is not finite.
         """
         self.restart(self.robot.validated_one(q))
 
@@ -142,13 +155,13 @@ class LocalIk:
         """Advance by one cycle.
 
         Args:
-            T_d: (4, 4) desired ``T_base_tip`` [m], (k, 4, 4) for k tips; None to stand still.
-            dt: time since the last cycle [s].
+            T_d: Desired ``T_base_tip`` (4, 4) [m], or (k, 4, 4) for k tips; None to stay.
+            dt: Time since the last cycle [s].
 
         Raises:
-            PoseError: for a pose that is not valid; nothing moves.
-            OptionError: for a dt that is not positive and finite.
-            MethodError: for a plug-in that fails; nothing moves.
+            PoseError: If the pose is invalid; nothing moves then.
+            OptionError: If `dt` is not positive and finite.
+            MethodError: If a plug-in fails; nothing moves then.
         """
         elapsed = checked_duration(dt)
         if T_d is None:
@@ -156,16 +169,16 @@ class LocalIk:
         return self.advance(checked_poses(T_d, len(self.robot.tips), self._position_only), elapsed)
 
     def restart(self, q: Array) -> None:
-        """Start from joint values (n,), which are not checked."""
+        """Start from joint positions (n,), without validation."""
         n = self.robot.n
-        if self._own is not None:
-            self._own.restart()
+        if self._plugin_step is not None:
+            self._plugin_step.restart()
         memory = new_memory(self.robot.chain, self._method, self._details)
-        motion = np.repeat([0.0, 1.0], n)  # no step before, and full steps
+        motion = np.repeat([0.0, 1.0], n)  # no previous step; full step lengths
         self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
 
     def continue_from(self, q: Array) -> None:
-        """Let the next step begin at joint values (n,), as a part of the same motion."""
+        """Start the next step at joint positions (n,), as part of the same motion."""
         self._state.q[:] = q
 
     def stay(self) -> ServoStep:
@@ -174,13 +187,13 @@ class LocalIk:
         return ServoStep(self.q, nan, nan, nan, nan, np.zeros(self.robot.n))
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
-        """Advance by `dt` [s] toward poses (k, 4, 4), neither of which is checked."""
-        T_d = np.ascontiguousarray(T_d, dtype=float)  # nearly always as it is
-        is_inside = self._own is not None and bool(self.robot.within_limits(self._state.q))
-        if self._own is not None and is_inside:
-            found = self._own.advance(self.q, T_d, dt, self.near)
+        """Advance by `dt` [s] toward poses (k, 4, 4), without validation."""
+        T_d = np.ascontiguousarray(T_d, dtype=float)  # usually no copy
+        is_inside = self._plugin_step is not None and bool(self.robot.within_limits(self._state.q))
+        if self._plugin_step is not None and is_inside:
+            found = self._plugin_step.advance(self.q, T_d, dt, self.near)
             if found is not None:
-                self.hindrance = self._own.hindrance
+                self.limiting_pair = self._plugin_step.limiting_pair
                 self._state.q[:], (position, rotation, least, greatest) = found
                 free = np.zeros(self.robot.n)
                 return ServoStep(self.q, position, rotation, least, greatest, free)
@@ -194,26 +207,30 @@ class LocalIk:
             both = (*args, *self.near)
             if self._follow_apart is None:
                 self._follow_apart = compat.numba_entry(follow_apart, both)
-            self.hindrance = int(self._follow_apart(*both))
+            self.limiting_pair = int(self._follow_apart(*both))
         else:
             if self._follow is None:
                 self._follow = compat.numba_entry(follow, args)
             self._follow(*args)
-            self.hindrance = -1
+            self.limiting_pair = -1
         position, rotation, least, greatest = self._state.observed.tolist()
         activation = self._state.limit_activation.copy()
         return ServoStep(self.q, position, rotation, least, greatest, activation)
 
 
 def default_method(robot: RobotModel) -> str:
-    """Name the method that a robot is moved by when none is given."""
+    """Return the name of the method that follows targets by default."""
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
 def _descending(
     robot: RobotModel, given: SolverOptions, task: Tasks
 ) -> tuple[Method, GeneralProblem]:
-    """Return the solver's method: error damping and an active set descend almost everywhere."""
+    """Return the solver's method and its details, in the metric of the given options.
+
+    Error damping with an active set reduces the error almost everywhere. Its steps replace those of
+    a method that do not.
+    """
     auto = parse_method(AUTO)
     metric = ("rotation_weight", "length_unit")
     options = solver_options(auto, {name: getattr(given, name) for name in metric})

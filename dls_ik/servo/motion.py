@@ -1,4 +1,4 @@
-"""State of motion of a command, its path during a cycle, and its stop."""
+"""State of motion of a command: its path during a cycle, and the stop behind it."""
 
 import math
 from collections.abc import Hashable, Mapping
@@ -12,30 +12,30 @@ from dls_ik.core.types import Array
 class StopPath(NamedTuple):
     """Path of the joints from a command to rest: m phases of constant jerk for each joint.
 
-    Each joint has durations of its own, and stands still after its last phase.
+    The durations of the phases differ between joints. A joint is at rest after its last phase.
     """
 
-    q: Array  # (n,) where it begins [rad or m]
-    v: Array  # (n,) velocity there [rad/s or m/s]
+    q: Array  # (n,) start [rad or m]
+    v: Array  # (n,) velocity at the start [rad/s or m/s]
     durations: Array  # (m, n) [s]
-    accelerations: Array  # (m, n) at the beginning of each phase [rad/s^2 or m/s^2]
+    accelerations: Array  # (m, n) at the start of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) bounds of position, against rounding [rad or m]
+    lower: Array  # (n,) position bounds against rounding errors [rad or m]
     upper: Array  # (n,)
 
     @property
     def duration(self) -> float:
-        """Time until all joints stand still [s]."""
+        """Time until all joints are at rest [s]."""
         return float(self.durations.sum(axis=0).max(initial=0.0))
 
     @property
     def is_over(self) -> bool:
-        """Return whether all joints stand still."""
+        """Return whether all joints are at rest."""
         return not self.durations.any()
 
     @property
     def end(self) -> Array:
-        """Joint values at rest (n,); a copy."""
+        """Joint positions at rest (n,) [rad or m]; a copy."""
         return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
@@ -53,7 +53,7 @@ class StopPath(NamedTuple):
         return np.clip(q, self.lower, self.upper), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
 
     def after(self, elapsed: float) -> "StopPath":
-        """Return the rest of the path, from a time [s] on."""
+        """Return the remaining path after a time [s]."""
         q, v, _ = self.at(np.array([elapsed]))
         gone = np.clip(elapsed - np.cumsum(self.durations, axis=0) + self.durations, 0.0, None)
         gone = np.minimum(gone, self.durations)
@@ -63,12 +63,12 @@ class StopPath(NamedTuple):
         )
 
     def breaks(self) -> Array:
-        """Return the times [s] at which a joint starts another phase, or stops."""
+        """Return the times [s] at which a phase of a joint ends."""
         return np.cumsum(self.durations, axis=0).ravel()
 
 
 class RuckigPath(NamedTuple):
-    """Path of the joints along a trajectory that Ruckig found."""
+    """Path of the joints along a Ruckig trajectory."""
 
     trajectory: Any
 
@@ -78,16 +78,16 @@ class RuckigPath(NamedTuple):
         return states[:, 0], states[:, 1], states[:, 2]
 
     def breaks(self) -> Array:
-        """Return no times, as the acceleration is continuous."""
+        """Return no times: the acceleration is continuous."""
         return np.empty(0)
 
 
 class BlendedPath(NamedTuple):
-    """Path of the joints between two others from the same start."""
+    """Weighted mean of two paths with the same start."""
 
     first: "AnyPath"
     second: "AnyPath"
-    share: float  # of the second
+    share: float  # weight of the second path, 0 to 1
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
         """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
@@ -106,13 +106,13 @@ AnyPath: TypeAlias = StopPath | RuckigPath | BlendedPath
 class CyclePath(NamedTuple):
     """Path of the joints during the last cycle."""
 
-    q: Array  # (n,) at its start [rad or m]
-    v: Array  # (n,) velocity there [rad/s or m/s]
+    q: Array  # (n,) start [rad or m]
+    v: Array  # (n,) velocity at the start [rad/s or m/s]
     duration: float  # [s]
-    inner: AnyPath | None = None  # None: a constant acceleration
+    inner: AnyPath | None = None  # None: constant acceleration
 
     def explicit(self, rate: Array) -> AnyPath:
-        """Return the path up to a velocity (n,)."""
+        """Return the inner path, or the path of constant acceleration to a velocity (n,)."""
         if self.inner is not None:
             return self.inner
         times = np.full((1, len(rate)), self.duration)
@@ -121,36 +121,36 @@ class CyclePath(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """State of a limiter between two cycles; never changed."""
+    """State of a limiter between two cycles; immutable."""
 
     q: Array  # (n,) command [rad or m]
-    v: Array  # (n,) its mean velocity in the last cycle [rad/s or m/s]
-    rate: Array  # (n,) velocity now
-    a: Array  # (n,) acceleration now [rad/s^2 or m/s^2]
-    stop: StopPath | None  # that is followed, or is planned already
-    path: CyclePath | None = None  # of the last cycle; None: there was none
+    v: Array  # (n,) mean velocity in the last cycle [rad/s or m/s]
+    rate: Array  # (n,) current velocity [rad/s or m/s]
+    a: Array  # (n,) current acceleration [rad/s^2 or m/s^2]
+    stop: StopPath | None  # stop that the command follows, or that is planned already
+    path: CyclePath | None = None  # path of the last cycle; None: no cycle yet
 
 
 class Handover(NamedTuple):
-    """Whole state of motion of a command, handed from one limiter or guard to another.
+    """Complete state of motion of a command, handed from one limiter or guard to another.
 
-    The command follows the stop until its new owner accepts another one under its own limits and
-    distances. A change of owner therefore never makes the path to rest longer.
+    The command follows the stop until the new limiter or guard accepts another stop under its own
+    limits and distances. A change of limiter therefore never makes the path to rest longer.
     """
 
     motion: Motion
-    stop: StopPath  # stop that starts at the command
-    promises: Mapping[Hashable, float] = {}  # distances [m] kept along the stop, by key of the pair
+    stop: StopPath  # starts at the command
+    promises: Mapping[Hashable, float] = {}  # certified distances [m] along the stop, by pair key
 
 
 def at_start_of(stop: StopPath) -> Handover:
-    """Return the state of motion of a command at the start of a stop, which it follows."""
+    """Return the state of motion at the start of a stop that the command follows."""
     q, v, a = (each[0] for each in stop.at(np.zeros(1)))
     return Handover(Motion(q, v, v, a, stop), stop)
 
 
 def blended_path(a: Motion, b: Motion, share: float) -> CyclePath | None:
-    """Return the path of a cycle between those of two motions: `share` of the second."""
+    """Return the weighted mean of the paths of two motions: `share` of the second."""
     if a.path is None or b.path is None:
         return None
     paths = a.path.explicit(a.rate), b.path.explicit(b.rate)

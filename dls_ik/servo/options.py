@@ -1,4 +1,4 @@
-"""Options of the controller, each declared once; those of its method are the solver's."""
+"""Controller options, each declared once; options of the method are those of the solver."""
 
 import math
 from collections.abc import Mapping
@@ -25,33 +25,33 @@ from dls_ik.text import listing, quoted, suggest_names
 HOLD, JOINT_MOTION = "hold", "joint_motion"
 SETTLE, STOP, FINISH = "settle", "stop", "finish"
 
-# The acceleration of an arm that people stand beside: it takes a fifth of a second, and 26 mm, from
-# the reduced speed of ISO 10218-1 (0.25 m/s) to rest. It is the default of UR's linear moves.
-GENTLE_TIP = 1.2  # [m/s^2]
-GENTLE_JOINT = 10.0  # [rad/s^2] of joints that hardly move the tip
-CONFIGURATIONS = 1000  # that the reach of a joint is taken from: a percent or two short of it
+# Tip acceleration for an arm next to people: a stop from the reduced speed of ISO 10218-1
+# (0.25 m/s) takes a fifth of a second and 26 mm. The value is the default of UR's linear moves.
+GENTLE_TIP_ACCELERATION = 1.2  # [m/s^2]
+MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] limit of joints that hardly move the tip
+NUM_LEVER_SAMPLES = 1000  # random configurations; the levers found are 1 to 2 % too short
 
 
 @dataclass(frozen=True)
 class ControllerOptions:
-    """Options of following targets, and of stopping."""
+    """Options for following targets and for stopping."""
 
     acceleration: float | tuple[float, ...] = per_joint(
-        math.inf, "rad/s^2 or m/s^2", "largest acceleration, for all joints or for each"
+        math.inf, "rad/s^2 or m/s^2", "largest acceleration, for all joints or for each joint"
     )
     jerk: float | tuple[float, ...] = per_joint(
         math.inf,
         "rad/s^3 or m/s^3",
-        "largest jerk, for all joints or for each; needs limits of acceleration, and ruckig",
+        "largest jerk, for all joints or for each joint; needs acceleration limits and ruckig",
     )
     when_stuck: str = choice_of(
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
         "action if local motion stalls before it reaches a target at rest: move through joint "
-        "space to the nearest solution, or hold",
+        "space to the closest solution, or hold",
     )
     feed_forward: bool = switch(
-        "extrapolate a stream of poses between messages by the velocity of the last two"
+        "extrapolate a stream of poses between messages by the velocity of the last two poses"
     )
     target_timeout: float = number(
         0.25,
@@ -78,21 +78,26 @@ class ControllerOptions:
         "when_stream_ends: settle to finish the motion",
     )
     settle_angle: float = number(
-        0.2, 0.0, math.pi, "rad", "largest angle from the command to the last pose, likewise"
+        0.2,
+        0.0,
+        math.pi,
+        "rad",
+        "largest angle from the command to the last pose of a stream for "
+        "when_stream_ends: settle to finish the motion",
     )
     stamp_tolerance: float = number(
-        0.1, 0.0, 3600.0, "s", "largest lead of the stamp of a target on the clock"
+        0.1, 0.0, 3600.0, "s", "longest time by which the stamp of a target may be in the future"
     )
     twist_lookahead: float = number(
         0.005,
         1e-6,
         1e3,
         "m",
-        "largest lead of the reference of a twist on a tip that cannot follow",
+        "largest distance by which the reference of a twist leads a tip that cannot follow",
     )
     supervised: bool = switch(
         "compare measurements with commands: the arm does not move without measurements, and stops "
-        "where they deviate"
+        "if a measurement deviates by more than max_deviation"
     )
     measurement_timeout: float = number(
         0.5, 1e-3, 3600.0, "s", "longest time without a measurement before a fault"
@@ -109,17 +114,17 @@ class ControllerOptions:
         0.0,
         10.0,
         "m",
-        "distance that links keep from each other and from the objects of a scene",
+        "smallest allowed distance between links, and between links and objects of the scene",
     )
     influence_distance: float = number(
         0.1,
         1e-6,
         100.0,
         "m",
-        "distance of links and objects from which motion is slowed, or turned",
+        "distance between links or objects below which motion is slowed or deflected",
     )
     max_linear_speed: float = number(
-        math.inf, 1e-6, math.inf, "m/s", "largest speed of the tip, whatever it is asked for"
+        math.inf, 1e-6, math.inf, "m/s", "largest linear speed of the tip for all targets"
     )
     max_angular_speed: float = number(
         math.inf, 1e-6, math.inf, "rad/s", "largest angular speed of the tip"
@@ -129,8 +134,8 @@ class ControllerOptions:
         0.0,
         1.0,
         "",
-        "share of all speeds and accelerations that motion may have; a stop may be as hard as the "
-        "limits allow",
+        "share of the velocity and acceleration limits that motion uses; stops may use the full "
+        "limits",
     )
 
 
@@ -160,10 +165,10 @@ class ControllerKeywords(SolverKeywords, total=False):
 def split_options(
     given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
 ) -> tuple[ControllerOptions, dict[str, Any]]:
-    """Return the checked options of the controller, and the options left for its method.
+    """Split options into checked controller options and the remaining options of the method.
 
     Raises:
-        OptionError: an unknown option, or a value out of range.
+        OptionError: If an option is unknown or a value is out of range.
     """
     own = {f.name: f for f in fields(ControllerOptions)}
     method_options = {f.name for f in fields(SolverOptions)}
@@ -177,39 +182,43 @@ def split_options(
 
 
 def motion_limits(options: ControllerOptions, robot: RobotModel) -> tuple[Array, Array]:
-    """Return the limits of acceleration (n,) and of jerk (n,).
+    """Return the acceleration limits (n,) and the jerk limits (n,).
 
     Raises:
-        OptionError: limits that do not fit the robot, or each other.
+        OptionError: If the number of limits does not fit the robot, a limit is not positive, or
+            a jerk limit is given without acceleration limits.
     """
     acceleration = _joint_limits("acceleration", options.acceleration, robot)
     jerk = _joint_limits("jerk", options.jerk, robot)
     if np.isfinite(jerk).any() and not np.isfinite(acceleration).all():
-        raise OptionError("a limit of jerk needs a limit of acceleration for every joint")
+        raise OptionError(
+            "jerk is limited, but acceleration is not limited for every joint; set acceleration"
+        )
     return acceleration, jerk
 
 
 def gentle_acceleration(robot: RobotModel) -> Array:
-    """Return limits of acceleration (n,) that suit people beside the arm [rad/s^2 or m/s^2].
+    """Return acceleration limits (n,) for an arm next to people [rad/s^2 or m/s^2].
 
-    Each joint alone gives no tip more than 1.2 m/s^2, wherever the arm is: the farther the tip from
-    a joint, the lower its limit.
+    A single joint at its limit accelerates no tip by more than 1.2 m/s^2, in approximately all
+    configurations. The limit of a joint decreases with the largest distance of a tip from its axis.
     """
-    q = np.random.default_rng(0).uniform(*robot.finite_limits(), (CONFIGURATIONS, robot.n))
-    J = robot.jacobian(q).reshape(CONFIGURATIONS, -1, 6, robot.n)
+    q = np.random.default_rng(0).uniform(*robot.finite_limits(), (NUM_LEVER_SAMPLES, robot.n))
+    J = robot.jacobian(q).reshape(NUM_LEVER_SAMPLES, -1, 6, robot.n)
     lever = np.linalg.norm(J[:, :, :3], axis=2).max(axis=(0, 1))  # (n,) [m/rad], or 1
-    limits: Array = GENTLE_TIP / np.maximum(lever, GENTLE_TIP / GENTLE_JOINT)
+    shortest = GENTLE_TIP_ACCELERATION / MAX_GENTLE_ACCELERATION
+    limits: Array = GENTLE_TIP_ACCELERATION / np.maximum(lever, shortest)
     return limits
 
 
 def _joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:
-    """Return limits (n,), given as one number for all joints or one for each, above zero."""
+    """Return limits (n,) from one positive number for all joints, or one for each joint."""
     limits = np.atleast_1d(np.asarray(value, float))
     if len(limits) not in (1, robot.n):
         raise OptionError(
-            f"{name} is one number, or {robot.n}, one for each of {', '.join(robot.joint_names)}; "
-            f"given: {len(limits)}"
+            f"{name} must be one number, or {robot.n} numbers for {', '.join(robot.joint_names)}; "
+            f"got {len(limits)} numbers"
         )
     if not (limits > 0.0).all():
-        raise OptionError(f"{name} is above 0, not {quoted(value)}")
+        raise OptionError(f"{name} must be above 0; got {quoted(value)}")
     return np.broadcast_to(limits, robot.n).copy()

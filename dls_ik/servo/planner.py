@@ -1,4 +1,4 @@
-"""The planner of a stream that is stuck: solutions, and ways to them, in a thread of its own."""
+"""Background planning for a stalled stream: IK solutions and collision-free joint paths."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -9,82 +9,87 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.ways import PathPairs
+from dls_ik.scene.joint_paths import MIN_CLEARANCE, PathPairs
 from dls_ik.servo.guard import Guard
-from dls_ik.servo.joint_motion import Answer, Course, MotionLimits, plan_motion
+from dls_ik.servo.joint_motion import MotionLimits, PlannedPath, TimedPath, plan_motion
 from dls_ik.solver import IkResult, IkSolver
 
 R = TypeVar("R")
 
-RESTARTS = 2000  # some 20 ms; not a time, so that equal targets always cause equal motion
-JOINTS = 10  # with more joints there are fewer restarts, as each takes longer
-NODES = (1000, 4000)  # of the first search for a way, and of later ones
-EXTRA = 1e-3  # [m] that a way keeps beside the distances of the guard
+MAX_PLANNER_RESTARTS = 2000  # a count, not a time (20 ms), keeps motions reproducible
+REFERENCE_JOINTS = 10  # arms with more joints get proportionally fewer restarts
+MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000  # RRT-Connect nodes per search
+PATH_CLEARANCE = 1e-3  # [m] added to the distances the guard requires
 
 
-class Planner:
-    """Asks the solver for the solution nearest to the arm, and in a scene for a way there.
+class BackgroundPlanner:
+    """Finds the IK solution closest to the arm and, with a scene, a collision-free path to it.
 
     Args:
-        executor: in which the solver runs, so that the loop need not wait; None: in the loop, which
-            makes the same motion every time, and takes some tens of milliseconds.
-        limits: of motions along a way.
-        options: tolerances, as for :class:`dls_ik.IkSolver`, and `scene`.
+        robot: Robot to plan for.
+        executor: Runs the planning so that the control loop does not block. None plans inside the
+            loop: deterministic, but a cycle then takes tens of milliseconds.
+        limits: Velocity, acceleration and jerk limits along a path.
+        options: Tolerances and `scene`, as for :class:`dls_ik.IkSolver`.
     """
 
     def __init__(
         self, robot: RobotModel, executor: Executor | None, limits: MotionLimits, **options: Any
     ) -> None:
-        restarts = RESTARTS * JOINTS // max(robot.n, JOINTS)
+        restarts = MAX_PLANNER_RESTARTS * REFERENCE_JOINTS // max(robot.n, REFERENCE_JOINTS)
         self._solver = IkSolver(
             robot, timeout=3600.0, max_restarts=restarts, solve_type="distance", **options
         )
         self._executor, self.limits = executor, limits
 
     def prepare(self) -> None:
-        """Compute in advance the tables of the first answer, if it is to come in the loop."""
+        """Build the solver's tables now if planning runs inside the loop."""
         if self._executor is None:
             self._solver.prepare()
 
-    def ask(self, T: Array, q: Array) -> "Future[IkResult]":
-        """Begin to solve for a target (4, 4), from joint values (n,); both are copied."""
+    def request_solution(self, T: Array, q: Array) -> "Future[IkResult]":
+        """Start solving for T_base_tip (4, 4) from joint positions q (n,). Copies both."""
         target, seed = T.copy(), q.copy()
         return self._submit(lambda: self._solver.solve(target, seed))
 
-    def ask_way(
-        self, T: Array, q: Array, guard: Guard, attempt: int, known: Array | None = None
-    ) -> "Future[Answer]":
-        """Begin to look for a way to a target (4, 4), from joint values (n,) at rest.
+    def request_path(
+        self, T: Array, q: Array, guard: Guard, attempt: int, previous: Array | None = None
+    ) -> "Future[PlannedPath]":
+        """Start planning a path to T_base_tip (4, 4) from rest at q (n,). Copies both.
 
         Args:
-            attempt: Number of the search, 0 for the first.
-            known: (k, n) rest of a way that is taken if it is still free.
+            T: (4, 4) T_base_tip.
+            q: (n,) joint positions [rad or m].
+            guard: Guard whose distances the path keeps.
+            attempt: Number of earlier searches for this target; later searches may use more nodes.
+            previous: (k, n) remaining waypoints of an earlier path, reused if still collision-free.
         """
-        target, start, world, pairs = T.copy(), q.copy(), guard.world, kept_pairs(guard)
+        target, start, world, pairs = T.copy(), q.copy(), guard.world, monitored_pairs(guard)
 
-        def plan() -> Answer:
-            if known is not None and len(known):
-                way = np.vstack([start, known])
-                if is_free(way, pairs):
-                    return Answer(None, Course(way, self.limits, pairs))
+        def plan() -> PlannedPath:
+            if previous is not None and len(previous):
+                path = np.vstack([start, previous])
+                if is_collision_free(path, pairs):
+                    return PlannedPath(None, TimedPath(path, self.limits, pairs))
             found = plan_motion(
                 self._solver,
                 world,
                 start,
                 target,
                 pairs=pairs,
-                max_nodes=NODES[min(attempt, 1)],
+                max_nodes=MAX_TREE_NODES_LATER if attempt else MAX_TREE_NODES_FIRST,
                 seed=attempt,
             )
-            is_way = len(found.way) > 1
-            return Answer(found, Course(found.way, self.limits, pairs) if is_way else None)
+            if len(found.path) < 2:
+                return PlannedPath(found, None)
+            return PlannedPath(found, TimedPath(found.path, self.limits, pairs))
 
         return self._submit(plan)
 
-    def ask_if_free(self, way: Array, guard: Guard) -> "Future[bool]":
-        """Begin to test if a way (k, n) is free in the scene as it stands."""
-        pairs = kept_pairs(guard, 0.0)
-        return self._submit(lambda: is_free(way, pairs))
+    def request_path_check(self, path: Array, guard: Guard) -> "Future[bool]":
+        """Start checking a path (k, n) against the current scene."""
+        pairs = monitored_pairs(guard, 0.0)
+        return self._submit(lambda: is_collision_free(path, pairs))
 
     def _submit(self, work: Callable[[], R]) -> "Future[R]":
         if self._executor is not None:
@@ -92,18 +97,18 @@ class Planner:
         done: Future[R] = Future()
         try:
             done.set_result(work())
-        except Exception as error:  # noqa: BLE001  as in another thread
+        except Exception as error:  # noqa: BLE001  an executor stores any exception, too
             done.set_exception(error)
         return done
 
 
-def kept_pairs(guard: Guard, extra: float = EXTRA) -> PathPairs:
-    """Return the pairs that a guard keeps apart, and a little more [m]."""
+def monitored_pairs(guard: Guard, clearance: float = PATH_CLEARANCE) -> PathPairs:
+    """Return the pairs the guard monitors, with `clearance` [m] added to each required distance."""
     pairs = guard.state.pairs
-    margins = np.maximum(pairs.distance, 0.0) + max(extra, 1e-6)
+    margins = np.maximum(pairs.distance, 0.0) + max(clearance, MIN_CLEARANCE)
     return PathPairs(pairs.packed, pairs.leverage[0], pairs.names, margins)
 
 
-def is_free(way: Array, pairs: PathPairs) -> bool:
-    """Test if the straight paths between configurations (m, n) are certainly free."""
-    return all(pairs.block(a, b) is None for a, b in pairwise(way))
+def is_collision_free(path: Array, pairs: PathPairs) -> bool:
+    """Return whether all straight segments of a path (m, n) are proven collision-free."""
+    return all(pairs.block(a, b) is None for a, b in pairwise(path))

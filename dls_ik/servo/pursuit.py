@@ -1,4 +1,4 @@
-"""Pursuit of a reference that turns faster than a command can: corners are cut, not swung past."""
+"""Pursuit of a reference that turns faster than the command can: cut corners, no overshoot."""
 
 import math
 
@@ -6,50 +6,55 @@ import numpy as np
 
 from dls_ik.core.types import Array
 
-MEAN_OVER = 0.15  # [s] that the velocity of a reference is averaged over
-LATE = 0.08  # [s] of lag up to which the command keeps up; at twice as much it lags
-FEASIBLE, TOO_FAST = 0.6, 0.8  # share of the acceleration that the averaged reference asks for
-KEPT = 2.5  # [s] for which that is kept: it comes and goes with every turn
-GENTLE = 0.25  # share of the acceleration that closes the gap of a command that lags
+AVERAGING_TIME = 0.15  # [s] time constant of the averaged reference velocity
+MAX_TRACKING_LAG = 0.08  # [s] lag up to which the reference is followed exactly
+FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8  # shares of the acceleration limits
+DEMAND_DECAY = 2.5  # [s] time constant of the demand, which drops between turns
+MIN_CLOSING_SHARE = 0.25  # share of the acceleration limits with which a lagging command catches up
 
 
 class Pursuit:
-    """Adapts a reference for a limiter that would swing past it.
+    """Adapts a reference so that the command of a limiter does not overshoot.
 
-    To keep the reference's velocity and to close the gap as fast as possible, while the reference
-    turns faster than the limits of acceleration allow, would be to swing past every turn, far
-    outside its path. So the more the command lags then, the less of that velocity it takes over,
-    and the more gently it closes the gap.
+    If the reference turns faster than the acceleration limits allow, a command that takes over the
+    reference's velocity and closes the gap as fast as possible overshoots at every turn. The more
+    such a command lags, the smaller the share of the velocity that is taken over, and the lower
+    the acceleration that closes the gap.
 
     Args:
         acceleration: (n,) limits [rad/s^2 or m/s^2], infinite without a limit.
-        slack: lag that a command has anyway, such as by a limit of jerk [s].
+        slack: Additional lag that is tolerated, for example due to a jerk limit [s].
     """
 
     def __init__(self, acceleration: Array, slack: float = 0.0) -> None:
-        self._late = LATE + slack
+        self._max_lag = MAX_TRACKING_LAG + slack
         self._acceleration, self._limits = acceleration, acceleration.tolist()
         self._is_limited = bool(np.isfinite(acceleration).any())
         self.reset(np.zeros(len(acceleration)))
 
     def reset(self, v: Array) -> None:
-        """Begin with a reference of velocity `v` (n,) [rad/s or m/s]."""
-        self._means = [(speed, speed) for speed in v.tolist()]  # (n, 2)
-        self._demand = 0.0  # share of the acceleration that the reference asked for of late
+        """Restart with a reference of velocity `v` (n,) [rad/s or m/s]."""
+        self._means = [(speed, speed) for speed in v.tolist()]  # (n, 2) averaged once and twice
+        self._demand = 0.0  # recent acceleration of the reference, as a share of the limits
 
     def follow(self, q: Array, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
-        """Return what a command `q` (n,) is to follow for `dt` [s]: the reference if it can.
+        """Return the adapted reference and its velocity, both (n,), for a cycle of `dt` [s].
+
+        A reference that the command can follow is returned unchanged.
 
         Args:
+            q: (n,) command [rad or m].
             q_r: (n,) reference at the end of the cycle [rad or m].
-            v_r: (n,) its velocity [rad/s or m/s].
+            v_r: (n,) velocity of the reference [rad/s or m/s].
+            dt: Duration of the cycle [s].
         """
         share = self._share(q, q_r, v_r, dt)
         if share >= 1.0:
             return q_r, v_r
         v_r = share * v_r
         gap = np.abs(q_r - q - v_r * dt)
-        step = (GENTLE + (1.0 - GENTLE) * share) * self._acceleration * dt  # [rad/s or m/s]
+        closing = MIN_CLOSING_SHARE + (1.0 - MIN_CLOSING_SHARE) * share
+        step = closing * self._acceleration * dt  # [rad/s or m/s]
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = 2.0 * step * gap / (np.sqrt(step * (step * dt + 2.0 * gap) / dt) + step) / dt
             speed = np.fmax(speed, np.minimum(gap / dt, step))
@@ -58,13 +63,14 @@ class Pursuit:
         return q + v_r * dt, v_r
 
     def _share(self, q: Array, q_r: Array, v_r: Array, dt: float) -> float:
-        """Return the share of the reference's velocity that is taken over, 1 if it can be followed.
+        """Return the share of the reference's velocity to take over, 1 if it can be followed.
 
-        Its velocity is averaged twice, as it may come in bursts; the difference is acceleration.
+        The velocity is averaged twice, because targets may arrive in bursts. The difference of the
+        two averages is proportional to the reference's acceleration.
         """
         if not self._is_limited:
             return 1.0
-        new, lag, demand = min(1.0, dt / MEAN_OVER), 0.0, 0.0
+        new, lag, demand = min(1.0, dt / AVERAGING_TIME), 0.0, 0.0
         rates, means = v_r.tolist(), []
         values = zip(q_r.tolist(), rates, q.tolist(), self._limits, self._means, strict=True)
         for q_j, v_j, command, limit, (once, twice) in values:
@@ -72,11 +78,12 @@ class Pursuit:
             twice += new * (once - twice)
             means.append((once, twice))
             lag = max(
-                lag, abs(q_j - v_j * dt - command) / (limit * dt * dt + self._late * abs(once))
+                lag, abs(q_j - v_j * dt - command) / (limit * dt * dt + self._max_lag * abs(once))
             )
             demand = max(demand, abs(once - twice) / limit)
         self._means = means
-        self._demand = max(demand / MEAN_OVER, self._demand * math.exp(-dt / KEPT))
-        if lag <= 1.0 or self._demand <= FEASIBLE or not any(rates):
+        self._demand = max(demand / AVERAGING_TIME, self._demand * math.exp(-dt / DEMAND_DECAY))
+        if lag <= 1.0 or self._demand <= FEASIBLE_DEMAND or not any(rates):
             return 1.0
-        return max(0.0, 2.0 - lag, (TOO_FAST - self._demand) / (TOO_FAST - FEASIBLE))
+        demand_range = EXCESSIVE_DEMAND - FEASIBLE_DEMAND
+        return max(0.0, 2.0 - lag, (EXCESSIVE_DEMAND - self._demand) / demand_range)

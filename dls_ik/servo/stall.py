@@ -1,4 +1,4 @@
-"""Monitors of motion toward a target: a stall, and a command that its limits keep in place."""
+"""Monitors of motion toward a target: stalled local motion, and a command blocked by limits."""
 
 import math
 from typing import NamedTuple
@@ -8,37 +8,37 @@ import numpy as np
 from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 
-WINDOW = 0.25  # [s]
-PATIENCE = 2.0  # [s]
-CYCLES = 5  # at least, in a window
-PROGRESS = 0.8  # share of the error that a window may leave
-CREEP = 0.1  # share of the velocity limits: slower motion is a stall, so is going to and fro
+STALL_WINDOW = 0.25  # [s] shortest time over which progress is measured
+MIN_STALL_CYCLES = 5  # cycles over which progress is measured
+MIN_LASTING_STALL = 2.0  # [s] duration of a stall after which the arm stops creeping on
+MAX_REMAINING_ERROR = 0.8  # share of the error; a window that leaves more shows no progress
+MAX_STALL_SPEED = 0.1  # share of the velocity limits; net motion above is no stall
 
-REFUSED = 0.5  # [s] in which a command that may move does
-LEAST_GAP = 1e-6  # [rad or m] to the reference
-LEAST_SHARE = 1e-3  # of the gap
-TICK = 1e-6  # [s] by which times that are the same may differ
+BLOCKED_TIME = 0.5  # [s] time without motion after which a command counts as blocked
+MIN_GAP = 1e-6  # [rad or m] distance to the reference below which a command may rest
+MIN_MOTION = 1e-3  # share of that distance that counts as motion
+TICK = 1e-6  # [s] tolerance for comparing times
 
 
 class StallWindow(NamedTuple):
-    """Begin of the cycles that a stall is judged by."""
+    """State at the start of a window in which progress is measured."""
 
     since: float  # [s]
     error: float  # [m]
-    q: Array  # (n,)
-    T: Array  # (4, 4) target
-    cycles: int = 1
+    q: Array  # (n,) [rad or m]
+    T: Array  # (4, 4) T_base_tip of the target
+    cycles: int = 1  # cycles since then
 
 
 class StallMonitor:
-    """Detects a stall: a while has left most of the error, and the arm in place.
+    """Detects a stall: during a window most of the error remains and the joints hardly move.
 
-    Motion that keeps up with a moving target is no stall, however slow: then the error is less than
-    the way of the target meanwhile.
+    Motion that keeps up with a moving target is not a stall, however slow: its error is smaller
+    than the target's motion during the window.
 
     Args:
         velocity: (n,) limits [rad/s or m/s].
-        weight: length that a rotation of the target counts as [m/rad].
+        weight: Length that corresponds to a rotation of the target by 1 rad [m/rad].
     """
 
     def __init__(self, velocity: Array, weight: float) -> None:
@@ -46,54 +46,67 @@ class StallMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, such as for another target."""
+        """Restart, for example for another target."""
         self._window: StallWindow | None = None
 
     def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
         """Return whether motion has stalled.
 
         Args:
-            error: that is left [m], rotation weighted.
-            q: (n,) joint values.
-            T_d: (4, 4) pose of the target.
+            now: Current time [s].
+            error: Remaining error, rotation weighted [m].
+            q: (n,) joint positions [rad or m].
+            T_d: (4, 4) T_base_tip of the target.
         """
         window = self._window
-        if window is None or not PROGRESS * window.error <= error <= window.error / PROGRESS:
+        bound = MAX_REMAINING_ERROR
+        if window is None or not bound * window.error <= error <= window.error / bound:
             self._window = StallWindow(now, error, q.copy(), T_d.copy())
             return False
         self._window = window = window._replace(cycles=window.cycles + 1)
-        if now - window.since < WINDOW - TICK or window.cycles <= CYCLES:
+        if now - window.since < STALL_WINDOW - TICK or window.cycles <= MIN_STALL_CYCLES:
             return False
-        way = float(np.max(np.abs(q - window.q) / self._velocity))
+        moved = float(
+            np.max(np.abs(q - window.q) / self._velocity)
+        )  # [s] time at the velocity limits
         V = difference(window.T, T_d)
-        moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
-        if way <= CREEP * (now - window.since) and error >= moved:
+        target_moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
+        if moved <= MAX_STALL_SPEED * (now - window.since) and error >= target_moved:
             return True
         self._window = StallWindow(now, error, q.copy(), T_d.copy())
         return False
 
     def has_lasted(self, now: float) -> bool:
-        """Return whether a stall just detected is so old that the arm need not creep on."""
-        return self._window is not None and now - self._window.since >= PATIENCE - TICK
+        """Return whether the stall has lasted `MIN_LASTING_STALL`, so that local motion may stop.
+
+        Call this only after :meth:`update` has detected a stall.
+        """
+        return self._window is not None and now - self._window.since >= MIN_LASTING_STALL - TICK
 
 
-class RefusalMonitor:
-    """Detects a command that stays where it is although its reference is elsewhere."""
+class BlockedMonitor:
+    """Detects a command that does not move although its reference is elsewhere."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, such as for another target."""
-        self._still: tuple[float, Array] | None = None  # since when [s], and where (n,)
+        """Restart, for example for another target."""
+        self._last_motion: tuple[float, Array] | None = None  # time [s] and command (n,)
 
     def update(self, now: float, q_r: Array, q: Array) -> bool:
-        """Return whether the command (n,) has not moved toward its reference (n,) for a while."""
+        """Return whether the command q (n,) has not moved for `BLOCKED_TIME`, away from q_r (n,).
+
+        Args:
+            now: Current time [s].
+            q_r: (n,) reference [rad or m].
+            q: (n,) command [rad or m].
+        """
         gap = max(map(abs, (q_r - q).tolist()))
         if (
-            gap < LEAST_GAP
-            or self._still is None
-            or max(map(abs, (q - self._still[1]).tolist())) > LEAST_SHARE * gap
+            gap < MIN_GAP
+            or self._last_motion is None
+            or max(map(abs, (q - self._last_motion[1]).tolist())) > MIN_MOTION * gap
         ):
-            self._still = now, q.copy()
-        return now - self._still[0] >= REFUSED - TICK
+            self._last_motion = now, q.copy()
+        return now - self._last_motion[0] >= BLOCKED_TIME - TICK

@@ -1,4 +1,4 @@
-"""End of a stream of poses: whether the arm finishes the motion to the last pose, or stops."""
+"""End of a pose stream: finish the motion to the last pose, or stop."""
 
 import numpy as np
 
@@ -7,35 +7,33 @@ from dls_ik.core.types import Array
 from dls_ik.servo.options import FINISH, STOP, ControllerOptions
 from dls_ik.text import elapsed
 
-FINISHING = "the stream has ended, and the motion to its last pose is finished"
-STOPPING = "when_stream_ends is 'stop'"
+FINISHING = "the stream has ended; finishing the motion to its last pose"
 
 
 def stop_reason(
-    options: ControllerOptions, T: Array, T_last: Array, silence: float, length_unit: float = 1.0
+    options: ControllerOptions, T: Array, T_last: Array, age: float, length_unit: float = 1.0
 ) -> str:
-    """Return why the arm stops short of the last pose of a stream; empty if it finishes.
+    """Return the reason to stop short of the last pose of a stream; empty to finish the motion.
 
     Args:
-        options: Options of the controller; `when_stream_ends` decides, and for ``settle`` the
-            distance and the angle between the two poses.
-        T: (4, 4) T_base_tip of the command in the first cycle after the end of the stream.
-        T_last: (4, 4) T_base_tip, the last pose of the stream.
-        silence: Time from the arrival of the last pose to that cycle [s]. Above twice
-            `target_timeout` no cycle noticed the end, because the loop stood still: ``settle``
-            then stops, since the last pose is old.
-        length_unit: Units of the poses' lengths in a metre.
+        options: Options of the controller: `when_stream_ends`, `settle_distance`, `settle_angle`.
+        T: (4, 4) T_base_tip of the command in the first cycle after the timeout.
+        T_last: (4, 4) T_base_tip of the last pose of the stream.
+        age: Time between the arrival of the last pose and that cycle [s]. An age above twice
+            `target_timeout` means that the control loop stood still; ``settle`` then stops,
+            because the last pose is stale.
+        length_unit: Length units of the poses per metre.
     """
     if options.when_stream_ends in (STOP, FINISH):
-        return STOPPING if options.when_stream_ends == STOP else ""
-    if silence > 2.0 * options.target_timeout:
-        return f"the loop stood still, and the last pose is {elapsed(silence)} old"
+        return "when_stream_ends is 'stop'" if options.when_stream_ends == STOP else ""
+    if age > 2.0 * options.target_timeout:
+        return f"the loop stood still; the last pose is {elapsed(age)} old"
     left = difference(T, T_last)
     distance, angle = (float(np.linalg.norm(part)) for part in (left[:3] / length_unit, left[3:]))
     if distance <= options.settle_distance and angle <= options.settle_angle:
         return ""
     return (
-        f"the last pose is {distance:.3g} m and {angle:.3g} rad away, and when_stream_ends is "
-        f"'settle' up to settle_distance = {options.settle_distance:g} m and settle_angle = "
-        f"{options.settle_angle:g} rad"
+        f"the last pose is {distance:.3g} m and {angle:.3g} rad away; when_stream_ends is "
+        f"'settle', which allows settle_distance = {options.settle_distance:g} m and "
+        f"settle_angle = {options.settle_angle:g} rad"
     )

@@ -1,4 +1,4 @@
-"""Supervision: measurements compared with commands, for faults and for the lag of the arm."""
+"""Comparison of measurements with commands: faults, rest and lag of the arm."""
 
 import math
 from collections import deque
@@ -12,55 +12,58 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 
-LONGEST_LAG = 1.0  # [s] that is looked for
-WINDOW = 4.0  # [s] of commands and measurements that are kept
-MOST = 4000  # of each
-SAMPLES = 1000  # of each, to find a lag: more would keep other threads waiting
-FEWEST = 20  # measurements that a lag is found from, of each joint
-MOTION = 0.02  # [rad or m] by which a joint has to move for it
-UNEXPLAINED = 0.3  # of the motion, root mean square, from which no lag explains it
+LONGEST_LAG = 1.0  # [s] largest lag that can be found
+WINDOW = 4.0  # [s] time over which a lag is measured
+MOST = 4000  # maximum number of commands and of measurements kept
+SAMPLES = 1000  # number of each used to find a lag; more would delay other threads
+FEWEST = 20  # minimum number of measurements to find a lag
+MOTION = 0.02  # [rad or m] minimum motion of a joint used to find a lag
+UNEXPLAINED = 0.3  # root mean square residual, as a share of the motion, that no lag explains
 FACTOR, OFFSET = 1.5, 0.05  # max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
-NOT_YET = math.inf  # [s] time of the start, until there is a command
-INSTANT = 1e-6  # [s] before the first command, when the arm still rests
-SLOW = 0.01  # [rad/s or m/s] below which a deviation is no lag
-AT_REST = 0.5  # [s] without a new target and without motion
-HELD_STILL = 0.01  # [rad or m] an arm that moved less since it came to rest is held by its command
+NOT_YET = math.inf  # [s] time of the start position until the first command
+INSTANT = 1e-6  # [s] time of the start position before the first command
+SLOW = 0.01  # [rad/s or m/s] speed below which a deviation is not caused by a lag
+AT_REST = 0.5  # [s] time without a new target and without motion that counts as rest
+HELD_STILL = 0.01  # [rad or m] largest motion, since the start of a rest, of an arm that is held
 
 
 class Rest(NamedTuple):
-    """Rest of the arm: whether the command starts at the measurement, or at the command before.
+    """Rest of the arm: decides whether the command restarts at the measured joint positions.
 
-    It does before the first target, and where a target ended a rest. An arm that was told to move
-    just now may still be on its way. One that has not moved since it came to rest is held there by
-    its command, at whatever distance its drives leave: then the command stays.
+    The command restarts at the measurement before the first target, and when a target ends a rest.
+    It does not restart shortly after a motion, when the arm may still be moving, nor if the arm has
+    not moved since it came to rest: then the last command holds the arm, up to the steady-state
+    error of the drives.
     """
 
-    starts_anew: bool = False  # at the next measurement of an arm at rest
-    last_event: float = -math.inf  # [s] of a target, or of motion
+    starts_anew: bool = False  # restart at the next measurement of a resting arm
+    last_event: float = -math.inf  # [s] time of the last target or motion
     last_motion: float = -math.inf  # [s]
-    measured: Array | None = None  # (n,) when the arm came to rest
+    measured: Array | None = None  # (n,) measurement when the arm came to rest
 
     def with_target(self, now: float) -> "Rest":
-        """Return the rest after a target, which may end it."""
+        """Return the state after a target, which may end a rest."""
         starts_anew = self.starts_anew or now - self.last_event > AT_REST
         return self._replace(starts_anew=starts_anew, last_event=now)
 
     def with_motion(self, now: float, has_target: bool) -> "Rest":
-        """Return the rest after motion; toward a target the measurement lags behind it."""
+        """Return the state after motion; a motion toward a target cancels a pending restart."""
         return Rest(self.starts_anew and not has_target, now, now, self.measured)
 
     def restarted(self) -> "Rest":
-        """Return a rest that starts at the next measurement, wherever the arm was held."""
+        """Return the state that restarts at the next measurement, even of an arm that is held."""
         return self._replace(starts_anew=True, measured=None)
 
     def with_measurement(
         self, measured: Array, now: float, moves: bool, waits: bool
     ) -> tuple["Rest", bool]:
-        """Return the rest after a measurement (n,), and whether the command is to start there.
+        """Return the state after a measurement (n,), and whether the command restarts there.
 
         Args:
-            moves: the command moves.
-            waits: there was no target yet.
+            measured: (n,) joint positions [rad or m].
+            now: Current time [s].
+            moves: Whether the command moves.
+            waits: Whether the controller still waits for its first target.
         """
         rest = now - self.last_motion
         if moves or rest <= 0.5 * AT_REST:
@@ -73,46 +76,51 @@ class Rest(NamedTuple):
         return self._replace(starts_anew=False, measured=held), is_start
 
     def _is_held(self, measured: Array) -> bool:
-        """Return whether the arm is still where it came to rest on its last command."""
+        """Return whether the arm has not moved since it came to rest."""
         before = self.measured
         return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
 
 class LastMeasurement(NamedTuple):
-    """The measurement that came last, which may not be newer than those before."""
+    """Last measurement received, whose time may be earlier than those of previous measurements."""
 
-    oldest: float = -math.inf  # [s] when its oldest joint was measured
-    is_new: bool = False  # there is one that was not compared yet
+    oldest: float = -math.inf  # [s] earliest measurement time of its joints
+    is_new: bool = False  # a measurement has not been compared with its command
 
 
 class Supervision:
-    """Commands and measurements of the last seconds, each with its time. Time is an argument."""
+    """Record of recent commands and measurements with their times; time is an argument.
+
+    Args:
+        robot: Robot that is supervised.
+        options: Options of the controller: `max_deviation` and `measurement_timeout`.
+    """
 
     def __init__(self, robot: RobotModel, options: ControllerOptions) -> None:
         self._robot, self._options = robot, options
         self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
         self._last = LastMeasurement()
-        self._lag = math.nan  # [s] found last
+        self._lag = math.nan  # [s] last lag found
 
     def restart(self, start: Array) -> None:
-        """Forget the commands: the next one starts at rest at joint values (n,)."""
+        """Clear the commands; the next command starts at rest at joint positions (n,)."""
         self._commands.clear()
         self._commands.append((NOT_YET, start))
 
     def take_over(self, other: "Supervision") -> None:
-        """Continue with the record of another one of the same joints."""
+        """Copy the record of another supervision of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
 
     def record_command(self, now: float, q: Array) -> None:
-        """Record a command (n,), which is not changed any more."""
+        """Record a command (n,); the array must not change afterwards."""
         if self._commands and self._commands[0][0] == NOT_YET:
             self._commands[0] = now - INSTANT, self._commands[0][1]
         self._commands.append((now, q))
 
     def record_measurement(self, now: float, q: Array, age: float | Array) -> None:
-        """Record a measurement (n,), `age` [s] old, one number or one for each joint (n,)."""
+        """Record a measurement (n,) of an age [s], one number or one for each joint (n,)."""
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
         is_newer = not self._measured or bool((times > self._measured[-1][0]).any())
         if is_newer:
@@ -120,18 +128,20 @@ class Supervision:
         self._last = LastMeasurement(float(times.min()), is_newer or self._last.is_new)
 
     def fault(self, now: float, is_measured: bool, command: Array) -> str:
-        """Return the fault, or an empty text.
+        """Return the message of a fault, or an empty string.
 
-        Each measurement is compared with the command of its own time, so that a driver that falls
-        silent is not mistaken for an arm that stays behind.
+        Each measurement is compared with the command at its measurement time, so that a driver
+        that stops publishing is not mistaken for an arm that does not follow.
 
         Args:
-            command: (n,) of now, which is not that of the last cycle where the arm has continued
-                on its stop path since.
+            now: Current time [s].
+            is_measured: Whether there is a measurement within the timeout.
+            command: (n,) current command [rad or m]; differs from the last recorded command if the
+                arm has continued on its stop path.
         """
         if not is_measured:
-            words = f"no joint states came for {self._options.measurement_timeout:g} s"
-            last = f", the last ones {now - self._last.oldest:.3g} s ago"
+            words = f"no joint states received for {self._options.measurement_timeout:g} s"
+            last = f", the last {now - self._last.oldest:.3g} s ago"
             return words if math.isinf(self._last.oldest) else words + last
         if not self._last.is_new:
             return ""
@@ -145,18 +155,19 @@ class Supervision:
         if deviation[worst] <= self._options.max_deviation:
             return ""
         return (
-            f"joint {self._robot.joint_names[worst]!r} is at {q[worst]:.4g}, measured "
-            f"{now - times[worst]:.3f} s ago, and was commanded to {then[worst]:.4g}: "
-            f"{deviation[worst]:.3g} apart, more than max_deviation = "
-            f"{self._options.max_deviation:g}"
+            f"joint {self._robot.joint_names[worst]!r} deviates from its command by "
+            f"{deviation[worst]:.3g} {self._robot.units[worst]}, more than max_deviation = "
+            f"{self._options.max_deviation:g}: measured {now - times[worst]:.3f} s ago at "
+            f"{q[worst]:.4g}, commanded {then[worst]:.4g}"
             f"{self._advice(worst, times[worst], q[worst], deviation[worst])}"
         )
 
     def lag(self) -> float:
-        """Return how late the arm follows its commands [s], as found last; NaN: not known yet.
+        """Return the lag of the arm behind its commands [s]; NaN: not known yet.
 
-        The lag is the shift in time that brings the measurements of the last seconds nearest to the
-        commands. Takes some milliseconds, in short pieces; any thread may ask.
+        The lag is the time shift for which recent measurements best match the commands. If none
+        fits at present, the last lag found is returned. Takes a few milliseconds in short steps.
+        Thread-safe.
         """
         commands, measured = list(self._commands), list(self._measured)
         is_whole = len(commands) < MOST
@@ -168,9 +179,14 @@ class Supervision:
         return self._lag
 
     def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
-        """Return the command of each joint (n,) at a time of its own (n,) [s]; None: not known.
+        """Return the command (n,) of each joint at its measurement time; None: not known.
 
-        Between two commands the one that is nearest to the joint, `q`.
+        Between two commands, the value between them that is closest to the measurement.
+
+        Args:
+            times: (n,) measurement times of the joints [s].
+            q: (n,) measured joint positions [rad or m].
+            command: (n,) current command [rad or m].
         """
         if not self._commands or self._commands[0][0] > times.min():
             return None
@@ -183,7 +199,7 @@ class Supervision:
         return found
 
     def _around(self, time: float, command: Array) -> tuple[Array, Array]:
-        """Return the commands (n,) before and after a time [s]."""
+        """Return the commands (n,) before and after a time [s]; `command` is the current one."""
         after = command
         for t, q in reversed(self._commands):
             if t <= time:
@@ -192,7 +208,7 @@ class Supervision:
         return after, after
 
     def _advice(self, joint: int, time: float, q: float, deviation: float) -> str:
-        """Return a remedy for a joint that only lags, else an empty text."""
+        """Return advice for a joint that only lags, otherwise an empty string."""
         path = [(t, float(command[joint])) for t, command in self._commands if t <= time]
         if len(path) < 2:
             return ""
@@ -206,19 +222,19 @@ class Supervision:
         fastest = limit if math.isfinite(limit) else speed
         enough = max(suggested_deviation(fastest, lag), FACTOR * deviation)
         return (
-            f"; it moves at {speed:.2g}, and is behind by {lag:.2g} s at least: if it follows as "
-            f"late as that in general, set max_deviation to {enough:.2g} or more ({FACTOR:g} * "
-            f"speed limit * lag + {OFFSET:g}; /diagnostics shows the lag)"
+            f"; the joint moves at {speed:.2g} {self._robot.units[joint]}/s and lags by at least "
+            f"{lag:.2g} s: if the arm always lags this much, set max_deviation to {enough:.2g} or "
+            f"more ({FACTOR:g} * speed limit * lag + {OFFSET:g}; /diagnostics shows the lag)"
         )
 
 
 def suggested_deviation(speed: float, lag: float) -> float:
-    """Return a `max_deviation` [rad or m] for a top speed [rad/s or m/s] and a lag [s]."""
+    """Return the suggested `max_deviation` [rad or m] for a speed [rad/s or m/s] and a lag [s]."""
     return FACTOR * speed * lag + OFFSET
 
 
 def _difference(a: Array, b: Array, continuous: NDArray[np.bool_]) -> Array:
-    """Return a - b (..., n), for continuous joints (n,) modulo 2 pi: drivers may count turns."""
+    """Return a - b (..., n), modulo 2 pi for continuous joints, whose drivers may count turns."""
     difference = a - b
     turned = np.remainder(difference + math.pi, 2 * math.pi) - math.pi
     return np.where(continuous, turned, difference)
@@ -230,10 +246,13 @@ def _best_lag(
     continuous: NDArray[np.bool_],
     is_whole: bool,
 ) -> float:
-    """Return the lag [s] of measurements behind commands; NaN where they do not show one.
+    """Return the lag [s] of measurements behind commands; NaN if no lag can be found.
 
     Args:
-        is_whole: the arm stood at the first command before that.
+        commands: Times [s] and commands (n,).
+        measured: Measurement times (n,) [s] and measurements (n,).
+        continuous: (n,) joints that turn without limits.
+        is_whole: Whether the record is complete: the arm rested at the first command before it.
     """
     if len(commands) < 2 or not measured:
         return math.nan
@@ -262,7 +281,7 @@ def _best_lag(
 
 
 def _minimum(error: Callable[[float], float], longest: float) -> float:
-    """Return the lag [s] of the least error: on a grid first, then by ternary search."""
+    """Return the lag [s] of minimum error, by a grid search followed by a ternary search."""
     grid = np.linspace(0.0, longest, 51)
     best = int(np.argmin([error(lag) for lag in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

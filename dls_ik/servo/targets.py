@@ -1,7 +1,7 @@
-"""Targets of the controller: a pose or a stream of poses, a twist, a trajectory.
+"""Targets of the controller: a pose or pose stream, a twist, a trajectory.
 
-A target gives the pose to be at, at any time on the steady clock [s]. Checks of their arguments are
-in the first section, and are called by the public methods of the controller only.
+A target returns the desired pose at any time on the monotonic clock [s]. The functions in the first
+section validate arguments; only the public methods of the controller call them.
 """
 
 import math
@@ -22,44 +22,56 @@ from dls_ik.model.rotations import transform
 from dls_ik.solver.poses import batch_poses, checked_pose
 from dls_ik.text import quoted
 
-SAME = 1e-4  # [m and 1] entries of two poses that are the same target, in spite of noise
-STANDING = 0.25  # [s] without change, after which a target stands still
-LONGEST_EXTRAPOLATION = 1.5  # intervals between poses
+SAME_POSE_TOLERANCE = 1e-4  # [m and 1] difference of matrix entries that is noise
+STATIC_TIME = 0.25  # [s] time without change after which a target counts as static
+MAX_EXTRAPOLATION = 1.5  # intervals between poses
 MIN_STREAM_POSES = 5  # fewer poses in a row are single poses, sent again or corrected
-K_P = 10.0  # [1/s] of a twist
-BLOCKED = 0.1  # share of the twist: a slower tip is blocked
-BESIDE = 0.02  # share of the lookahead where something near slows or turns the tip
-LONGEST = 1.0  # [m and rad] that a pose is moved by in one cycle; half a turn would lead back
-AT_START = 1e-3  # [m and rad] near enough to the first pose of a trajectory
+TWIST_GAIN = 10.0  # [1/s] K_p
+MIN_TWIST_SHARE = 0.1  # share of the twist; a slower tip is blocked
+LOOKAHEAD_SHARE_NEAR_OBSTACLE = 0.02  # share of the lookahead if a pair limits the motion
+MAX_CYCLE_MOTION = 1.0  # [m and rad] motion of a pose in one cycle; half a turn is ambiguous
+START_POSE_TOLERANCE = 1e-3  # [m and rad] distance from the first pose of a trajectory
 
 
 def checked_time(name: str, value: Any) -> float:
-    """Return a finite time or age [s], or raise an OptionError."""
-    time = _number(value)
+    """Return a finite time or age [s].
+
+    Raises:
+        OptionError: If the value is not a finite number.
+    """
+    time = _to_float(value)
     if not math.isfinite(time):
-        raise OptionError(f"{name} is a finite time [s], not {quoted(value)}")
+        raise OptionError(f"{name} must be a finite time [s]; got {quoted(value)}")
     return time
 
 
 def checked_duration(dt: Any) -> float:
-    """Return a time above zero [s], or raise an OptionError."""
-    duration = _number(dt)
+    """Return a positive duration [s].
+
+    Raises:
+        OptionError: If the value is not a finite positive number.
+    """
+    duration = _to_float(dt)
     if not 0.0 < duration < math.inf:
-        raise OptionError(f"dt is a time above 0 [s], not {quoted(dt)}")
+        raise OptionError(f"dt must be a finite time above 0 [s]; got {quoted(dt)}")
     return duration
 
 
 def checked_period(period: Any) -> float:
-    """Return a time between poses [s], or raise an OptionError."""
-    interval = _number(period)
+    """Return a time between poses [s].
+
+    Raises:
+        OptionError: If the value is not from 0.001 to 3600.
+    """
+    interval = _to_float(period)
     if not 1e-3 <= interval <= 3600.0:
-        raise OptionError(f"period is a time from 0.001 to 3600 [s], not {quoted(period)}")
+        raise OptionError(f"period must be from 0.001 to 3600 [s]; got {quoted(period)}")
     return interval
 
 
-def _number(value: Any) -> float:
-    """Convert to float; NaN for anything but a real number."""
-    if type(value) is float:  # nearly always; an abstract class takes 2 us to ask
+def _to_float(value: Any) -> float:
+    """Convert a real number to float; return NaN for any other value."""
+    if type(value) is float:  # the usual case; the check against an abstract class takes 2 us
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
@@ -70,30 +82,47 @@ def _number(value: Any) -> float:
 
 
 def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
-    """Return a twist (6,) along the base axes, given along axes R (3, 3), or raise a PoseError."""
-    twist = _numbers(V, "a twist is 6 numbers, linear first")
+    """Return a twist (6,) along the base axes.
+
+    Args:
+        V: (6,) linear and angular velocity [m/s, rad/s] along the axes R.
+        R: (3, 3) axes in the base frame; None: the base axes.
+
+    Raises:
+        PoseError: If the twist is not six finite numbers of at most `FARTHEST`, or R is not a
+            rotation.
+    """
+    twist = _to_array(V, "a twist must be 6 numbers, linear first")
     if twist.shape != (6,):
-        raise PoseError(f"a twist is 6 numbers, linear first, not an array {twist.shape}")
+        raise PoseError(f"a twist must be 6 numbers, linear first; got an array {twist.shape}")
     if not (np.abs(twist) <= FARTHEST).all():
-        raise PoseError(f"a twist is finite and at most {FARTHEST:g} [m/s, rad/s], not {twist}")
+        raise PoseError(
+            f"a twist must be finite and at most {FARTHEST:g} [m/s, rad/s]; got {twist}"
+        )
     return twist.copy() if R is None else rotated(_checked_rotation(R), twist)
 
 
 def _checked_rotation(R: ArrayLike) -> Array:
-    rotation = _numbers(R, "the axes of a twist are a 3x3 rotation")
+    rotation = _to_array(R, "the axes of a twist must be a 3x3 rotation")
     if rotation.shape != (3, 3):
-        raise PoseError(f"the axes of a twist are a 3x3 rotation, not an array {rotation.shape}")
+        raise PoseError(
+            f"the axes of a twist must be a 3x3 rotation; got an array {rotation.shape}"
+        )
     return checked_pose(transform(rotation))[:3, :3]
 
 
 def checked_trajectory(Ts: PoseLike) -> Array:
-    """Return poses (m, 4, 4), at least one, or raise a PoseError that names the invalid one."""
+    """Return the poses (m, 4, 4) of a trajectory.
+
+    Raises:
+        PoseError: If there is no pose, or one is invalid; the message has its index.
+    """
     try:
         poses = batch_poses(Ts, 1)[:, 0]
     except PoseError as error:
-        raise PoseError(f"a trajectory is an array (m, 4, 4) of poses: {error}") from error
+        raise PoseError(f"a trajectory must be an array (m, 4, 4) of poses: {error}") from error
     if not len(poses):
-        raise PoseError(f"a trajectory is an array (m, 4, 4) of poses, not {poses.shape}")
+        raise PoseError(f"a trajectory must be an array (m, 4, 4) of poses; got {poses.shape}")
     return np.array([_checked_member(T, k) for k, T in enumerate(poses)])
 
 
@@ -104,40 +133,52 @@ def _checked_member(T: Array, k: int) -> Array:
         raise PoseError(f"pose {k} of the trajectory: {error}") from error
 
 
-def _numbers(values: Any, valid: str) -> Array:
+def _to_array(values: Any, requirement: str) -> Array:
     try:
         return real_array(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PoseError(f"{valid}, not {quoted(values)}") from error
+        raise PoseError(f"{requirement}; got {quoted(values)}") from error
 
 
 def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
-    """Return whether two poses (4, 4) are one target; lengths are in so many units a metre."""
-    apart = T_a - T_b
-    apart[:3, 3] /= length_unit
-    return max(map(abs, apart.ravel().tolist())) <= SAME
+    """Return whether two poses (4, 4) are equal up to noise.
+
+    Args:
+        T_a: (4, 4).
+        T_b: (4, 4).
+        length_unit: Length units of the poses per metre.
+    """
+    change = T_a - T_b
+    change[:3, 3] /= length_unit
+    return max(map(abs, change.ravel().tolist())) <= SAME_POSE_TOLERANCE
 
 
 def rotated(R: Array, V: Array) -> Array:
-    """Return a twist (6,) along the base axes, given along axes with the rotation R (3, 3)."""
+    """Return the twist (6,) along the base axes for a twist V along axes R (3, 3)."""
     return np.concatenate([R @ V[:3], R @ V[3:]])
 
 
 class Target(Protocol):
-    """A pose to follow at any time."""
+    """A desired pose as a function of time."""
 
-    sampled: float  # [s] when the newest of its data was taken
-    is_velocity: bool  # it continues from the command, wherever that is
-    needs_command: bool  # `tip` returns the pose of the command; else that of the reference
+    sampled: float  # [s] sample time of the newest data
+    is_velocity: bool  # the reference continues from the command in every cycle
+    needs_command: bool  # `tip` returns the pose of the command, otherwise of the reference
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the pose (4, 4) to be at, at the end of a cycle of `dt` [s]; once a cycle."""
+        """Return the desired pose (4, 4) at the end of a cycle; call once per cycle.
+
+        Args:
+            now: Current time [s].
+            dt: Duration of the cycle [s].
+            tip: Returns T_base_tip (4, 4).
+        """
 
     def has_timed_out(self, now: float) -> bool:
-        """Return whether the stream of its messages has stopped."""
+        """Return whether no message of the stream has arrived within the timeout."""
 
-    def stands(self, now: float) -> bool:
-        """Return whether it waits for the arm, which may come there by any way."""
+    def is_static(self, now: float) -> bool:
+        """Return whether the desired pose is at rest, so that the arm may take any path to it."""
 
 
 class PoseTarget:
@@ -150,7 +191,7 @@ class PoseTarget:
     Args:
         timeout: Longest time between two poses of a stream [s].
         feed_forward: Extrapolate between messages by the velocity of the last two poses.
-        length_unit: Units of the poses' lengths in a metre.
+        length_unit: Length units of the poses per metre.
 
     Attributes:
         arrived: Time of arrival of the newest pose [s].
@@ -163,11 +204,11 @@ class PoseTarget:
         self.timeout, self.feed_forward = timeout, feed_forward
         self._unit = length_unit
         self._T: Array = np.eye(4)
-        self._reference: Array = self._T  # the pose that it has not left since it changed
+        self._reference: Array = self._T  # first pose since the last change
         self._velocity = np.zeros(6)  # [m/s, rad/s]
-        self._interval = math.inf  # [s] between the last two
+        self._interval = math.inf  # [s] time between the last two poses
         self.arrived = self.sampled = self._changed = -math.inf
-        self._count = 0  # poses of the run
+        self._count = 0  # poses of the current run
 
     @property
     def last(self) -> Array:
@@ -175,7 +216,7 @@ class PoseTarget:
         return self._T
 
     def take(self, T: Array, sampled: float, now: float) -> None:
-        """Take the next pose.
+        """Store the next pose.
 
         Args:
             T: (4, 4) T_base_tip.
@@ -193,10 +234,10 @@ class PoseTarget:
         self._T, self.arrived, self.sampled, self._interval = T, now, sampled, interval
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the pose now (4, 4)."""
+        """Return the current pose (4, 4)."""
         if not self.feed_forward:
             return self._T
-        ahead = min(max(now - self.sampled, 0.0), LONGEST_EXTRAPOLATION * self._interval)
+        ahead = min(max(now - self.sampled, 0.0), MAX_EXTRAPOLATION * self._interval)
         return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
 
     def finish(self) -> None:
@@ -205,28 +246,30 @@ class PoseTarget:
         self._velocity = np.zeros(6)
 
     def has_timed_out(self, now: float) -> bool:
-        """Return whether the poses were a stream, and the stream has ended."""
+        """Return whether a stream of poses has timed out; single poses never time out."""
         return self._count >= MIN_STREAM_POSES and now - self.arrived > self.timeout
 
-    def stands(self, now: float) -> bool:
-        """Return whether it has not changed for a while."""
-        return now - self._changed >= STANDING
+    def is_static(self, now: float) -> bool:
+        """Return whether the pose has not changed for `STATIC_TIME`."""
+        return now - self._changed >= STATIC_TIME
 
 
 class TwistTarget:
     """Resolved motion rate: x' = x'_d + K_p (x_d - x_a) (Deo & Walker 1993).
 
-    x_d is the pose that the twist would have led to, at most `lookahead` ahead of the tip: jogging
-    asks for a velocity, so motion that was blocked is not made up for.
+    x_d is the integral of the twist, at most `lookahead` ahead of the tip x_a. A twist asks for a
+    velocity: the tip does not catch up on motion that was blocked.
 
     Args:
-        timeout: [s] a twist is in force without another one.
-        lookahead: [m].
-        rotation_weight: [m/rad] length that 1 rad of lookahead counts as.
-        length_unit: units of the twist's lengths in a metre.
+        timeout: Longest time for which a twist is in force [s].
+        lookahead: Largest distance of x_d from the tip [m].
+        rotation_weight: Length that corresponds to 1 rad of lookahead [m/rad].
+        length_unit: Length units of the twist per metre.
 
     Attributes:
-        most: returns the share of a twist (6,) that the tip may have; None: all of it.
+        allowed_share: Returns the share of a twist (6,) that the tip's speed limits allow; None:
+            no limits.
+        is_near_obstacle: Whether a nearby pair slows or deflects the tip.
     """
 
     is_velocity = True
@@ -236,98 +279,105 @@ class TwistTarget:
         self, timeout: float, lookahead: float, rotation_weight: float, length_unit: float = 1.0
     ) -> None:
         self.timeout, self.lookahead = timeout, lookahead
-        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # to metres
+        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # metres per unit
         self._units = np.array([length_unit] * 3 + [1.0] * 3)
-        self.most: Callable[[Array], float] | None = None
+        self.allowed_share: Callable[[Array], float] | None = None
         self._V: Array = np.zeros(6)
         self._in_tool = False
-        self._x_d: Array | None = None
-        self._x_a: Array | None = None  # of the last cycle
-        self.is_hindered = False  # something near slows or turns the tip
+        self._x_d: Array | None = None  # (4, 4)
+        self._x_a: Array | None = None  # (4, 4) tip in the last cycle
+        self.is_near_obstacle = False
         self._arrived = self.sampled = -math.inf
 
     def take(self, V: Array, in_tool: bool, sampled: float, now: float) -> None:
-        """Take the next twist (6,) [m/s, rad/s] of the tip, linear first.
+        """Store the next twist.
 
         Args:
-            in_tool: along the axes of the tip as it turns; else along those of the base.
+            V: (6,) linear and angular velocity of the tip [m/s, rad/s].
+            in_tool: Whether V is along the current axes of the tip; otherwise along the base axes.
+            sampled: Time when the twist was sampled [s].
+            now: Time of arrival [s].
         """
         self._V, self._in_tool, self._arrived, self.sampled = V, in_tool, now, sampled
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the pose at the end of the cycle (4, 4)."""
+        """Return the desired pose (4, 4) at the end of the cycle."""
         x_a = tip()
         V = rotated(x_a[:3, :3], self._V) if self._in_tool else self._V
-        way = V * (dt if self.most is None else self.most(V) * dt)
-        longest = float(np.abs(way / self._units).max())
-        if longest > LONGEST:
-            way = way * (LONGEST / longest)
+        step = V * (dt if self.allowed_share is None else self.allowed_share(V) * dt)
+        longest = float(np.abs(step / self._units).max())
+        if longest > MAX_CYCLE_MOTION:
+            step = step * (MAX_CYCLE_MOTION / longest)
         ahead = self._ahead(x_a)
-        share = 1.0 if self._is_blocked(x_a, way) else min(K_P * dt, 1.0)
-        self._x_d, self._x_a = moved(moved(x_a, ahead), way), x_a
-        return moved(x_a, way + share * ahead)
+        share = 1.0 if self._is_blocked(x_a, step) else min(TWIST_GAIN * dt, 1.0)
+        self._x_d, self._x_a = moved(moved(x_a, ahead), step), x_a
+        return moved(x_a, step + share * ahead)
 
     def has_timed_out(self, now: float) -> bool:
         """Return whether no twist arrived for longer than the timeout."""
         return now - self._arrived > self.timeout
 
-    def stands(self, now: float) -> bool:
-        """Return False: the arm moves by the twist, or not at all."""
+    def is_static(self, now: float) -> bool:
+        """Return False: joint motions never replace a twist."""
         return False
 
-    def _is_blocked(self, x_a: Array, way: Array) -> bool:
-        """Return whether the tip hardly follows; then x_d stands too, and the tip settles."""
+    def _is_blocked(self, x_a: Array, step: Array) -> bool:
+        """Return whether the tip moved much less than the twist's step (6,) in the last cycle.
+
+        `pose` then returns x_d itself, which is at rest if the tip is, so that the tip settles.
+        """
         if self._x_a is None:
             return False
-        made, wanted = self._weights * difference(self._x_a, x_a), self._weights * way
-        return float(made @ wanted) < BLOCKED * float(wanted @ wanted)
+        made, wanted = self._weights * difference(self._x_a, x_a), self._weights * step
+        return float(made @ wanted) < MIN_TWIST_SHARE * float(wanted @ wanted)
 
     def _ahead(self, x_a: Array) -> Array:
-        """Return x_d - x_a (6,), no longer than the lookahead."""
+        """Return x_d - x_a (6,), shortened to the lookahead."""
         if self._x_d is None:
             return np.zeros(6)
         ahead = difference(x_a, self._x_d)
         length = float(np.linalg.norm(self._weights * ahead))
-        most = self.lookahead * (BESIDE if self.is_hindered else 1.0)
-        return ahead * (most / length) if length > most else ahead
+        limit = self.lookahead * (LOOKAHEAD_SHARE_NEAR_OBSTACLE if self.is_near_obstacle else 1.0)
+        return ahead * (limit / length) if length > limit else ahead
 
 
 class TrajectoryTarget:
-    """Poses at equal times: to the first one by any way, then through the others on time.
+    """Poses at equal intervals: any path to the first pose, then through the others on time.
 
-    Between two poses the tip moves straight and turns about one axis, at constant rates. The last
-    pose stands.
+    Between two poses the tip moves along a line and turns about one axis, at constant velocity. The
+    arm stays at the last pose.
 
     Args:
         Ts: (m, 4, 4) poses.
-        period: [s] between two of them.
-        begin: [s] when the motion may begin.
-        length_unit: units of the poses' lengths in a metre.
+        period: Time between two poses [s].
+        start: Earliest time of the motion from the first pose [s].
+        length_unit: Length units of the poses per metre.
     """
 
     is_velocity = False
     needs_command = True
 
-    def __init__(self, Ts: Array, period: float, begin: float, length_unit: float = 1.0) -> None:
+    def __init__(self, Ts: Array, period: float, start: float, length_unit: float = 1.0) -> None:
         self._Ts: list[Array] = list(Ts)
         self._legs = np.array([difference(a, b) for a, b in pairwise(Ts)])  # (m - 1, 6)
-        self._near = AT_START * np.array([length_unit] * 3 + [1.0] * 3)
-        self._period, self._begin = period, begin
-        self._started: float | None = None
+        self._tolerance = START_POSE_TOLERANCE * np.array([length_unit] * 3 + [1.0] * 3)  # (6,)
+        self._period, self._start = period, start
+        self._started: float | None = None  # [s] time when the tip left the first pose
         self._is_interrupted = False
-        self.sampled = begin
+        self.sampled = start
 
     def interrupt(self) -> None:
-        """Continue so much later as the next cycle is after the last one."""
+        """Delay the trajectory by the time between the last cycle and the next one."""
         self._is_interrupted = True
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the pose now (4, 4)."""
+        """Return the current pose (4, 4)."""
         if self._is_interrupted:
             self._postpone(max(now - self.sampled, 0.0))
         self.sampled = now
         if self._started is None:
-            if now < self._begin or (np.abs(difference(tip(), self._Ts[0])) > self._near).any():
+            left = difference(tip(), self._Ts[0])
+            if now < self._start or (np.abs(left) > self._tolerance).any():
                 return self._Ts[0]
             self._started = now
         done = max(0.0, now - self._started) / self._period
@@ -340,14 +390,14 @@ class TrajectoryTarget:
         """Return False: a trajectory arrives as a whole."""
         return False
 
-    def stands(self, now: float) -> bool:
-        """Return whether the arm is still to come to its beginning, or to its end."""
+    def is_static(self, now: float) -> bool:
+        """Return whether the desired pose has been the first or the last for `STATIC_TIME`."""
         if self._started is None:
-            return now - self._begin >= STANDING
-        return now - self._started >= len(self._legs) * self._period + STANDING
+            return now - self._start >= STATIC_TIME
+        return now - self._started >= len(self._legs) * self._period + STATIC_TIME
 
     def _postpone(self, duration: float) -> None:
         self._is_interrupted = False
-        self._begin += duration
+        self._start += duration
         if self._started is not None:
             self._started += duration

@@ -1,4 +1,4 @@
-"""Largest speeds of the tip, which neither a command nor the stop behind it exceeds at any time."""
+"""Speed limits of the tip that hold at every moment of a command and of the stop behind it."""
 
 import math
 from collections.abc import Callable
@@ -13,17 +13,18 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.knots import Knots, cycle_knots, stop_knots
 from dls_ik.servo.motion import Motion, StopPath
 
-USED = 0.998  # share of the speeds that a step is slowed down to
-ACCEPTED = 0.9995  # share of the speeds; straight lines between the points of a stop need the rest
-SHARPNESS = 2e-4  # of the bound, as a share of the speeds
-MANY = 2.0 * math.sqrt(2.0)  # times the sine of half the angle: the norm of R_a - R_b
+TARGET_SHARE = 0.998  # share of the limits to which a step is slowed
+MAX_SHARE = 0.9995  # share of the limits; linear interpolation of a stop needs the rest
+BOUND_TOLERANCE = 2e-4  # excess of the bound over the largest speed, as a share of the limits
 
 
 class TipSpeed:
-    """Speeds of a tip, linear and angular.
+    """Linear and angular speed limits of a tip.
 
     Args:
-        linear: [units of length of the robot / s], angular: [rad/s]; infinite without a limit.
+        robot: A robot with one tip.
+        linear: Limit in the robot's unit of length per second; infinite without a limit.
+        angular: Limit [rad/s]; infinite without a limit.
         acceleration: (n,) limits of the joints [rad/s^2 or m/s^2].
     """
 
@@ -33,22 +34,24 @@ class TipSpeed:
         self._robot, self._linear, self._angular = robot, linear, angular
         self._limits = np.array([linear, angular])
         self._acceleration, self._is_smooth = acceleration, bool(np.isfinite(acceleration).any())
-        self._levers, self._sharpness = _levers(robot), np.array([USED, SHARPNESS])
-        self._speed_bound: Callable[..., Any] | None = None  # for arguments of these types
+        self._levers = _levers(robot)
+        self._tolerances = np.array([TARGET_SHARE, BOUND_TOLERANCE])
+        self._speed_bound: Callable[..., Any] | None = None  # entry point of the kernel, set at use
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
-        """Return whether the last cycle of a motion and the stop behind it are slow enough."""
-        return self.excess(motion, stop) <= ACCEPTED
+        """Return whether the last cycle of a motion and the stop behind it keep the limits."""
+        return self.speed_share(motion, stop) <= MAX_SHARE
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the share of the velocity that is slow enough, a little less than 1."""
-        excess = self.excess(motion, stop)
-        return 1.0 if excess <= ACCEPTED else USED / excess
+        """Return the share of the velocity that keeps the limits, 1 if all of it does."""
+        speed = self.speed_share(motion, stop)
+        return 1.0 if speed <= MAX_SHARE else TARGET_SHARE / speed
 
-    def excess(self, motion: Motion, stop: StopPath) -> float:
-        """Return a bound of the speeds of a cycle and the stop behind it, as a share of the limits.
+    def speed_share(self, motion: Motion, stop: StopPath) -> float:
+        """Return an upper bound of the tip's speed, as a share of the limits.
 
-        The bound holds for cubics between the knots, and for a straight line during the cycle.
+        The bound covers the last cycle and the stop behind it, for cubics between the knots and for
+        a straight line during the cycle.
         """
         parts, path = [stop_knots(stop)], motion.path
         if path is not None:
@@ -61,48 +64,54 @@ class TipSpeed:
         if not pieces:
             return 0.0
         times, states = (np.concatenate(x) for x in zip(*pieces, strict=True))
-        args = (self._robot.chain, self._levers, self._limits, self._sharpness, times, states)
+        args = (self._robot.chain, self._levers, self._limits, self._tolerances, times, states)
         if self._speed_bound is None:
             self._speed_bound = compat.numba_entry(speed_bound, args)
         return float(self._speed_bound(*args))
 
     def step_share(self, q_a: Array, q_b: Array, dt: float) -> float:
-        """Return the share of a step (n,) of `dt` [s] whose mean speeds are slow enough."""
-        excess = float(self._mean_excess(np.array([q_a, q_b]), np.array([dt]))[0])
-        return min(1.0, USED / excess) if excess > USED else 1.0
+        """Return the share of a step from q_a to q_b (n,) whose mean speeds keep the limits."""
+        speed = float(self._mean_shares(np.array([q_a, q_b]), np.array([dt]))[0])
+        return min(1.0, TARGET_SHARE / speed) if speed > TARGET_SHARE else 1.0
 
     def twist_share(self, V: Array) -> float:
-        """Return the share of a twist (6,) that is slow enough."""
-        most = max(
+        """Return the share of a twist (6,) that keeps the limits."""
+        speed = max(
             float(np.linalg.norm(V[:3])) / self._linear,
             float(np.linalg.norm(V[3:])) / self._angular,
         )
-        return 1.0 / max(most, 1.0)
+        return 1.0 / max(speed, 1.0)
 
     def shortest(self, q: Array) -> float:
-        """Return the shortest time [s] in which each step between configurations (m, n) fits."""
-        return float(self._mean_excess(q, np.full(len(q) - 1, USED)).max())
+        """Return the shortest duration [s] that suits every step between configurations (m, n)."""
+        return float(self._mean_shares(q, np.full(len(q) - 1, TARGET_SHARE)).max())
 
-    def _mean_excess(self, q: Array, dt: Array) -> Array:
-        """Return the mean speeds of steps between configurations (m, n), as shares of the limits.
+    def _mean_shares(self, q: Array, dt: Array) -> Array:
+        """Return mean tip speeds (m - 1,) of steps between configurations, as shares of the limits.
 
         Args:
-            dt: (m - 1,) [s].
+            q: (m, n) configurations [rad or m].
+            dt: (m - 1,) durations of the steps [s].
         """
         T = self._robot.fk(q)
-        way = np.linalg.norm(np.diff(T[:, :3, 3], axis=0), axis=1)
-        turn = np.linalg.norm(np.diff(T[:, :3, :3], axis=0), axis=(1, 2))
-        angle = 2.0 * np.arcsin(np.minimum(turn / MANY, 1.0))
-        excess: Array = np.maximum(way / self._linear, angle / self._angular) / dt
-        return excess
+        distance = np.linalg.norm(np.diff(T[:, :3, 3], axis=0), axis=1)
+        difference = np.linalg.norm(np.diff(T[:, :3, :3], axis=0), axis=(1, 2))
+        # The norm of R_a - R_b is 2 sqrt(2) times the sine of half the angle between them.
+        angle = 2.0 * np.arcsin(np.minimum(difference / (2.0 * math.sqrt(2.0)), 1.0))
+        shares: Array = np.maximum(distance / self._linear, angle / self._angular) / dt
+        return shares
 
 
 def _levers(robot: RobotModel) -> Array:
-    """Return the largest effects on the tip (2, m) of a unit velocity of each moving element."""
+    """Return the largest linear and angular tip velocities for unit velocities of the elements.
+
+    Returns:
+        (2, m) for the m moving elements [m/rad or m/m, rad/rad or rad/m].
+    """
     chain = robot.chain
     ends = np.array(robot.finite_limits())[:, chain.variable] * chain.scale + chain.offset
     slides = np.where(chain.prismatic, np.abs(ends).max(axis=0), 0.0)
-    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)  # after each element
+    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)  # offset after each element
     beyond = np.cumsum((slides + links)[::-1])[::-1]
     return np.where(chain.prismatic, [np.ones(len(links)), np.zeros(len(links))],
                     [beyond, np.ones(len(links))])  # fmt: skip
@@ -115,12 +124,13 @@ def tip_speed(
     length_unit: float,
     acceleration: Array,
 ) -> TipSpeed | None:
-    """Return the limits of options, None without any.
+    """Return the speed limits of the tip from the options, None without any limit.
 
     Args:
-        speeds: linear [m/s] and angular [rad/s].
-        scale: share of them, above zero.
-        length_unit: units of length of the robot in a metre.
+        robot: A robot with one tip.
+        speeds: Linear [m/s] and angular [rad/s] limit.
+        scale: Share of the limits that motion uses; 0 counts as 1, as the command brakes anyway.
+        length_unit: Length units of the robot per metre.
         acceleration: (n,) limits of the joints [rad/s^2 or m/s^2].
     """
     linear, angular = speeds

@@ -1,4 +1,4 @@
-"""Bringing the tip to a pose: by local motion, and through joint space where that gets stuck."""
+"""Tracking of a target pose: by local motion, and through joint space when local motion stalls."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,61 +17,62 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import (
-    ARRIVED,
-    Answer,
+    GOAL_TOLERANCE,
     MotionLimits,
     PlannedMotion,
+    PlannedPath,
 )
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
-from dls_ik.servo.planner import Planner
+from dls_ik.servo.planner import BackgroundPlanner
 from dls_ik.servo.scene_state import NearPair
-from dls_ik.servo.stall import TICK, RefusalMonitor, StallMonitor
+from dls_ik.servo.stall import TICK, BlockedMonitor, StallMonitor
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, TwistTarget, is_same
 from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
 
-BETTER = 0.99  # share of the error that the nearest configuration must leave to be gone to
-NO_WAY = "no free way to the target was found"
-NO_SPEED = "scale is 0"
-NO_NEARER = "local motion leads no nearer to the target"
-TRIES, RETRY = 6, 0.5  # searches for a way in a scene that stands, and the time between them [s]
-HINT_NEAR = 1e-6  # [rad or m] from the beginning of a way
-PLANNING = "local motion leads no nearer to the target; a way through joint space is looked for"
+MAX_ERROR_SHARE = 0.99  # share of the current error that a closer configuration may leave
+MAX_PATH_SEARCHES = 6  # searches per target while the scene does not change
+SEARCH_INTERVAL = 0.5  # [s] time between two searches
+START_TOLERANCE = 1e-6  # [rad or m] distance of the command from the start of a path
+NO_PATH = "no collision-free path to the target found"
+NO_SPEED = "scale is 0; set it above 0 to move"
+NO_PROGRESS = "local motion makes no progress toward the target"
+PLANNING_PATH = f"{NO_PROGRESS}; planning a path through joint space"
 
 
-class PlanRequest(NamedTuple):
-    """A target that the solver was asked for."""
+class SolutionRequest(NamedTuple):
+    """A target for which the planner was asked for a solution."""
 
-    T: Array  # (4, 4)
-    answer: "Future[IkResult] | None"  # None: it was used
+    T: Array  # (4, 4) T_base_tip
+    answer: "Future[IkResult] | None"  # None: already used
     is_out_of_reach: bool = False
-    goal: Array | None = None  # (n,) of the joint motion to the solution; None: none, or it is over
+    goal: Array | None = None  # (n,) goal of the joint motion in progress, None without one
 
 
 @dataclass
 class SceneMotion:
-    """A joint motion in a scene: looked for, made, or not found."""
+    """A joint motion in a scene: being planned, being executed, or not found."""
 
     T: Array  # (4, 4) target
-    world: SceneSnapshot  # in which it is looked for, or was tested last
-    attempt: int  # number of the search
-    answer: "Future[Answer] | None" = None  # that is waited for
-    motion: PlannedMotion | None = None  # that is made
-    test: "Future[bool] | None" = None  # whether its rest is still free
+    world: SceneSnapshot  # scene of the search, or of the last check
+    attempt: int  # number of earlier searches
+    answer: "Future[PlannedPath] | None" = None  # pending search
+    motion: PlannedMotion | None = None  # motion being executed
+    test: "Future[bool] | None" = None  # pending check of the remaining path
     result: IkResult | None = None
-    names: Pair | None = None  # in the way, where no way was found
-    since: float = 0.0  # [s] when none was
+    names: Pair | None = None  # pair that blocks all paths found
+    since: float = 0.0  # [s] time of the last result
 
 
-Ways = tuple[Planner, Guard]
+PathPlanning = tuple[BackgroundPlanner, Guard]
 
 
 class Tracked(NamedTuple):
-    """Outcome of a cycle: a state as far as it is known, its reason, and the step of local IK."""
+    """Outcome of a cycle: state, reason, and the step of local motion."""
 
     state: ServoState
     step: ServoStep
@@ -79,30 +80,32 @@ class Tracked(NamedTuple):
 
 
 class Tracker:
-    """Moves a command toward poses, from wherever it is.
+    """Moves the command toward target poses.
 
-    Local motion makes a reference, and the command follows it within the limits. Where the
-    reference stalls short of a target that stands, the solver is asked for the nearest solution,
-    and the command goes straight there in joint space; for a target out of reach, to the nearest
-    configuration that the solver found, if it is nearer. It rests there, as local motion would
-    creep on for minutes.
+    Local motion steps a reference, and the command follows the reference within the limits. If the
+    reference stalls short of a target at rest, the planner is asked for the closest solution, and
+    the command moves straight there in joint space. If the target is out of reach, the command
+    moves to the closest configuration that the solver found, provided that it reduces the error,
+    and stays there: local motion would creep on for minutes.
 
-    In a scene, or a workspace, the command rests while a way is looked for, which is free as a
-    whole, and goes along it. The rest of the way is tested anew where the scene changes. Where
-    there is no way it holds.
+    With a scene or a workspace the command rests while a collision-free path is planned, and then
+    follows the path. The remaining path is checked again whenever the scene changes. Without a
+    path the command holds.
 
     Args:
-        planner: None: the command does not move through joint space.
+        local_ik: Local motion of the reference.
+        limiter: Limits of the command; a :class:`Guard` with a scene or a workspace.
+        planner: Planner of joint motions; None: the command never moves through joint space.
         acceleration: (n,) limits of the limiter [rad/s^2 or m/s^2].
-        tip: limits of the speed of the tip.
-        scale: share of the limits that is used; 0: the command stops and holds.
+        tip: Limits of the tip's speed.
+        scale: Share of the limits that motion uses; 0: the command stops and holds.
     """
 
     def __init__(
         self,
         local_ik: LocalIk,
         limiter: Limiter | Guard,
-        planner: Planner | None,
+        planner: BackgroundPlanner | None,
         acceleration: Array,
         tip: TipSpeed | None = None,
         scale: float = 1.0,
@@ -115,22 +118,22 @@ class Tracker:
         if planner is not None:
             planner.prepare()
         self._stall = StallMonitor(local_ik.robot.velocity, self._weight)
-        self._refusal = RefusalMonitor()
-        self._request: PlanRequest | None = None
+        self._blocked = BlockedMonitor()
+        self._request: SolutionRequest | None = None
         self._motion: SceneMotion | None = None
-        self._rests_at: Array | None = None  # (4, 4) the target it stalled at for good
-        self._is_at_rest = False  # it has begun anew where the command stands
+        self._resting_target: Array | None = None  # (4, 4) target at which local motion gave up
+        self._is_at_rest = False  # local motion has restarted at a resting command
 
     @property
-    def hindrance(self) -> NearPair | None:
-        """The pair that slowed or turned the motion in the last cycle."""
-        guard, k = self.guard, self.local_ik.hindrance
+    def limiting_pair(self) -> NearPair | None:
+        """The pair that slowed or deflected the motion in the last cycle."""
+        guard, k = self.guard, self.local_ik.limiting_pair
         if guard is None or guard.refused is not None:
             return None if guard is None else guard.refused
         return guard.state.near_pair(k) if 0 <= k < len(guard.state.pairs.names) else None
 
     def seed(self, q: Array) -> None:
-        """Continue from joint values (n,), at rest."""
+        """Continue at rest from joint positions (n,)."""
         self.limiter.reset(q)
         self._restart()
 
@@ -138,33 +141,34 @@ class Tracker:
         """Continue the motion of another tracker of the same joints."""
         self.limiter.take_over(other.limiter.hand_over())
         self._restart()
-        other._cancel_questions()
+        other._cancel_requests()
         before = other._motion
-        if before is not None and before.motion is not None and self._ways is not None:
-            self._look_for_way(self._ways, before.T, before.attempt, before.motion.rest[1:])
+        if before is not None and before.motion is not None and self._path_planning is not None:
+            rest = before.motion.rest[1:]
+            self._request_path(self._path_planning, before.T, before.attempt, rest)
 
-    def most_of_twist(self, V: Array) -> float:
-        """Return the share of a twist (6,) that the tip may have."""
+    def twist_share(self, V: Array) -> float:
+        """Return the share of a twist (6,) that the limits of the tip's speed allow."""
         return 1.0 if self._tip is None else self._tip.twist_share(V)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s], and forget the target."""
+        """Slow down for `dt` [s], and drop the target."""
         self.limiter.brake(dt)
         if not (self._is_at_rest and self.limiter.q.tolist() == self.local_ik.q.tolist()):
             self._restart()
             self._is_at_rest = not any(self.limiter.v.tolist())
 
     def track(self, T_d: Array, target: Target, now: float, dt: float) -> Tracked:
-        """Move for a cycle of `dt` [s] toward a pose (4, 4) of a target.
+        """Move toward a target pose (4, 4) for a cycle of `dt` [s].
 
-        Only for a target that stands and waits for the arm is there a joint motion. A velocity
-        continues from the command: the reference does not run ahead, to be caught up with later.
+        Joint motions start only for a target at rest that waits for the arm. For a velocity target
+        the reference continues from the command, so that the reference never runs ahead.
 
         Raises:
-            MethodError: a plug-in or the planner failed; nothing has moved.
+            MethodError: If a plug-in or the planner fails; nothing has moved then.
         """
-        for question in self._questions():
-            if question.done() and (error := question.exception()) is not None:
+        for pending in self._pending_requests():
+            if pending.done() and (error := pending.exception()) is not None:
                 raise MethodError(f"the planner failed: {error!r}") from error
         self._is_at_rest = False
         if self._scale == 0.0:
@@ -172,52 +176,54 @@ class Tracker:
             self._restart()
             return Tracked(ServoState.STALLED, self.local_ik.stay(), NO_SPEED)
         reference, tracked = self._track(T_d, target, now, dt)
-        if not self._refusal.update(now, reference, self.limiter.q):
+        if not self._blocked.update(now, reference, self.limiter.q):
             return tracked
         away = np.abs(reference - self.limiter.q)
         j = int(np.argmax(away))
         name = self.local_ik.robot.joint_names[j]
-        reason = f"limits keep joint {name!r} {away[j]:.3g} away from its goal"
+        unit = self.local_ik.robot.units[j]
+        reason = f"limits keep joint {name!r} {away[j]:.3g} {unit} away from its goal"
         return Tracked(ServoState.STALLED, tracked.step, reason)
 
     def _track(self, T_d: Array, target: Target, now: float, dt: float) -> tuple[Array, Tracked]:
-        """Return the reference (n,) of the command too."""
+        """Move for a cycle; return the command's reference (n,) and the outcome."""
         request = self._request
         if request is not None and request.goal is not None:
-            if self._has_asked(T_d):
+            if self._is_requested(T_d):
                 return request.goal, self._approach(request, request.goal, dt)
             self._restart()
         motion = self._motion
         if motion is not None:
-            if self._ways is not None and is_same(T_d, motion.T, self._unit):
-                return self._move(self._ways, motion, now, dt)
+            if self._path_planning is not None and is_same(T_d, motion.T, self._unit):
+                return self._move(self._path_planning, motion, now, dt)
             self._restart()
-        if self._rests_at is not None and not is_same(T_d, self._rests_at, self._unit):
-            self._rests_at = None
+        resting = self._resting_target
+        if resting is not None and not is_same(T_d, resting, self._unit):
+            self._resting_target = None
             self._stall.reset()
-        stands = target.stands(now)
-        if self._rests_at is not None:
-            return self._rest(T_d, stands, dt)
+        is_static = target.is_static(now)
+        if self._resting_target is not None:
+            return self._rest(T_d, is_static, dt)
         if isinstance(target, TwistTarget):
-            target.is_hindered = self.hindrance is not None
+            target.is_near_obstacle = self.limiting_pair is not None
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
-        step = self._slowed(before, self.local_ik.advance(T_d[None], dt), T_d, dt)
+        step = self._limit_tip_speed(before, self.local_ik.advance(T_d[None], dt), T_d, dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
         if self.guard is not None and self.guard.refused is not None:
             self.local_ik.continue_from(self.limiter.stopping_point())
-        is_stalled = self._stall.update(now, self._size(step), step.q, T_d)
+        is_stalled = self._stall.update(now, self._error(step), step.q, T_d)
         if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
             return step.q, Tracked(ServoState.FOLLOWING, step)
-        if stands and self._stall.has_lasted(now):
-            self._rests_at = T_d.copy()
-        return step.q, self._stalled(T_d, stands, step)
+        if is_static and self._stall.has_lasted(now):
+            self._resting_target = T_d.copy()
+        return step.q, self._handle_stall(T_d, is_static, step)
 
-    def _slowed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
-        """Return the step from joint values (n,), shortened to the speeds of the tip."""
+    def _limit_tip_speed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
+        """Return a step from joint positions (n,), shortened to the limits of the tip's speed."""
         share = 1.0 if self._tip is None else self._tip.step_share(before, step.q, dt)
         if share == 1.0:
             return step
@@ -227,163 +233,187 @@ class Tracker:
         position, rotation = float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
         return step._replace(q=q, position_error=position, rotation_error=rotation)
 
-    def _rest(self, T_d: Array, stands: bool, dt: float) -> tuple[Array, Tracked]:
-        """Stay at a target that was stalled at for long; take a step only for its figures."""
+    def _rest(self, T_d: Array, is_static: bool, dt: float) -> tuple[Array, Tracked]:
+        """Hold after a long stall; step local motion only to report errors and singular values."""
         q = self.local_ik.q
         step = self.local_ik.advance(T_d[None], dt)
         self.local_ik.restart(q)
         self.limiter.advance(q, np.zeros_like(q), dt)
-        return q, self._stalled(T_d, stands, step)
+        return q, self._handle_stall(T_d, is_static, step)
 
     def _restart(self) -> None:
-        """Let local motion begin where the command can stop."""
+        """Restart local motion at the stopping point of the command, without pending requests."""
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
-        self._refusal.reset()
-        self._cancel_questions()
-        self._request = self._rests_at = self._motion = None
+        self._blocked.reset()
+        self._cancel_requests()
+        self._request = self._resting_target = self._motion = None
 
-    def _questions(self) -> "list[Future[Any]]":
-        """Return what the planner was asked for, and was not used yet."""
+    def _pending_requests(self) -> "list[Future[Any]]":
+        """Return the planner's requests whose results have not been used."""
         request, at = self._request, self._motion
-        asked: list[Future[Any] | None] = [] if request is None else [request.answer]
-        asked += [] if at is None else [at.answer, at.test]
-        return [each for each in asked if each is not None]
+        pending: list[Future[Any] | None] = [] if request is None else [request.answer]
+        pending += [] if at is None else [at.answer, at.test]
+        return [each for each in pending if each is not None]
 
-    def _cancel_questions(self) -> None:
-        """Let the planner not begin with what nobody waits for any more."""
-        for question in self._questions():
-            question.cancel()
+    def _cancel_requests(self) -> None:
+        """Cancel pending planner requests."""
+        for pending in self._pending_requests():
+            pending.cancel()
 
     @property
-    def _ways(self) -> Ways | None:
-        """The planner and the guard, where ways are to be free of something."""
+    def _path_planning(self) -> PathPlanning | None:
+        """The planner and the guard if joint motions need collision-free paths, else None."""
         planner, guard = self._planner, self.guard
         if planner is None or guard is None or not guard.state.pairs.names:
             return None
         return planner, guard
 
-    def _look_for_way(self, by: Ways, T: Array, attempt: int, known: Array | None = None) -> None:
-        """Begin to look for a way from where the command stops."""
-        planner, guard = by
-        answer = planner.ask_way(T, self.limiter.stopping_point(), guard, attempt, known)
+    def _request_path(
+        self, planning: PathPlanning, T: Array, attempt: int, previous: Array | None = None
+    ) -> None:
+        """Start planning a path to T (4, 4) from the stopping point of the command.
+
+        Args:
+            planning: Planner and guard.
+            T: (4, 4) T_base_tip.
+            attempt: Number of earlier searches for this target.
+            previous: (k, n) remaining waypoints of an earlier path.
+        """
+        planner, guard = planning
+        answer = planner.request_path(T, self.limiter.stopping_point(), guard, attempt, previous)
         self._motion = SceneMotion(T.copy(), guard.world, attempt, answer)
 
-    def _move(self, by: Ways, at: SceneMotion, now: float, dt: float) -> tuple[Array, Tracked]:
-        """Make a joint motion in a scene, or wait for one."""
-        if by[1].world is not at.world:
-            self.local_ik.hindrance = -1  # it may be another pair's number now
+    def _move(
+        self, planning: PathPlanning, at: SceneMotion, now: float, dt: float
+    ) -> tuple[Array, Tracked]:
+        """Execute a joint motion in a scene, or wait for its path."""
+        if planning[1].world is not at.world:
+            self.local_ik.limiting_pair = -1  # pairs of another scene have other numbers
         if at.motion is not None:
-            return self._move_along(by, at, at.motion, dt)
+            return self._move_along(planning, at, at.motion, dt)
         self.limiter.brake(dt)
         q, stay = self.limiter.q, self.local_ik.stay()
         self.local_ik.restart(self.limiter.stopping_point())
         if at.answer is not None:
-            if _is_there(at.answer) and not self.limiter.v.any():
-                self._use(by, at, at.answer.result(), now)
-            return q, Tracked(ServoState.STALLED, stay, PLANNING)
-        changed = by[1].world is not at.world
-        if now - at.since >= RETRY - TICK and (changed or at.attempt + 1 < TRIES):
-            self._look_for_way(by, at.T, 0 if changed else at.attempt + 1)
+            if _has_result(at.answer) and not self.limiter.v.any():
+                self._start_motion(planning, at, at.answer.result(), now)
+            return q, Tracked(ServoState.STALLED, stay, PLANNING_PATH)
+        changed = planning[1].world is not at.world
+        is_due = now - at.since >= SEARCH_INTERVAL - TICK
+        if is_due and (changed or at.attempt + 1 < MAX_PATH_SEARCHES):
+            self._request_path(planning, at.T, 0 if changed else at.attempt + 1)
         names = at.names
-        reason = f"{names[0]!r} and {names[1]!r} are in the way" if names else NO_WAY
+        reason = f"{names[0]!r} and {names[1]!r} block the path" if names else NO_PATH
         return q, Tracked(ServoState.BLOCKED, stay, reason)
 
-    def _use(self, by: Ways, at: SceneMotion, answer: Answer, now: float) -> None:
-        """Begin the motion that was found, or hold."""
-        at.answer, course, plan = None, answer.course, answer.plan
+    def _start_motion(
+        self, planning: PathPlanning, at: SceneMotion, found: PlannedPath, now: float
+    ) -> None:
+        """Start the motion along a planned path; hold if there is none.
+
+        A path that does not start at the command is planned again. If the target is out of reach
+        and the path would not reduce the error, the command stays.
+        """
+        at.answer, trajectory, plan = None, found.trajectory, found.plan
         if plan is not None:
             at.result, at.names, at.since = plan.result, plan.names, now
-        if course is not None and np.abs(course.way[0] - self.limiter.q).max() > HINT_NEAR:
-            self._look_for_way(by, at.T, at.attempt, course.way[1:])
-            return
+        if trajectory is not None:
+            path = trajectory.path
+            if np.abs(path[0] - self.limiter.q).max() > START_TOLERANCE:
+                self._request_path(planning, at.T, at.attempt, path[1:])
+                return
         if plan is not None and not plan.result.success and plan.result.pair_in_the_way is None:
             left = difference(self.local_ik.robot.fk(self.limiter.q), at.T)
-            now_left = math.hypot(*left[:3], *(self._weight * left[3:]))
-            if course is None or self._size(plan.result) >= BETTER * now_left:
-                self._motion, self._rests_at = None, at.T
-                self._request = PlanRequest(at.T, None, True)
+            error = math.hypot(*left[:3], *(self._weight * left[3:]))
+            if trajectory is None or self._error(plan.result) >= MAX_ERROR_SHARE * error:
+                self._motion, self._resting_target = None, at.T
+                self._request = SolutionRequest(at.T, None, True)
                 return
-        if course is not None:
-            at.motion = PlannedMotion(course, by[0].limits.velocity)
+        if trajectory is not None:
+            at.motion = PlannedMotion(trajectory, planning[0].limits.velocity)
 
     def _move_along(
-        self, by: Ways, at: SceneMotion, motion: PlannedMotion, dt: float
+        self, planning: PathPlanning, at: SceneMotion, motion: PlannedMotion, dt: float
     ) -> tuple[Array, Tracked]:
-        """Move along a way for as long as it is free."""
-        planner, guard = by
+        """Move along a path while it stays collision-free, and plan again if it does not."""
+        planner, guard = planning
         has_arrived = motion.advance(self.limiter, dt)
         moving = Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
         self.local_ik.restart(self.limiter.stopping_point())
-        if has_arrived and at.names is not None:  # out of where the arm was too near, so far
+        if has_arrived and at.names is not None:  # pairs have separated; the target is still ahead
             at.motion = None
         elif has_arrived:
             self.local_ik.restart(motion.goal)
             self._stall.reset()
             is_far = at.result is not None and not at.result.success
-            self._motion, self._request = None, PlanRequest(at.T, None, is_far)
+            self._motion, self._request = None, SolutionRequest(at.T, None, is_far)
         if has_arrived:
             return motion.goal, moving
         if at.test is None and guard.world is not at.world:
-            at.world, at.test = guard.world, planner.ask_if_free(motion.rest, guard)
+            at.world, at.test = guard.world, planner.request_path_check(motion.rest, guard)
         is_blocked = False
-        if at.test is not None and _is_there(at.test):
+        if at.test is not None and _has_result(at.test):
             is_blocked, at.test = not at.test.result(), None
         if is_blocked or motion.has_failed:
-            self._look_for_way(by, at.T, at.attempt + 1)
+            self._request_path(planning, at.T, at.attempt + 1)
         return motion.reference, moving
 
-    def _approach(self, request: PlanRequest, goal: Array, dt: float) -> Tracked:
-        """Move through joint space to the goal (n,) of a request."""
+    def _approach(self, request: SolutionRequest, goal: Array, dt: float) -> Tracked:
+        """Move straight through joint space to the goal (n,) of a request."""
         self.limiter.advance(goal, np.zeros_like(goal), dt)
-        if np.abs(goal - self.limiter.q).max() <= ARRIVED:
+        if np.abs(goal - self.limiter.q).max() <= GOAL_TOLERANCE:
             self.local_ik.restart(goal)
             self._request = request._replace(goal=None)
             self._stall.reset()
         else:
-            self.local_ik.restart(self.limiter.stopping_point())  # where another target would begin
+            self.local_ik.restart(self.limiter.stopping_point())  # start for another target
         return Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
 
-    def _stalled(self, T_d: Array, stands: bool, step: ServoStep) -> Tracked:
-        """Ask for a solution of a target that local motion does not reach, and use the answer."""
-        stalled = Tracked(ServoState.STALLED, step, NO_NEARER)
+    def _handle_stall(self, T_d: Array, is_static: bool, step: ServoStep) -> Tracked:
+        """Request a path or a solution for a target that local motion does not reach.
+
+        Without a path planner, use the solution as soon as the planner has found one.
+        """
+        stalled = Tracked(ServoState.STALLED, step, NO_PROGRESS)
         planner = self._planner
-        if not stands or planner is None:
+        if not is_static or planner is None:
             return stalled
         request = self._request
-        is_settled = self._has_asked(T_d) and request is not None and request.is_out_of_reach
-        if self._ways is not None and not is_settled:
-            self._rests_at = None
-            self._look_for_way(self._ways, T_d, 0)
+        is_known = self._is_requested(T_d) and request is not None and request.is_out_of_reach
+        if self._path_planning is not None and not is_known:
+            self._resting_target = None
+            self._request_path(self._path_planning, T_d, 0)
             return stalled
-        if request is None or not self._has_asked(T_d):
-            self._cancel_questions()
-            request = PlanRequest(T_d.copy(), planner.ask(T_d, self.limiter.q))
-        if request.answer is not None and _is_there(request.answer):
+        if request is None or not self._is_requested(T_d):
+            self._cancel_requests()
+            solution = planner.request_solution(T_d, self.limiter.q)
+            request = SolutionRequest(T_d.copy(), solution)
+        if request.answer is not None and _has_result(request.answer):
             result = request.answer.result()
-            is_better = result.success or self._size(result) < BETTER * self._size(step)
-            goal = result.q if is_better else None
-            request = PlanRequest(request.T, None, not result.success, goal)
+            is_better = self._error(result) < MAX_ERROR_SHARE * self._error(step)
+            goal = result.q if result.success or is_better else None
+            request = SolutionRequest(request.T, None, not result.success, goal)
         self._request = request
         if request.goal is not None:
-            self._rests_at = None
+            self._resting_target = None
             return Tracked(ServoState.JOINT_MOTION, step)
         if not request.is_out_of_reach:
             return stalled
-        self._rests_at = T_d.copy()
+        self._resting_target = T_d.copy()
         return Tracked(ServoState.UNREACHABLE, step)
 
-    def _has_asked(self, T: Array) -> bool:
+    def _is_requested(self, T: Array) -> bool:
         """Return whether the last request was for this target (4, 4)."""
         return self._request is not None and is_same(T, self._request.T, self._unit)
 
-    def _size(self, at: ServoStep | IkResult) -> float:
-        """Return the length of the scaled error, in the robot's unit of length."""
+    def _error(self, at: ServoStep | IkResult) -> float:
+        """Return the norm of the scaled error, in the robot's unit of length."""
         return math.hypot(at.position_error, self._weight * at.rotation_error)
 
 
-def _is_there(answer: "Future[Any]") -> bool:
-    """Return whether an answer came; one that failed is looked at in the next cycle."""
+def _has_result(answer: "Future[Any]") -> bool:
+    """Return whether a request succeeded; the next cycle reports failures."""
     return answer.done() and answer.exception() is None
 
 
@@ -399,12 +429,15 @@ def build_tracker(
     """Build the tracker of a controller, at rest near zero.
 
     Raises:
-        MethodError, OptionError, SceneError: a method, options, or a scene that do not suit the
-            robot.
+        MethodError: If the robot has more than one tip, or the method is unknown or does not suit
+            the robot.
+        OptionError: If an option is invalid or does not suit the robot.
+        SceneError: If the scene or the workspace belongs to another robot.
     """
     if len(robot.tips) != 1:
         raise MethodError(
-            f"a controller moves one tip, the robot has {len(robot.tips)}: {', '.join(robot.tips)}"
+            f"a controller needs a robot with exactly one tip; got {len(robot.tips)}: "
+            f"{', '.join(robot.tips)}; choose a group with one tip"
         )
     acceleration, jerk = motion_limits(options, robot)
     share = options.scale if options.scale > 0.0 else 1.0
@@ -427,7 +460,7 @@ def build_tracker(
         names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
         metric = {name: getattr(local_ik.options, name) for name in names}
         limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)
-        planner = Planner(robot, executor, limits, scene=scene, **metric)
+        planner = BackgroundPlanner(robot, executor, limits, scene=scene, **metric)
     tracker = Tracker(local_ik, limiter, planner, acceleration, tip, options.scale)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

@@ -1,4 +1,4 @@
-"""Bounds that the tip and named links may not leave, and the pairs that a stream keeps apart."""
+"""Workspace bounds of the tip and of links, and the pairs whose distances a stream keeps."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -25,32 +25,32 @@ from dls_ik.text import quoted, suggest_names
 
 
 class _Walls(NamedTuple):
-    """The outside of a bound, as objects of the kernels."""
+    """Obstacles that fill the outside of a bound."""
 
-    kind: int
+    kind: int  # PLANE or CAVITY
     size: Array  # (3,)
     places: list[Array]  # (4, 4) T_root_object
 
 
 @dataclass(frozen=True, eq=False)
 class BoxBound:
-    """A box that points may not leave, centred at T.
+    """A box, centred at T, that points may not leave.
 
     Raises:
-        SceneError: not three positive sizes, or a pose that is not rigid.
+        SceneError: If the size is not three positive numbers, or the pose is not rigid.
     """
 
     size: ArrayLike  # (3,) edge lengths [m]
     T: ArrayLike = field(default_factory=lambda: np.eye(4))  # (4, 4) T_root_box
-    links: tuple[str, ...] = ()  # whose origins stay inside; none: the tip
+    links: tuple[str, ...] = ()  # links whose origins stay inside; none: the tip
     name: str = "workspace box"
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Validate the size and the pose."""
         _set(self, size=Box(np.asarray(self.size)).size, T=_pose(self.name, self.T))
 
     def walls(self) -> _Walls:
-        """Return the half-spaces outside."""
+        """Return the half-spaces outside of the six faces."""
         T, places = np.asarray(self.T), []
         for axis, length in enumerate(np.asarray(self.size).tolist()):
             for side in (-1.0, 1.0):
@@ -61,23 +61,23 @@ class BoxBound:
 
 @dataclass(frozen=True, eq=False)
 class SphereBound:
-    """A ball that points may not leave, centred at T.
+    """A ball, centred at T, that points may not leave.
 
     Raises:
-        SceneError: the radius is not positive, or a pose that is not rigid.
+        SceneError: If the radius is not positive, or the pose is not rigid.
     """
 
     radius: float  # [m]
     T: ArrayLike = field(default_factory=lambda: np.eye(4))  # (4, 4) T_root_ball
-    links: tuple[str, ...] = ()  # whose origins stay inside; none: the tip
+    links: tuple[str, ...] = ()  # links whose origins stay inside; none: the tip
     name: str = "workspace sphere"
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Validate the radius and the pose."""
         _set(self, radius=Sphere(self.radius).radius, T=_pose(self.name, self.T))
 
     def walls(self) -> _Walls:
-        """Return all that is outside."""
+        """Return the outside of the ball."""
         return _Walls(CAVITY, np.array([self.radius, 0.0, 0.0]), [np.asarray(self.T)])
 
 
@@ -86,21 +86,21 @@ class HalfSpace:
     """The half-space ``normal . x >= offset`` in the root link's frame, which points may not leave.
 
     Raises:
-        SceneError: a normal without a direction, or numbers that are not finite.
+        SceneError: If the normal is zero, or a number is not finite.
     """
 
-    normal: ArrayLike  # (3,) inward, made a unit
+    normal: ArrayLike  # (3,) points inward; normalised
     offset: float = 0.0  # [m] along the unit normal
-    links: tuple[str, ...] = ()  # whose origins stay inside; none: the tip
+    links: tuple[str, ...] = ()  # links whose origins stay inside; none: the tip
     name: str = "workspace plane"
 
     def __post_init__(self) -> None:
-        """Check and normalise."""
+        """Validate the plane and normalise its normal."""
         plane = Plane(np.asarray(self.normal), self.offset)
         _set(self, normal=plane.normal, offset=plane.offset)
 
     def walls(self) -> _Walls:
-        """Return the half-space outside."""
+        """Return the opposite half-space."""
         normal = np.asarray(self.normal)
         return _Walls(
             PLANE, np.zeros(3), [transform(rotation_from_z(normal), self.offset * normal)]
@@ -111,14 +111,14 @@ Bound = BoxBound | SphereBound | HalfSpace
 
 
 class GuardedPairs(NamedTuple):
-    """The pairs of a scene and a workspace that a stream keeps apart."""
+    """Pairs of a scene and of a workspace, with the distances that a stream keeps."""
 
-    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.certificate`
-    leverage: tuple[Array, Array]  # (p + s, n) each, of :class:`SceneSnapshot`
-    distance: Array  # (p + s,) to keep [m]
+    packed: tuple[Array, Indices]  # input of the kernels in :mod:`dls_ik.core.certificate`
+    leverage: tuple[Array, Array]  # (p + s, n) each, as in :class:`SceneSnapshot`
+    distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)
-    second_first: Flags  # (p + s,) whether the kernels have the shape of the second name first
-    keys: tuple[Hashable, ...]  # (p + s,) of :attr:`SceneSnapshot.pair_keys`, and of bounds
+    second_first: Flags  # (p + s,) whether the kernels store the second shape of the names first
+    keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, then keys of bounds
 
 
 def guarded_pairs(
@@ -127,7 +127,14 @@ def guarded_pairs(
     bounds: Sequence[Bound],
     min_distance: float,
 ) -> GuardedPairs:
-    """Collect the pairs of a scene, if there is one, and those of points and their bounds."""
+    """Return the pairs of a scene, and of points and their bounds.
+
+    Args:
+        robot: Robot of the stream.
+        snapshot: Scene; None: no scene.
+        bounds: Bounds of the workspace; their required distance is 0.
+        min_distance: Required distance of the pairs of the scene [m].
+    """
     if snapshot is None:
         snapshot = SceneSnapshot(robot.tree, robot.joint_names, {}, {})
     names, count = snapshot.names, len(snapshot.names)
@@ -152,16 +159,16 @@ def guarded_pairs(
 
 
 def checked_bounds(robot: RobotModel, bounds: Sequence[object]) -> tuple[Bound, ...]:
-    """Return the bounds of a workspace.
+    """Return the validated bounds of a workspace.
 
     Raises:
-        SceneError: something else, or an unknown link.
+        SceneError: If an item is not a bound, or names an unknown link.
     """
     checked = list[Bound]()
     for bound in bounds:
         if not isinstance(bound, Bound):
             kinds = "BoxBound, SphereBound, HalfSpace"
-            raise SceneError(f"a workspace is a sequence of {kinds}, not of {quoted(bound)}")
+            raise SceneError(f"a workspace must be a sequence of {kinds}; got {quoted(bound)}")
         for link in bound.links:
             if link not in robot.tree.links:
                 hint = suggest_names([link], robot.tree.links)
@@ -177,7 +184,10 @@ def _with_bounds(
     bounds: Sequence[Bound],
     links: dict[str, tuple[int, Array]],
 ) -> tuple[SceneArrays, tuple[Pair, ...]]:
-    """Add points of links as shapes, what is outside of bounds as objects, and their pairs."""
+    """Return the scene and its pair names, with bounds added.
+
+    Points of links become shapes, the outsides of bounds become objects.
+    """
     frame, centres = list[int](), list[Array]()
     kinds, sizes, places = list[int](), list[Array](), list[Array]()
     pairs, named = list[tuple[int, int]](), list[Pair]()
@@ -218,7 +228,13 @@ def _with_bounds(
 def _bound_keys(
     arrays: SceneArrays, names: tuple[Pair, ...], frames_key: bytes
 ) -> tuple[Hashable, ...]:
-    """Return the keys of the last pairs, of points and bounds, by their names."""
+    """Return the keys of the last pairs, which are points and bounds; equal pairs have equal keys.
+
+    Args:
+        arrays: Scene with bounds.
+        names: Names of the pairs of points and bounds.
+        frames_key: Key of the frames of the links.
+    """
     pairs = arrays.outside[len(arrays.outside) - len(names) :]
     points = arrays.node[arrays.root[pairs[:, 0]]]
     on, walls = arrays.frame[pairs[:, 0]], pairs[:, 1]

@@ -22,8 +22,10 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-SPEED = 0.5  # of the velocity limits on a way around; [rad/s or m/s] of joints without one
-AGAIN, SAME = 0.2, 2.0  # [s] until a way is searched again: anew, and where nothing has changed
+SPEED = (
+    0.5  # share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
+)
+AGAIN, SAME = 0.2, 2.0  # [s] time between searches: after a change, and without a change
 CHECKS = 4  # of each step of the arm
 TIMEOUT = 0.1  # [s] to find configurations at the target
 NODES = 1000  # of a search
@@ -32,8 +34,8 @@ NODES = 1000  # of a search
 class AvoidingSource(LocalSource):
     """Follows the target as :class:`LocalSource` does, but takes no step into a collision.
 
-    The solver's thread searches a way around instead: to a configuration at the target that is
-    free, through joint space.
+    The solver's thread plans a joint path around the obstacle instead, to a collision-free
+    configuration at the target.
 
     Args:
         scene: of the robot; it counts as it stands at each step. Other arguments: of the base.
@@ -56,22 +58,22 @@ class AvoidingSource(LocalSource):
         self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
         self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
-        self._way: list[Array] = []  # (n,) each
+        self._path: list[Array] = []  # (n,) each
         self._search: Future[MotionPlan] | None = None
         self._asked: tuple[SceneSnapshot, Array] | None = None  # world and target of the search
         self._again = -math.inf  # [s]
-        self._pair: Pair | None = None  # in the way
+        self._pair: Pair | None = None  # pair that blocks the motion
         super().__init__(robot, method, start, task, **options)
 
     def place(self, q: Array) -> None:
         """Put the arm to joint values (n,) at once, also into a collision."""
         super().place(q)
-        self._way, self._pair = [], None
+        self._path, self._pair = [], None
 
     def _move(self, now: float, dt: float) -> Sample:
         before, world = self._motion.q.copy(), self._scene.snapshot
         self._take_plan()
-        if self._way:
+        if self._path:
             return self._go_around(now, dt, before, world)
         sample = super()._move(now, dt)
         self._pair = contact(world, before, sample.q)
@@ -82,7 +84,7 @@ class AvoidingSource(LocalSource):
         return self._sample(now, before, np.zeros(self.robot.n), ServoState.STALLED, IN_THE_WAY)
 
     def _look_around(self, now: float, q: Array, world: SceneSnapshot) -> None:
-        """Begin to search for a way around, now and then."""
+        """Start a search for a path around the obstacle, at most once per interval."""
         target, asked = self._target, self._asked
         if target is None or self._search is not None:
             return
@@ -97,17 +99,17 @@ class AvoidingSource(LocalSource):
     def _take_plan(self) -> None:
         if self._search is not None and self._search.done():
             plan, self._search = self._search.result(), None
-            self._way = [*plan.way[1:]]
+            self._path = [*plan.path[1:]]
 
     def _go_around(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
-        """Step along the way, which ends where an obstacle has come into it."""
-        ahead = self._way[0] - before
+        """Step along the planned path; drop the path if an obstacle now blocks it."""
+        ahead = self._path[0] - before
         share = min(1.0, dt / max(float((np.abs(ahead) / self._speed).max()), 1e-9))
         q = before + share * ahead
         if world.colliding_pair(before) is None and contact(world, before, q) is not None:
-            self._way, q = [], before
+            self._path, q = [], before
         elif share == 1.0:
-            self._way.pop(0)
+            self._path.pop(0)
         self._motion.seed(q)
         return self._sample(now, q, (q - before) / dt, ServoState.JOINT_MOTION, AROUND)
 

@@ -24,7 +24,7 @@ from dls_ik.viewer.panels import (
 )
 from dls_ik.viewer.plots import CONDITIONING, MOTION, Plots, joint_bars, speed_unit
 from dls_ik.viewer.presets import Preset
-from dls_ik.viewer.replay import JointPath
+from dls_ik.viewer.replay import ReplayPath
 from dls_ik.viewer.scene import PHONE, SHEET, SceneView
 from dls_ik.viewer.server import set_theme
 from dls_ik.viewer.session import ArmView, Session
@@ -78,7 +78,7 @@ class Page:
         self._shown_plots: Plots | None = None
         self._refreshes = 0  # that new plots, or those of a new client, still need
         server.on_client_connect(self._refresh_plots)
-        self._shown: Preset | JointPath | None = None
+        self._shown: Preset | ReplayPath | None = None
         self._closest: ClosestPair | None = None
         self._controls = ControlPanel(server, session, scene.clear_trails)
         self._obstacles = _obstacles(server, session, scene.size)

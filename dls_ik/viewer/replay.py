@@ -24,7 +24,7 @@ class PathFileError(DlsIkError):
     """A recorded path cannot be read, or does not fit the robot."""
 
 
-class JointPath(NamedTuple):
+class ReplayPath(NamedTuple):
     """Joint values over time."""
 
     name: str
@@ -49,7 +49,9 @@ class JointPath(NamedTuple):
         return self.q[i] + share * (self.q[i + 1] - self.q[i]), self.velocity[i]
 
 
-def joint_path(robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "path") -> JointPath:
+def joint_path(
+    robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "path"
+) -> ReplayPath:
     """Make a path of joint values.
 
     Args:
@@ -75,10 +77,10 @@ def joint_path(robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "
     if len(t) > MAX_POINTS:
         raise PathFileError(f"a path has {MAX_POINTS} points at most, not {len(t)}")
     steps = np.diff(q, axis=0) / np.diff(t)[:, None]
-    return JointPath(name, t - t[0], q, np.concatenate([steps, steps[-1:]]))
+    return ReplayPath(name, t - t[0], q, np.concatenate([steps, steps[-1:]]))
 
 
-def read_path(robot: RobotModel, name: str, content: bytes) -> JointPath:
+def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
     """Read a file of ``dls-ik path``, CSV or JSON, or a recording of the page.
 
     Joints of the file that the robot does not have are left out.

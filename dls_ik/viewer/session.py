@@ -20,7 +20,7 @@ from dls_ik.solver.hard_paths import STEP
 from dls_ik.solver.task import Task, Tasks, too_few_joints
 from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, pair_in_the_way, start_configuration
-from dls_ik.viewer.replay import JointPath
+from dls_ik.viewer.replay import ReplayPath
 from dls_ik.viewer.source import LocalSource, Sample, Source
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Session:
         self.history = CurveHistory()
         self.target: Array | None = None  # as of robot.fk: the last one set here
         self.preset: Preset | None = None  # the one that moves the target
-        self.replay: JointPath | None = None  # shown in place of the arms
+        self.replay: ReplayPath | None = None  # shown in place of the arms
         self.speed = 1.0  # of the clock
         self.is_paused = False  # of arms of this process
         self.shared = shared
@@ -267,7 +267,7 @@ class Session:
         """Leave the target where it is."""
         self.preset = None
 
-    def show_path(self, path: JointPath | None) -> None:
+    def show_path(self, path: ReplayPath | None) -> None:
         """Show a recorded path over and over, in place of the arms; None: show the arms again."""
         with self._lock:
             self.preset, self.replay = None, path
@@ -340,7 +340,7 @@ class Session:
         for source in self._sources:
             source.set_target(T)
 
-    def _replay_view(self, path: JointPath, now: float) -> ArmView:
+    def _replay_view(self, path: ReplayPath, now: float) -> ArmView:
         q, velocity = path.at(self.replay_time)
         nan = float("nan")
         T_tip = self.robot.fk(q)

@@ -121,7 +121,7 @@ def test_what_cannot_be_followed():
     code, out, err = stream("--xyz", 9, 0, 0.5)
     assert code == 1
     assert out.startswith("not reached")
-    assert "out of its reach" in err
+    assert "target out of reach" in err
 
 
 def test_nobody_there():

@@ -202,7 +202,7 @@ def test_after_a_reset_the_status_does_not_repeat_the_fault(monkeypatch):
     followed.run(1.0)
     fault = followed.run(0.4, heard=False)
     assert fault.state is ServoState.FAULT
-    assert "no joint states came for 0.2 s, the last ones 0.2" in fault.message
+    assert "no joint states received for 0.2 s, the last 0.2" in fault.message
     assert fault.message.count("no joint states") == 1
     assert fault.message.endswith("; target ignored")
     followed.world.stream.submit(Controller.reset)

@@ -1,4 +1,4 @@
-"""Bad input to every method: a typed error, and the arm goes on as if it had never come."""
+"""Invalid input to every method: a typed error, and motion as without the input."""
 
 from itertools import cycle
 
@@ -71,7 +71,7 @@ GIVE = {
 
 
 @pytest.mark.parametrize(("case", "kind"), [*zip(CASES, cycle(GIVE), strict=False)])
-def test_bad_input_is_refused_and_the_arm_goes_on(case, kind):
+def test_invalid_input_raises_and_leaves_motion_unchanged(case, kind):
     error, values, give = CASES[case]
     drive, twin = Drive(BENT, acceleration=8.0), Drive(BENT, acceleration=8.0)
     for value in values:
@@ -85,7 +85,7 @@ def test_bad_input_is_refused_and_the_arm_goes_on(case, kind):
         np.testing.assert_array_equal(drive.q, twin.q)
 
 
-def test_poses_that_are_strange_but_good_are_taken():
+def test_unusual_valid_poses_are_accepted():
     rough = GOOD.copy()
     rough[:3, :3] += 1e-5
     for T in (GOOD.tolist(), GOOD.astype(np.float32), np.asfortranarray(GOOD), rough, [GOOD][0]):
@@ -95,7 +95,7 @@ def test_poses_that_are_strange_but_good_are_taken():
 
 
 @pytest.mark.parametrize("dt", [1e-6, 10.0, 1e6])
-def test_any_duration_of_a_cycle_keeps_the_limits(dt):
+def test_any_cycle_duration_keeps_limits(dt):
     drive = Drive(BENT, dt=dt, acceleration=8.0, target_timeout=3600.0).pose(GOOD)
     drive.run(20 * dt)
     drive.assert_limits(8.0)
@@ -105,7 +105,7 @@ def test_any_duration_of_a_cycle_keeps_the_limits(dt):
     drive.assert_limits(8.0)
 
 
-def test_a_flood_is_no_more_than_its_last():
+def test_only_last_target_before_a_cycle_counts():
     drive, twin = Drive(BENT), Drive(BENT)
     for k in range(50):
         for _ in range(20):
@@ -129,7 +129,7 @@ BAD_OPTIONS = [
 ]  # fmt: skip
 
 
-def test_bad_options_and_methods_that_cannot_follow_are_refused_by_name():
+def test_invalid_options_and_methods_raise_with_their_name():
     for name, options in BAD_OPTIONS:
         with pytest.raises(OptionError, match=name):
             Controller(WAM, **options)
@@ -142,7 +142,7 @@ def test_bad_options_and_methods_that_cannot_follow_are_refused_by_name():
         Controller(two)
 
 
-def test_the_command_and_the_output_are_copies():
+def test_command_and_output_are_copies():
     drive, twin = Drive(BENT).pose(GOOD), Drive(BENT).pose(GOOD)
     T = GOOD.copy()
     drive.pose(T)

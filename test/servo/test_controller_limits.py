@@ -1,4 +1,4 @@
-"""No limit is passed by any arm, whatever comes, in whatever units."""
+"""All limits hold for any arm, any input and any length unit."""
 
 from itertools import cycle
 
@@ -21,8 +21,8 @@ KINDS = st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def any_target(rng, drive):
-    """One of all that there is, reachable or not, or none for a while."""
+def send_random_target(rng, drive):
+    """Send a random target, reachable or not, or none."""
     robot, kind = drive.controller.robot, rng.integers(7)
     T = robot.fk(robot.random(rng))
     if kind == 0:
@@ -41,9 +41,9 @@ def any_target(rng, drive):
         drive.controller.refuse("for no reason")
 
 
-def run_wildly(rng, drive, orders=8):
-    for _ in range(orders):
-        any_target(rng, drive)
+def run_random_targets(rng, drive, count=8):
+    for _ in range(count):
+        send_random_target(rng, drive)
         if rng.random() < 0.3:
             T = drive.controller.robot.fk(drive.controller.robot.random(rng))
             drive.run(0.3, lambda drive, T=T: drive.pose(T))
@@ -53,7 +53,7 @@ def run_wildly(rng, drive, orders=8):
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.sampled_from(STEPPED), st.booleans())
-def test_any_arm_and_method(kinds, seed, dt, method, outside):
+def test_any_arm_and_method_keep_limits(kinds, seed, dt, method, outside):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     assume(serves(method, robot))
@@ -61,30 +61,30 @@ def test_any_arm_and_method(kinds, seed, dt, method, outside):
     q = robot.random(rng) + outside * rng.uniform(-1.0, 1.0, robot.n)
     options = {"acceleration": tuple(acceleration), "feed_forward": bool(rng.integers(2))}
     drive = Drive(q, robot, method, dt, **options)
-    run_wildly(rng, drive)
+    run_random_targets(rng, drive)
     drive.assert_limits(acceleration)
 
 
 @pytest.mark.slow
 @settings(max_examples=8)
 @given(KINDS, SEEDS, st.floats(2e-3, 0.05))
-def test_any_arm_with_limits_of_jerk(kinds, seed, dt):
+def test_any_arm_keeps_jerk_limits(kinds, seed, dt):
     pytest.importorskip("ruckig")
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds[:5])
     drive = Drive(robot.random(rng), robot, dt=dt, acceleration=5.0, jerk=100.0)
-    run_wildly(rng, drive, 4)
+    run_random_targets(rng, drive, 4)
     drive.assert_limits(5.0, 100.0)
 
 
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(KINDS, SEEDS)
-def test_what_is_said_is_true(kinds, seed):
+def test_outputs_describe_the_command(kinds, seed):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     drive = Drive(robot.random(rng), robot, acceleration=20.0)
-    run_wildly(rng, drive, 5)
+    run_random_targets(rng, drive, 5)
     for out in drive.outputs:
         if out.T_d is None:
             assert np.isnan([out.position_error, out.rotation_error, out.condition]).all()
@@ -118,11 +118,11 @@ ARMS = {
 }
 
 
-STARTS = (0.3, 40.0, 1e15, 5e-324)  # inside, beyond, far beyond, tiny
+STARTS = (0.3, 40.0, 1e15, 5e-324)  # one start within the limits, two outside, one tiny
 
 
 @pytest.mark.parametrize(("name", "start"), [*zip(ARMS, cycle(STARTS), strict=False)])
-def test_commands_are_finite_and_keep_the_limits(name, start):
+def test_extreme_arms_have_finite_commands_within_limits(name, start):
     robot = ARMS[name]
     rng = np.random.default_rng(1)
     goal = robot.fk(robot.random(rng))
@@ -138,10 +138,10 @@ def test_commands_are_finite_and_keep_the_limits(name, start):
         assert np.isfinite(out.velocity).all()
     assert_limits(robot, drive.q, drive.dt, 8.0)
     if name in ("velocities of 1e-12", "velocities of 1e+09"):
-        there = Drive(np.full(6, 0.3), robot).pose(robot.fk(np.full(6, 0.3)))
-        there.run(0.2)
-        assert there.last.state is ServoState.REACHED
-        np.testing.assert_array_equal(there.last.q, there.start)
+        reached = Drive(np.full(6, 0.3), robot).pose(robot.fk(np.full(6, 0.3)))
+        reached.run(0.2)
+        assert reached.last.state is ServoState.REACHED
+        np.testing.assert_array_equal(reached.last.q, reached.start)
 
 
 AXES = ("0 0 1", "0 1 0", "1 0 0")
@@ -149,7 +149,7 @@ ORIGIN = '<origin xyz="0.3 0.1 0.2" rpy="0.5 0.4 0.3"/>'
 
 
 def jointed(*kinds, velocity=1.0):
-    """Joints in a row; continuous ones have no limits at all."""
+    """Return a chain of joints; continuous joints have no limits at all."""
     limit = f'<limit lower="-2" upper="2" effort="1" velocity="{velocity}"/>'
     joints = [
         joint(
@@ -166,7 +166,7 @@ def jointed(*kinds, velocity=1.0):
     return RobotModel.from_urdf(urdf(links, *joints))
 
 
-def mimicking():
+def arm_with_mimic_joint():
     kinds = ["revolute", "mimic", "prismatic", "revolute", "revolute", "continuous", "revolute"]
     return random_arm(np.random.default_rng(5), *kinds)
 
@@ -178,14 +178,14 @@ ROBOTS = {
     "revolute and prismatic": jointed("revolute", "prismatic"),
     "no limits at all": jointed(*["continuous"] * 7),
     "slow": jointed(*["revolute"] * 7, velocity=0.1),
-    "mimic": mimicking(),
+    "mimic": arm_with_mimic_joint(),
 }
 LIMITS = [{"acceleration": 4.0}, {"acceleration": 4.0, "jerk": 80.0}, {}]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "limits"), [*zip(ROBOTS, cycle(LIMITS), strict=False)])
-def test_reaches_standing_targets_within_limits(name, limits):
+def test_static_targets_are_reached_within_limits(name, limits):
     if "jerk" in limits:
         pytest.importorskip("ruckig")
     robot, rng = ROBOTS[name], np.random.default_rng(81)
@@ -198,7 +198,7 @@ def test_reaches_standing_targets_within_limits(name, limits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_uneven_cycles_of_a_random_arm_keep_position_and_velocity(seed):
+def test_uneven_cycles_keep_position_and_velocity_limits(seed):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, *rng.choice(["revolute", "continuous", "prismatic"], 6))
     drive = Drive(robot.random(rng), robot, acceleration=5.0)
@@ -208,8 +208,8 @@ def test_uneven_cycles_of_a_random_arm_keep_position_and_velocity(seed):
             drive.dt = 10.0 ** rng.uniform(-4, -1)
             before = drive.q[-1]
             drive.run(drive.dt)
-            way = np.abs(drive.last.q - before)
-            assert (way <= robot.velocity * drive.dt * (1 + 1e-9) + 1e-15).all()
+            moved = np.abs(drive.last.q - before)
+            assert (moved <= robot.velocity * drive.dt * (1 + 1e-9) + 1e-15).all()
             assert robot.within_limits(drive.last.q)
             np.testing.assert_allclose(
                 drive.last.q - before, drive.last.velocity * drive.dt, atol=1e-14
@@ -227,7 +227,7 @@ def line():
     return Ts
 
 
-ORDERS = [
+REQUESTS = [
     lambda drive: drive.pose(FAR),
     lambda drive: drive.twist(V),
     lambda drive: drive.twist(V, R=np.eye(3)),
@@ -241,7 +241,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("limits", [{"acceleration": A}, {"acceleration": A, "jerk": JERK}])
-def test_any_order_at_any_time_keeps_the_limits(limits):
+def test_random_requests_keep_limits(limits):
     if "jerk" in limits:
         pytest.importorskip("ruckig")
     rng = np.random.default_rng(71)
@@ -249,15 +249,15 @@ def test_any_order_at_any_time_keeps_the_limits(limits):
     for _ in range(60):
         held = drive.controller.hold_reason
         try:
-            ORDERS[rng.integers(len(ORDERS))](drive)
+            REQUESTS[rng.integers(len(REQUESTS))](drive)
         except HeldError:
             assert held
         drive.run(rng.uniform(DT, 0.5))
     drive.assert_limits(**limits)
-    assert np.ptp(drive.q, axis=0).max() > 0.5, "it moved at all"
+    assert np.ptp(drive.q, axis=0).max() > 0.5, "the arm moved"
 
 
-def test_a_measurement_is_not_jumped_to_while_a_target_stands():
+def test_lagging_measurements_do_not_move_the_command():
     drive = Drive(BENT).pose(WAM.fk(BENT + 0.3))
     drive.run(DT)
     drive.run(3.0, measured=lambda drive: drive.outputs[max(len(drive.outputs) - 10, 0)].q)
@@ -274,7 +274,7 @@ def test_a_measurement_is_not_jumped_to_while_a_target_stands():
         *((moment, "svf", {"acceleration": A, "jerk": JERK}) for moment in (0.06, 0.15, 0.3)),
     ],
 )
-def test_another_method_goes_on_from_there_and_is_paused_if_the_first_was(moment, method, limits):
+def test_take_over_continues_motion_and_pause(moment, method, limits):
     if "jerk" in limits:
         pytest.importorskip("ruckig")
     drive = Drive(BENT, **limits).pose(FAR)
@@ -296,13 +296,13 @@ def test_another_method_goes_on_from_there_and_is_paused_if_the_first_was(moment
     drive.assert_limits(**limits)
 
 
-def test_paused_takes_nothing_until_it_is_resumed():
+def test_pause_rejects_targets_until_resume():
     drive = Drive(BENT, acceleration=A).pose(FAR)
     drive.run(0.2)
     drive.controller.pause()
-    for order in ORDERS[:5]:
+    for request in REQUESTS[:5]:
         with pytest.raises(HeldError, match="paused"):
-            order(drive)
+            request(drive)
     drive.controller.refuse("no reason")
     drive.run(1.0)
     assert drive.last.state is ServoState.PAUSED
@@ -315,7 +315,7 @@ def test_paused_takes_nothing_until_it_is_resumed():
     drive.assert_limits(A)
 
 
-def test_reset_forgets_the_target_and_the_pause():
+def test_reset_clears_target_and_pause():
     drive = Drive(BENT, acceleration=A).pose(FAR)
     drive.run(0.2)
     drive.controller.reset()
@@ -328,7 +328,7 @@ def test_reset_forgets_the_target_and_the_pause():
     drive.pose(FAR)
 
 
-def test_a_refused_target_stops_the_arm_and_says_why_until_a_good_one_comes():
+def test_refused_target_stops_the_arm_until_the_next_target():
     drive = Drive(BENT, acceleration=A).pose(FAR)
     drive.run(0.2)
     drive.controller.refuse("quaternion of zeros")
@@ -346,13 +346,13 @@ UNITS = (KILO, 1.0 / KILO)
 AWAY = np.array([0.4, -0.3, 0.5, 0.3, -0.4, 0.2, 0.6])
 
 
-def assert_alike(one, other):
+def assert_equal_motion(one, other):
     np.testing.assert_array_equal(other.q, one.q)
     assert other.states == one.states
 
 
 def drives(k, method=None, **options):
-    """One in metres and one in units of which a metre has k."""
+    """Return a drive in metres, and one in length units of which a metre has k."""
     there = scaled(WAM, k)
     return Drive(BENT, WAM, method, **options), Drive(BENT, there, method, length_unit=k, **options)
 
@@ -361,41 +361,45 @@ def drives(k, method=None, **options):
     ("method", "k"),
     [*zip([None, "dls", "odls", "auto", "gp+dls", "sdls"], cycle(UNITS), strict=False)],
 )
-def test_a_pose_is_followed_alike(method, k):
+def test_length_unit_does_not_change_following_of_a_pose(method, k):
     one, other = drives(k, method, acceleration=8.0)
     T = WAM.fk(BENT + AWAY)
     one.pose(T).run(1.0)
     other.pose(scaled_poses(T, k)).run(1.0)
-    assert_alike(one, other)
+    assert_equal_motion(one, other)
     assert np.abs(one.q[-1] - BENT).max() > 0.1
 
 
 @pytest.mark.parametrize("k", [KILO, 1.0 / KILO])
-def test_a_target_out_of_reach_is_left_for_the_next_one_alike(k):
+def test_length_unit_does_not_change_targets_out_of_reach(k):
     one, other = drives(k, position_tolerance=2.0**-20)
     far, near = WAM.fk(BENT), WAM.fk(BENT)
     far[0, 3] += 2.0
-    near[:3, 3] += (0.01, 0.02, -0.01)  # in kilometres less than entries of a rotation may differ
+    near[:3, 3] += (
+        0.01,
+        0.02,
+        -0.01,
+    )  # smaller, in kilometres, than the tolerance of rotation entries
     for T in (far, near):
         one.pose(T).run(2.5)
         other.pose(scaled_poses(T, k)).run(2.5)
-    assert_alike(one, other)
+    assert_equal_motion(one, other)
     np.testing.assert_allclose(WAM.fk(one.q[-1])[:3, 3], near[:3, 3], atol=1e-4)
 
 
 @pytest.mark.parametrize(("k", "speed"), [(KILO, 0.25), (1.0 / KILO, 200.0)])
-def test_a_twist_is_followed_alike(k, speed):
+def test_length_unit_does_not_change_following_of_a_twist(k, speed):
     one, other = drives(k)
     V = np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.1])
     one.run(0.5, lambda drive: drive.twist(V))
     other.run(0.5, lambda drive: drive.twist(V * ([k] * 3 + [1.0] * 3)))
-    assert_alike(one, other)
+    assert_equal_motion(one, other)
 
 
-def test_a_trajectory_is_followed_alike():
+def test_length_unit_does_not_change_following_of_a_trajectory():
     one, other = drives(KILO)
     Ts = WAM.fk(BENT + np.linspace(0.0, 0.3, 12)[:, None] * AWAY)
     one.trajectory(Ts, 0.1).run(1.5)
     other.trajectory(scaled_poses(Ts, KILO), 0.1).run(1.5)
-    assert_alike(one, other)
+    assert_equal_motion(one, other)
     np.testing.assert_allclose(WAM.fk(one.q[-1]), Ts[-1], atol=1e-3)

@@ -1,4 +1,4 @@
-"""Targets that stand, are out of reach, or lead through singularities."""
+"""Targets that are static, out of reach, or lead through singularities."""
 
 from itertools import cycle, product
 
@@ -13,11 +13,11 @@ from dls_ik.servo import ServoState
 
 pytestmark = pytest.mark.slow
 
-SLOWEST = 40.0  # [s] to any target, with joints of 1 to 2 rad/s
+SLOWEST = 40.0  # [s] longest motion to a target, with joints of 1 to 2 rad/s
 
 
-def reached(robot, rng, count, seconds=SLOWEST, **options):
-    """Drives from random starts that were at rest at random targets; asserts that all were."""
+def reach_random_targets(robot, rng, count, seconds=SLOWEST, **options):
+    """Move from random starts to random targets; assert that each is reached."""
     drives = []
     for _ in range(count):
         drive = Drive(robot.random(rng), robot, **options)
@@ -33,23 +33,27 @@ LIMITS = [{}, {"acceleration": 8.0}, {"acceleration": 8.0, "jerk": 200.0}]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: "+".join(limits) or "velocity")
-def test_wam_reaches_every_target_within_its_limits(limits):
+def test_wam_reaches_all_targets_within_limits(limits):
     if "jerk" in limits:
         pytest.importorskip("ruckig")
-    for drive in reached(WAM, np.random.default_rng(41), 4 if "jerk" in limits else 12, **limits):
+    for drive in reach_random_targets(
+        WAM, np.random.default_rng(41), 4 if "jerk" in limits else 12, **limits
+    ):
         drive.assert_limits(**limits)
 
 
 @pytest.mark.parametrize("name", ["fetch", "gen3", "column_lwr", "ur5e", "stanford", "youbot"])
-def test_other_arms_reach_every_target_within_their_limits(name):
-    now = 1e9 if name == "gen3" else -5.0  # it does not matter what time it is
-    for drive in reached(published(name), np.random.default_rng(42), 3, acceleration=4.0, now=now):
+def test_other_arms_reach_all_targets_within_limits(name):
+    now = 1e9 if name == "gen3" else -5.0  # any start time
+    for drive in reach_random_targets(
+        published(name), np.random.default_rng(42), 3, acceleration=4.0, now=now
+    ):
         drive.assert_limits(4.0)
 
 
-def test_with_hold_the_state_says_where_the_arm_stalls():
+def test_hold_reports_stalls():
     rng, ends = np.random.default_rng(43), {ServoState.REACHED: 0, ServoState.STALLED: 0}
-    while min(ends.values()) < 2:  # local motion alone reaches about half
+    while min(ends.values()) < 2:  # local motion alone reaches approximately half
         drive = Drive(WAM.random(rng), when_stuck="hold").pose(WAM.fk(WAM.random(rng)))
         drive.run(12.0)
         assert ServoState.JOINT_MOTION not in drive.states
@@ -60,26 +64,26 @@ def test_with_hold_the_state_says_where_the_arm_stalls():
             assert np.ptp(drive.q[-50:], axis=0).max() < 1e-4
 
 
-def test_joint_motion_is_said_while_it_is_done_and_is_straight():
+def test_joint_motion_is_reported_and_straight():
     rng, found = np.random.default_rng(44), 0
     for _ in range(20):
-        (drive,) = reached(WAM, rng, 1, acceleration=8.0)
+        (drive,) = reach_random_targets(WAM, rng, 1, acceleration=8.0)
         moves = np.array([state is ServoState.JOINT_MOTION for state in drive.states])
         if moves.sum() < 80:
             continue
         found += 1
         q = drive.q[1:][moves]
-        q = q[len(q) // 2 :]  # the creep with which it began is over
-        way = (q - q[0]) @ (q[-1] - q[0]) / np.sum((q[-1] - q[0]) ** 2)
-        np.testing.assert_allclose(q, q[0] + np.outer(way, q[-1] - q[0]), atol=1e-3)
-        assert (np.diff(way) >= -1e-9).all()
+        q = q[len(q) // 2 :]  # the slow local motion at the start is skipped
+        share = (q - q[0]) @ (q[-1] - q[0]) / np.sum((q[-1] - q[0]) ** 2)
+        np.testing.assert_allclose(q, q[0] + np.outer(share, q[-1] - q[0]), atol=1e-3)
+        assert (np.diff(share) >= -1e-9).all()
         if found == 3:
             return
     pytest.fail("hardly any joint motion")
 
 
 @pytest.mark.parametrize("jerk", [30.0, 200.0])
-def test_limits_of_jerk_do_not_lead_away_from_the_target_first(jerk):
+def test_jerk_limits_cause_no_motion_away_from_target(jerk):
     pytest.importorskip("ruckig")
     q = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])
     drive = Drive(q, acceleration=5.0, jerk=jerk).pose(WAM.fk(q + 0.5))
@@ -99,7 +103,7 @@ def size(position, rotation, weight):
 
 
 @pytest.mark.parametrize("limits", [{}, {"acceleration": 8.0}])
-def test_goes_to_the_nearest_point_and_is_still(limits):
+def test_arm_rests_at_closest_point_to_unreachable_target(limits):
     rng = np.random.default_rng(51)
     solver = IkSolver(WAM, max_restarts=500, timeout=60.0)
     for T in far_targets(rng, 2):
@@ -114,7 +118,7 @@ def test_goes_to_the_nearest_point_and_is_still(limits):
         assert here <= 1.12 * size(best.position_error, best.rotation_error, weight) + 1e-3
 
 
-def test_leaves_at_once_when_the_target_comes_back():
+def test_arm_leaves_at_once_for_a_reachable_target():
     drive = Drive(BENT, acceleration=20.0)
     T_far = WAM.fk(BENT)
     T_far[:3, 3] *= 3.0
@@ -126,8 +130,8 @@ def test_leaves_at_once_when_the_target_comes_back():
     assert drive.run_until(ServoState.REACHED, 20.0)
 
 
-def eight(drive, rate):
-    """A figure of eight about the tip's pose at BENT, once in 2 pi / rate [s]."""
+def figure_of_eight(drive, rate):
+    """Send a figure of eight around the tip's pose at BENT, one per 2 pi / rate [s]."""
     T = WAM.fk(BENT)
     T[1, 3] += 0.15 * np.sin(rate * drive.now)
     T[2, 3] += 0.1 * np.sin(2 * rate * drive.now)
@@ -135,17 +139,17 @@ def eight(drive, rate):
 
 
 @pytest.mark.parametrize(("rate", "limits"), [(12.0, {"acceleration": 8.0}), (120.0, {})])
-def test_too_fast_a_target_breaks_no_limit_and_is_calm_after(rate, limits):
+def test_too_fast_target_keeps_limits_and_motion_settles(rate, limits):
     drive = Drive(BENT, **limits)
-    drive.run(3.0, lambda drive: eight(drive, rate))
+    drive.run(3.0, lambda drive: figure_of_eight(drive, rate))
     drive.run(5.0, lambda drive: drive.pose(WAM.fk(BENT)))
     drive.assert_limits(**limits)
     assert drive.last.state is ServoState.REACHED
     assert np.ptp(drive.q[-50:], axis=0).max() == 0.0
 
 
-def of_rows(velocity, *rows):
-    """An arm of DH rows (a, alpha, d, lower, upper)."""
+def arm_of_rows(velocity, *rows):
+    """Return an arm from DH rows (a, alpha, d, lower, upper)."""
     keys = ("a", "alpha", "d", "lower", "upper")
     given = [dict(zip(keys, row, strict=True), velocity=velocity) for row in rows]
     return RobotModel.from_dh([DhRow(**row) for row in given])
@@ -154,9 +158,9 @@ def of_rows(velocity, *rows):
 TURN, WIDE = np.pi / 2, (-2.9, 2.9)
 ARMS = {
     "wam": (WAM, BENT),
-    "three": (of_rows(2.0, *[(1.0 / 3.0, 0.0, 0.0, *WIDE)] * 3), np.array([0.3, 0.9, 0.5])),
+    "three": (arm_of_rows(2.0, *[(1.0 / 3.0, 0.0, 0.0, *WIDE)] * 3), np.array([0.3, 0.9, 0.5])),
     "six": (
-        of_rows(
+        arm_of_rows(
             3.14,
             (0.0, TURN, 0.163, *WIDE),
             (-0.425, 0.0, 0.0, *WIDE),
@@ -168,7 +172,7 @@ ARMS = {
         np.array([0.0, -1.2, 1.6, -1.0, 0.9, 0.3]),
     ),
     "seven": (
-        of_rows(
+        arm_of_rows(
             2.2,
             (0.0, -TURN, 0.333, *WIDE),
             (0.0, TURN, 0.0, -1.76, 1.76),
@@ -185,69 +189,66 @@ ROUGH = {"clamp", "halve", "gp", "jt", "tpinv", "ta", "kdl_lma", "kdl_nr", "kdl_
 CALM = [name for name in method_names() if not ROUGH & set(name.split("+"))]
 
 
-def beyond(robot, q, way):
-    """A target that goes about out of reach, by time [s]."""
+def unreachable_target(robot, q, motion):
+    """Return a target out of reach as a function of time [s]."""
     T = robot.fk(q)
     size = np.linalg.norm(robot.fk(robot.random(np.random.default_rng(0), 2000))[:, :3, 3], axis=1)
     out = T[:3, 3] / np.linalg.norm(T[:3, 3])
     side = np.cross([0.0, 0.0, 1.0], out)
 
     def pose(now):
-        place = {
-            "stands": 1.5 * out,
+        position = {
+            "static": 1.5 * out,
             "line": 1.3 * out + (0.25 * now - 0.75) * side,
             "circle": 0.9 * out + 0.3 * (np.cos(0.7 * now) * out + np.sin(0.7 * now) * side),
-        }[way]
+        }[motion]
         T_d = T.copy()
-        T_d[:3, 3] = size.max() * place
+        T_d[:3, 3] = size.max() * position
         return T_d
 
     return pose
 
 
 def jumps(drive, seconds):
-    """Changes of the joints' velocities from cycle to cycle, as shares of their limits (cycles,).
-
-    Those of the last seconds.
-    """
+    """Return velocity changes (cycles,) during the last seconds, as shares of the limits."""
     v = np.array([out.velocity for out in drive.outputs]) / drive.controller.robot.velocity
     return np.abs(np.diff(v, axis=0)).max(axis=1)[-round(seconds / drive.dt) :]
 
 
-def named(drive):
-    """How often another state was said."""
+def count_state_changes(drive):
+    """Return the number of state changes."""
     return sum(a is not b for a, b in zip(drive.states, drive.states[1:], strict=False))
 
 
 @pytest.mark.parametrize(
-    ("method", "case"), [*zip(CALM, cycle(product(ARMS, ("stands", "line"))), strict=False)]
+    ("method", "case"), [*zip(CALM, cycle(product(ARMS, ("static", "line"))), strict=False)]
 )
-def test_the_reference_itself_is_calm_beyond_reach(method, case):
-    arm, way = case
+def test_reference_does_not_oscillate_out_of_reach(method, case):
+    arm, motion = case
     robot, q = ARMS[arm]
-    drive, pose = Drive(q, robot, method, when_stuck="hold"), beyond(robot, q, way)
+    drive, pose = Drive(q, robot, method, when_stuck="hold"), unreachable_target(robot, q, motion)
     drive.run(4.0, lambda drive: drive.pose(pose(drive.now)))
     most = 0.5 if "odls" in method else 0.25
     assert jumps(drive, 2.5).max() < most, "a jump from one direction to the other is 1 to 2"
-    assert named(drive) <= 16
+    assert count_state_changes(drive) <= 16
 
 
 @pytest.mark.parametrize(
     ("arm", "limits"), [*zip(ARMS, cycle([{}, {"acceleration": 10.0}]), strict=False)]
 )
-def test_in_and_out_of_reach_it_starts_and_stops_and_does_not_chatter(arm, limits):
+def test_target_in_and_out_of_reach_causes_no_chatter(arm, limits):
     robot, q = ARMS[arm]
-    drive, pose = Drive(q, robot, **limits), beyond(robot, q, "circle")
+    drive, pose = Drive(q, robot, **limits), unreachable_target(robot, q, "circle")
     drive.run(8.0, lambda drive: drive.pose(pose(drive.now)))
     drive.assert_limits(**limits)
-    # 14 to 17, by the rounding of the processor; hundreds where the reference chatters
+    # 14 to 17, depending on rounding; hundreds if the reference chatters
     assert (jumps(drive, 7.0) > 0.25).sum() <= 24
-    assert named(drive) <= 24
+    assert count_state_changes(drive) <= 24
 
 
 UR = published("ur5e")
 UR_BENT = np.array([0.0, -1.2, 1.6, -1.0, 0.9, 0.3])
-ELBOW = 0.2313  # with its offset of 45 mm the WAM is longest here
+ELBOW = 0.2313  # the WAM, whose elbow has an offset of 45 mm, is longest here
 NAMED = (ServoState.NEAR_SINGULARITY, ServoState.LEAVING_SINGULARITY)
 
 
@@ -272,7 +273,7 @@ WRIST = (UR, UR_BENT, put(UR_BENT, 4, 0.0))
 
 
 def longest_stop(speeds, slow=1e-3):
-    """Most consecutive cycles in which the tip was slower than this [m/s]."""
+    """Return the longest run of cycles in which the tip is slower than `slow` [m/s]."""
     longest = now = 0
     for speed in speeds:
         now = now + 1 if speed < slow else 0
@@ -285,7 +286,7 @@ def longest_stop(speeds, slow=1e-3):
     [("ctp+sd+svf", STRETCHED), ("odls", WRIST), ("svf", STRETCHED), ("auto", WRIST)],
     ids=["elbow", "odls wrist", "svf elbow", "wrist"],
 )
-def test_there_and_back(method, case):
+def test_motion_into_a_singularity_and_back(method, case):
     robot, q_a, q_b = case
     q = np.linspace(q_a, q_b, 300)
     drive = Drive(q_a, robot, method, acceleration=20.0)
@@ -299,8 +300,8 @@ def test_there_and_back(method, case):
 
 
 @pytest.mark.parametrize("method", ["ctp+sd+svf", "svf"])
-def test_across_the_wrist_the_tip_goes_on(method):
-    """A straight line of the tip near the configuration with its wrist in line."""
+def test_tip_does_not_stop_across_wrist_singularity(method):
+    """The tip moves along a straight line close to the configuration with a straight wrist."""
     Ts = np.repeat(UR.fk(put(UR_BENT, 4, 0.02))[None], 400, axis=0)
     Ts[:, :3, 3] += np.linspace(-0.15, 0.15, 400)[:, None] * [0.0, 1.0, 0.0]
     drive = Drive(put(UR_BENT, 4, 0.4), UR, method, acceleration=20.0)
@@ -315,7 +316,7 @@ def test_across_the_wrist_the_tip_goes_on(method):
 
 
 @pytest.mark.parametrize("method", ["odls", "auto"])
-def test_out_past_the_reach_and_back_in_it_slows_down_and_goes_on(method):
+def test_motion_out_of_reach_and_back_is_resumed(method):
     T = WAM.fk(BENT)
     out = T[:3, 3] / np.linalg.norm(T[:3, 3])
     Ts = np.repeat(T[None], 800, axis=0)

@@ -1,4 +1,4 @@
-"""Measurements: where to begin, and whether the arm does what it is told."""
+"""Measurements: start of the command, and supervision of the arm."""
 
 import math
 import re
@@ -15,7 +15,7 @@ NEAR = WAM.fk(BENT + 0.3)
 
 
 def lagging(cycles):
-    """Where the arm was some cycles ago."""
+    """Return a measurement that lags by a number of cycles."""
     return lambda drive: drive.q[max(len(drive.q) - cycles, 0)]
 
 
@@ -23,7 +23,7 @@ def supervised(q=BENT, **options):
     return Drive(q, supervised=True, **options)
 
 
-def test_before_the_first_target_the_command_is_where_the_arm_is():
+def test_command_equals_measurement_before_first_target():
     drive = Drive(np.zeros(WAM.n))
     for q in (BENT, BENT + 0.1, list(BENT - 0.2)):
         drive.run(DT, measured=q)
@@ -31,7 +31,7 @@ def test_before_the_first_target_the_command_is_where_the_arm_is():
         assert not drive.last.velocity.any()
 
 
-def test_it_waits_for_the_first_measurement_and_begins_there():
+def test_motion_waits_for_and_starts_at_first_measurement():
     drive = supervised(np.zeros(WAM.n)).pose(NEAR)
     drive.run(3.0)
     assert set(drive.states) == {ServoState.WAITING}
@@ -43,7 +43,7 @@ def test_it_waits_for_the_first_measurement_and_begins_there():
     assert drive.last.state is ServoState.REACHED
 
 
-def test_a_silent_driver_is_a_fault_that_stops_and_stays():
+def test_missing_measurements_are_a_latched_fault():
     drive = supervised(acceleration=5.0).pose(NEAR)
     drive.run(0.2, measured=lagging(2))
     drive.run(1.0)
@@ -62,7 +62,7 @@ def test_a_silent_driver_is_a_fault_that_stops_and_stays():
             give(NEAR)
     drive.controller.pause()
     drive.controller.resume()
-    drive.controller.refuse("no matter")
+    drive.controller.refuse("any reason")
     drive.run(0.1)
     assert drive.last.state is ServoState.FAULT
     drive.controller.reset()
@@ -72,9 +72,9 @@ def test_a_silent_driver_is_a_fault_that_stops_and_stays():
 
 
 @pytest.mark.parametrize("joint", [0, 3, 6])
-def test_an_arm_that_is_elsewhere_is_a_fault_that_names_the_joint(joint):
+def test_deviation_is_a_fault_that_names_the_joint(joint):
     drive = supervised(max_deviation=0.2).pose(NEAR)
-    drive.run(0.3, measured=lagging(9))  # within the bound
+    drive.run(0.3, measured=lagging(9))  # a deviation below the bound
     off = 0.21 * (np.arange(WAM.n) == joint)
     drive.run(0.5, measured=lambda drive: drive.last.q - off)
     assert drive.last.state is ServoState.FAULT
@@ -82,7 +82,7 @@ def test_an_arm_that_is_elsewhere_is_a_fault_that_names_the_joint(joint):
     assert "max_deviation" in drive.last.message
 
 
-def test_an_arm_moved_by_hand_while_it_rests_is_where_the_next_target_begins():
+def test_target_after_rest_starts_at_arm_moved_by_hand():
     drive = supervised(target_timeout=0.1, max_deviation=0.1, when_stream_ends="stop")
     for _ in range(4):
         drive.pose(NEAR).run(0.02, measured=lagging(1))
@@ -97,7 +97,7 @@ def test_an_arm_moved_by_hand_while_it_rests_is_where_the_next_target_begins():
     assert drive.last.state is ServoState.REACHED
 
 
-def test_after_a_pause_it_begins_where_the_arm_is():
+def test_motion_after_pause_starts_at_measurement():
     drive = supervised(max_deviation=0.1).pose(NEAR)
     drive.run(0.1, measured=lagging(1))
     drive.controller.pause()
@@ -108,7 +108,7 @@ def test_after_a_pause_it_begins_where_the_arm_is():
     np.testing.assert_array_equal(drive.last.q, elsewhere)
 
 
-def test_joints_without_limits_may_be_measured_whole_turns_away():
+def test_whole_turns_of_continuous_joints_are_no_deviation():
     gen3 = published("gen3")
     q = gen3.random(np.random.default_rng(72))
     turns = 2 * np.pi * gen3.continuous
@@ -123,7 +123,7 @@ MEASURED = [np.zeros(6), np.full(7, np.nan), np.full((1, 7), 0.1), "here", [np.i
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_measurement_that_is_none_is_refused_and_nothing_changes(given):
+def test_invalid_measurement_raises_and_changes_nothing(given):
     drive, twin = Drive(BENT, supervised=given), Drive(BENT, supervised=given)
     for measured in MEASURED:
         for each in (drive, twin):
@@ -136,14 +136,14 @@ def test_a_measurement_that_is_none_is_refused_and_nothing_changes(given):
 
 
 def sweep(drive, seconds=0.0, period=2.0):
-    """A target that swings about BENT by 0.4 rad in some joints."""
+    """Send a target that oscillates around BENT by 0.4 rad in some joints."""
     swing = 0.4 * math.sin(2.0 * math.pi * drive.now / period)
     drive.pose(WAM.fk(BENT + swing * np.array([1.0, 0.5, 0.0, 0.5, 0.0, 0.5, 0.0])))
 
 
 @pytest.mark.parametrize("silence", [0.36, 0.45])
-def test_a_driver_that_falls_silent_in_motion_is_no_deviation(silence):
-    """Its last measurement grows old, and the command moves on."""
+def test_driver_that_stops_publishing_is_no_deviation(silence):
+    """The last measurement becomes old while the command moves on."""
     drive = supervised(max_deviation=0.1, measurement_timeout=0.5)
     drive.run(1.0, sweep, measured=lagging(2))
     last = drive.q[-2]
@@ -153,7 +153,7 @@ def test_a_driver_that_falls_silent_in_motion_is_no_deviation(silence):
     assert np.abs(drive.last.q - last).max() > 0.1
     drive.run(DT, sweep)
     assert drive.last.state is ServoState.FAULT
-    assert f"no joint states came for 0.5 s, the last ones {2 * DT + silence:.3g} s ago" in (
+    assert f"no joint states received for 0.5 s, the last {2 * DT + silence:.3g} s ago" in (
         drive.last.message
     )
 
@@ -164,7 +164,7 @@ def cycle(drive, measured, age):
     drive.outputs.append(drive.controller.cycle(drive.now, DT, measured, age))
 
 
-def test_each_joint_is_compared_with_the_command_of_its_own_time():
+def test_each_joint_is_compared_at_its_measurement_time():
     drive = supervised(max_deviation=0.02)
     ages = np.array([0.2, 0.1, 0.01, 0.1, 0.05, 0.2, 0.01])
     drive.run(1.0, sweep, measured=lambda drive: drive.last.q if drive.outputs else BENT)
@@ -176,8 +176,8 @@ def test_each_joint_is_compared_with_the_command_of_its_own_time():
         assert drive.last.state is not ServoState.FAULT, drive.last.message
 
 
-def test_an_arm_that_went_on_by_itself_in_a_late_cycle_is_no_deviation_and_one_that_did_not_is():
-    """The measurement is from the gap, and the arm is watched where all cycles are late."""
+def test_arm_on_its_stop_in_late_cycles_is_no_deviation():
+    """The measurement is taken during the gap; supervision must work if all cycles are late."""
 
     def run(follows):
         drive = supervised(max_deviation=0.05, acceleration=20.0).pose(NEAR)
@@ -195,7 +195,7 @@ def test_an_arm_that_went_on_by_itself_in_a_late_cycle_is_no_deviation_and_one_t
     assert run(follows=False).state is ServoState.FAULT
 
 
-def test_a_fault_of_an_arm_that_lags_suggests_a_bound_that_lets_it_pass():
+def test_fault_of_lagging_arm_suggests_sufficient_max_deviation():
     lag = 20  # cycles
 
     def run(bound):
@@ -213,16 +213,16 @@ def test_a_fault_of_an_arm_that_lags_suggests_a_bound_that_lets_it_pass():
 
 
 @pytest.mark.parametrize("cycles", [1, 30])
-def test_the_lag_is_that_of_the_measurements(cycles):
+def test_lag_is_estimated_from_measurements(cycles):
     drive = supervised(max_deviation=3.0)
     assert math.isnan(drive.controller.lag())
     drive.run(4.0, sweep, measured=lagging(cycles))
     assert drive.controller.lag() == pytest.approx(cycles * DT, abs=0.2 * DT)
-    drive.run(5.0, measured=lagging(cycles))  # at rest: what is known stays so
+    drive.run(5.0, measured=lagging(cycles))  # the lag found is kept at rest
     assert drive.controller.lag() == pytest.approx(cycles * DT, abs=0.2 * DT)
 
 
-def test_the_lag_is_found_in_a_short_motion_and_an_arm_that_does_not_follow_has_none():
+def test_lag_of_short_motion_and_of_arm_that_does_not_follow():
     drive = supervised(max_deviation=3.0)
     drive.pose(WAM.fk(BENT + 0.1)).run(0.8, measured=lagging(5))
     assert drive.controller.lag() == pytest.approx(5 * DT, abs=DT)
@@ -231,7 +231,7 @@ def test_the_lag_is_found_in_a_short_motion_and_an_arm_that_does_not_follow_has_
     assert math.isnan(still.controller.lag())
 
 
-def test_after_a_reset_a_silent_driver_is_waited_for_and_the_fault_is_not_repeated():
+def test_reset_clears_fault_of_missing_measurements():
     drive = supervised(acceleration=0.5)
     drive.run(1.0, sweep, measured=lagging(2))
     drive.run(DT)
@@ -244,27 +244,27 @@ def test_after_a_reset_a_silent_driver_is_waited_for_and_the_fault_is_not_repeat
 
 @pytest.mark.parametrize("supervised", [True, False])
 @pytest.mark.parametrize("off", [0.4, -0.05])
-def test_an_arm_that_is_held_beside_its_command_is_not_gone_to(supervised, off):
-    """Drives that leave a distance: a command at their measurement would lead it farther off."""
+def test_steady_state_error_does_not_move_the_command(supervised, off):
+    """A command restarted at the measurement would add the steady-state error of the drives."""
     drive = Drive(BENT, supervised=supervised, acceleration=8.0, max_deviation=1.0)
-    beside = lambda drive: drive.q[-1] + off * (np.arange(WAM.n) == 3)  # noqa: E731
+    offset = lambda drive: drive.q[-1] + off * (np.arange(WAM.n) == 3)  # noqa: E731
     drive.run(0.2, measured=BENT)
     drive.pose(NEAR).run(DT, measured=BENT)
-    drive.run(3.0, measured=beside)
+    drive.run(3.0, measured=offset)
     for k in range(3):
         drive.pose(WAM.fk(BENT + 0.1 * k))
-        drive.run(3.0, measured=beside)
+        drive.run(3.0, measured=offset)
         assert drive.last.state is ServoState.REACHED
     drive.controller.pause()
-    drive.run(1.0, measured=beside)
+    drive.run(1.0, measured=offset)
     drive.controller.resume()
     drive.pose(NEAR)
-    drive.run(3.0, measured=beside)
+    drive.run(3.0, measured=offset)
     assert drive.last.state is ServoState.REACHED
     drive.assert_limits(8.0)
 
 
-def test_an_arm_that_was_moved_by_others_is_gone_on_from_there():
+def test_motion_continues_from_arm_moved_by_others():
     drive = Drive(BENT, supervised=True, acceleration=8.0)
     drive.pose(NEAR)
     drive.run(3.0, measured=lambda drive: drive.q[-1])
@@ -275,14 +275,14 @@ def test_an_arm_that_was_moved_by_others_is_gone_on_from_there():
     assert np.abs(drive.last.q - moved).max() <= 2.0 * DT
 
 
-def test_a_controller_that_takes_over_an_arm_held_beside_its_command_does_not_go_to_it():
+def test_take_over_with_steady_state_error_keeps_the_command():
     drive = Drive(BENT, acceleration=8.0)
-    beside = lambda drive: drive.q[-1] + 0.4 * (np.arange(WAM.n) == 3)  # noqa: E731
+    offset = lambda drive: drive.q[-1] + 0.4 * (np.arange(WAM.n) == 3)  # noqa: E731
     drive.pose(NEAR).run(DT, measured=BENT)
-    drive.run(3.0, measured=beside)
+    drive.run(3.0, measured=offset)
     other = Controller(WAM, "svf", acceleration=8.0)
     other.take_over(drive.controller)
     drive.controller = other
-    drive.pose(WAM.fk(BENT)).run(3.0, measured=beside)
+    drive.pose(WAM.fk(BENT)).run(3.0, measured=offset)
     assert drive.last.state is ServoState.REACHED
     drive.assert_limits(8.0)

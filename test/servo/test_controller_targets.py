@@ -12,7 +12,7 @@ from dls_ik.core.se3 import difference
 from dls_ik.errors import OptionError, PoseError, StaleTargetError
 from dls_ik.servo import ServoState
 
-RATE, CYCLE = 30.0, 0.002  # [Hz] of targets, [s]
+RATE, CYCLE = 30.0, 0.002  # [Hz] rate of targets, [s] period of cycles
 RADIUS, TURN = 0.1, 2.0  # [m], [s]
 
 
@@ -25,7 +25,7 @@ def circle(time):
 
 
 def follow(path, seconds, **options):
-    """Targets at RATE, and the tip's position error to the path itself after the first second."""
+    """Send targets at RATE; return the tip's position errors to the path after one second."""
     drive, sent = Drive(BENT, dt=CYCLE, **options), -1
     errors = []
     while drive.now < seconds:
@@ -40,27 +40,29 @@ def follow(path, seconds, **options):
 
 
 @pytest.mark.parametrize("limits", [{}, {"acceleration": 40.0}])
-def test_feed_forward_takes_most_of_the_error_of_a_circle(limits):
+def test_feed_forward_reduces_error_on_a_circle(limits):
     without = np.mean(follow(circle, 4.0, **limits)[1])
     drive, errors = follow(circle, 4.0, feed_forward=True, **limits)
     speed = 2 * np.pi * RADIUS / TURN
-    assert without > 0.3 * speed / RATE, "half an interval behind"
+    assert without > 0.3 * speed / RATE, "lag of half an interval"
     assert np.mean(errors) < without / 2.5
     drive.assert_limits(**limits)
 
 
-def test_the_end_of_a_stream_is_no_jump():
+def test_end_of_stream_causes_no_jump():
     drive, _ = follow(circle, 2.0, feed_forward=True, acceleration=10.0)
     before = len(drive.outputs)
     drive.run(2.0)
     drive.assert_limits(10.0)
     assert drive.last.state is ServoState.REACHED
-    way = WAM.fk(drive.last.q)[:3, 3] - WAM.fk(drive.outputs[before - 1].q)[:3, 3]
+    moved = WAM.fk(drive.last.q)[:3, 3] - WAM.fk(drive.outputs[before - 1].q)[:3, 3]
     speed = 2 * np.pi * RADIUS / TURN
-    assert np.linalg.norm(way) < speed * 2.5 / RATE, "the intervals that it went on for"
+    assert np.linalg.norm(moved) < speed * 2.5 / RATE, (
+        "at most 2.5 intervals of extrapolation and motion"
+    )
 
 
-def test_with_feed_forward_a_stream_that_stands_is_reached():
+def test_static_stream_is_reached_with_feed_forward():
     drive = Drive(BENT, dt=CYCLE, feed_forward=True)
     T = WAM.fk(BENT + 0.2)
     drive.run(2.0, lambda drive: drive.pose(T))
@@ -68,7 +70,7 @@ def test_with_feed_forward_a_stream_that_stands_is_reached():
     assert np.ptp(drive.q[-100:], axis=0).max() == 0.0
 
 
-def test_a_target_each_cycle_is_followed_to_a_millimetre():
+def test_target_per_cycle_is_followed_to_a_millimetre():
     drive = Drive(BENT)
     errors = []
     for _ in range(500):
@@ -77,7 +79,7 @@ def test_a_target_each_cycle_is_followed_to_a_millimetre():
     assert np.max(errors) < 1e-3
 
 
-def test_a_target_that_is_followed_closely_but_slowly_never_counts_as_stalled():
+def test_slow_target_never_counts_as_stalled():
     T = WAM.fk(BENT)
     drive = Drive(BENT)
 
@@ -96,7 +98,7 @@ FAR = WAM.fk(BENT + 0.8)
 
 
 @pytest.mark.parametrize("interval", [0.01, 0.05])
-def test_a_stream_that_ends_far_away_stops_within_the_timeout_and_the_braking(
+def test_stream_far_from_its_end_stops_after_timeout(
     interval,
 ):
     drive = Drive(BENT, acceleration=4.0)
@@ -116,11 +118,11 @@ def test_a_stream_that_ends_far_away_stops_within_the_timeout_and_the_braking(
     drive.run(2.0)
     assert drive.last.state is ServoState.TIMED_OUT
     drive.pose(FAR)
-    assert drive.run_until(ServoState.REACHED, 10.0), "one pose is enough"
+    assert drive.run_until(ServoState.REACHED, 10.0), "a single pose is reached"
 
 
 @pytest.mark.parametrize("interval", [None, 1.0, 0.3])
-def test_single_and_slow_targets_stay_in_force(interval):
+def test_single_and_infrequent_poses_stay_in_force(interval):
     drive = Drive(BENT).pose(FAR)
     for _ in range(5):
         drive.run(interval or 1.0)
@@ -139,7 +141,7 @@ GIVE = [
 
 
 @pytest.mark.parametrize("give", GIVE, ids=["pose", "twist", "trajectory"])
-def test_a_target_too_old_or_from_the_future_is_refused_and_nothing_changes(give):
+def test_stale_and_future_targets_raise_and_change_nothing(give):
     drive, twin = Drive(BENT).pose(FAR), Drive(BENT).pose(FAR)
     for age, option in [(0.26, "target_timeout"), (1e9, "target_timeout"),
                         (-61.0, "stamp_tolerance"), (-1e9, "stamp_tolerance")]:  # fmt: skip
@@ -148,7 +150,7 @@ def test_a_target_too_old_or_from_the_future_is_refused_and_nothing_changes(give
         np.testing.assert_array_equal(drive.run(0.05)[-1].q, twin.run(0.05)[-1].q)
 
 
-def test_ages_in_between_are_taken_and_told_and_their_bounds_are_options():
+def test_valid_ages_are_reported_and_bounded_by_options():
     for age in (0.0, 0.1, 0.25, -0.1):
         drive = Drive(BENT).pose(FAR, age=age)
         drive.run(0.1)
@@ -168,7 +170,7 @@ def again(V, **given):
 
 
 def tip_twists(drive):
-    """Of the tip from cycle to cycle, in the base frame (m, 6)."""
+    """Return the twists (m, 6) of the tip between cycles, in the base frame."""
     Ts = WAM.fk(drive.q)
     return np.array([difference(a, b) for a, b in pairwise(Ts)]) / drive.dt
 
@@ -179,7 +181,7 @@ def in_axes(R, V):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("R", [np.eye(3), AXES, None], ids=["base", "given", "own"])
-def test_the_tip_has_the_twist_along_the_axes(R):
+def test_tip_moves_by_twist_along_given_axes(R):
     drive = Drive(BENT)
     drive.run(1.0, again(V, R=R))
     own = [in_axes(T[:3, :3] if R is None else R, V) for T in WAM.fk(drive.q[:-1])]
@@ -188,7 +190,7 @@ def test_the_tip_has_the_twist_along_the_axes(R):
 
 
 @pytest.mark.slow
-def test_joints_of_limited_acceleration_come_to_the_twist():
+def test_twist_is_attained_with_limited_acceleration():
     drive = Drive(BENT, acceleration=10.0)
     drive.run(1.0, again(V, R=np.eye(3)))
     np.testing.assert_allclose(tip_twists(drive)[50:], [V] * 50, atol=2e-3)
@@ -196,18 +198,18 @@ def test_joints_of_limited_acceleration_come_to_the_twist():
 
 
 @pytest.mark.slow
-def test_a_turn_back_from_a_limit_is_at_once():
+def test_motion_away_from_a_limit_starts_at_once():
     q = BENT.copy()
     q[3] = 3.0
     drive = Drive(q)
     inward = np.array([-0.2, 0.0, -0.2, 0.0, 0.0, 0.0])
     drive.run(6.0, again(inward, R=np.eye(3)))
-    assert tip_speeds(WAM, drive.q[-20:]).max() < 0.1, "it slides along the limit, no more"
-    assert reversals(drive.q[-200:], slowest=0.02) <= 2, "and smoothly"
+    assert tip_speeds(WAM, drive.q[-20:]).max() < 0.1, "the tip only slides along the limit"
+    assert reversals(drive.q[-200:], slowest=0.02) <= 2, "without reversals"
     tip = WAM.fk(drive.last.q)[:3, 3]
     drive.run(0.3, again(-inward, R=np.eye(3)))
-    way = WAM.fk(drive.last.q)[:3, 3] - tip
-    assert way @ -inward[:3] / np.linalg.norm(inward) > 0.04, "0.28 m/s for 0.3 s, less the lead"
+    moved = WAM.fk(drive.last.q)[:3, 3] - tip
+    assert moved @ -inward[:3] / np.linalg.norm(inward) > 0.04, "0.28 m/s for 0.3 s, minus the lead"
 
 
 @pytest.mark.slow
@@ -221,7 +223,7 @@ def test_a_turn_back_from_a_limit_is_at_once():
         ([1e9, 0, 0, 0, 0, 0], None),
     ],
 )
-def test_a_huge_twist_moves_within_limits_and_none_moves_nothing(V, R):
+def test_huge_twist_keeps_limits_and_zero_twist_rests(V, R):
     drive = Drive(BENT, acceleration=20.0)
     drive.run(2.0, again(V, R=R))
     drive.assert_limits(20.0)
@@ -232,7 +234,7 @@ def test_a_huge_twist_moves_within_limits_and_none_moves_nothing(V, R):
 
 
 @pytest.mark.slow
-def test_a_fast_turn_is_never_the_other_way():
+def test_fast_rotation_never_reverses():
     for speed in (1.0, 10.0, 350.0, 1e6):
         drive = Drive(BENT)
         drive.run(0.5, again(np.array([0.0, 0.0, 0.0, 0.0, 0.0, speed]), R=np.eye(3)))
@@ -240,7 +242,7 @@ def test_a_fast_turn_is_never_the_other_way():
 
 
 @pytest.mark.slow
-def test_a_twist_that_times_out_stops_within_the_timeout_and_the_braking():
+def test_twist_stops_after_timeout():
     drive = Drive(BENT, acceleration=5.0, target_timeout=0.1)
     drive.run(1.0, again(4 * V))
     fastest = np.abs(drive.last.velocity).max()
@@ -251,7 +253,7 @@ def test_a_twist_that_times_out_stops_within_the_timeout_and_the_braking():
 
 
 @pytest.mark.slow
-def test_a_zero_twist_after_a_joint_motion_stops_there():
+def test_zero_twist_stops_a_joint_motion():
     rng = np.random.default_rng(61)
     while True:
         drive = Drive(WAM.random(rng), acceleration=8.0).pose(WAM.fk(WAM.random(rng)))
@@ -271,8 +273,8 @@ def test_a_zero_twist_after_a_joint_motion_stops_there():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("R", [None, np.eye(3)], ids=["own", "base"])
-def test_twists_at_a_third_of_the_rate_move_the_tip_as_far_as_they_say(R):
-    """A second of moveit_servo's demo of twists: up or down and round, 29 messages of them."""
+def test_twists_slower_than_cycles_move_the_full_distance(R):
+    """Send one second of the twists of moveit_servo's demo: vertical motion with rotation."""
     fr3, q = published("fr3"), np.pi * np.array([0.0, -0.25, 0.0, -0.75, 0.0, 0.5, 0.25])
     drive, count = Drive(q, robot=fr3), 0
 
@@ -285,18 +287,18 @@ def test_twists_at_a_third_of_the_rate_move_the_tip_as_far_as_they_say(R):
     drive.run(1.0, each)
     R_before, R_after = (fr3.fk(each)[:3, :3] for each in (q, drive.last.q))
     turned = np.arccos(0.5 * np.trace(R_before.T @ R_after) - 0.5)
-    way = np.linalg.norm(fr3.fk(drive.last.q)[:3, 3] - fr3.fk(q)[:3, 3])
+    moved = np.linalg.norm(fr3.fk(drive.last.q)[:3, 3] - fr3.fk(q)[:3, 3])
     assert turned == pytest.approx(0.5, rel=0.02)
-    assert way == pytest.approx(0.1, rel=0.02)
+    assert moved == pytest.approx(0.1, rel=0.02)
 
 
-def line(count, way=(0.0, 0.2, 0.1), q=BENT):
+def line(count, extent=(0.0, 0.2, 0.1), q=BENT):
     Ts = np.repeat(WAM.fk(q)[None], count, axis=0)
-    Ts[:, :3, 3] += np.linspace(0, 1, count)[:, None] * way
+    Ts[:, :3, 3] += np.linspace(0, 1, count)[:, None] * extent
     return Ts
 
 
-def test_it_is_on_time_from_where_it_begins():
+def test_trajectory_is_on_time_from_its_start():
     Ts = line(5)
     drive = Drive(BENT).trajectory(Ts, 0.5)
     for k in range(1, 201):
@@ -310,17 +312,17 @@ def test_it_is_on_time_from_where_it_begins():
 
 
 @pytest.mark.parametrize("acceleration", [np.inf, 2.0, 0.5])
-def test_it_begins_when_the_arm_is_at_the_first_pose(acceleration):
+def test_trajectory_starts_at_the_first_pose(acceleration):
     Ts = line(3, q=BENT + 0.5)
     drive = Drive(BENT, acceleration=acceleration).trajectory(Ts, 1.0)
     drive.run(12.0)
-    begun = next(k for k, out in enumerate(drive.outputs) if not np.array_equal(out.T_d, Ts[0]))
-    assert drive.outputs[begun - 1].position_error < 2e-3
+    start = next(k for k, out in enumerate(drive.outputs) if not np.array_equal(out.T_d, Ts[0]))
+    assert drive.outputs[start - 1].position_error < 2e-3
     assert drive.last.state is ServoState.REACHED
     drive.assert_limits(acceleration)
 
 
-def test_it_begins_after_a_joint_motion_not_during_it():
+def test_trajectory_starts_after_a_joint_motion():
     rng, found = np.random.default_rng(62), 0
     for _ in range(8):
         q = WAM.random(rng)
@@ -331,22 +333,22 @@ def test_it_begins_after_a_joint_motion_not_during_it():
         for out in drive.outputs:
             if out.state is ServoState.JOINT_MOTION:
                 assert np.array_equal(out.T_d, Ts[0]) or np.array_equal(out.T_d, Ts[1])
-        begun = next(
+        start = next(
             (k for k, o in enumerate(drive.outputs) if not np.array_equal(o.T_d, Ts[0])), 0
         )
-        if ServoState.JOINT_MOTION in drive.states[:begun]:
+        if ServoState.JOINT_MOTION in drive.states[:start]:
             found += 1
-            assert drive.outputs[begun - 1].position_error < 2e-3
+            assert drive.outputs[start - 1].position_error < 2e-3
         if found == 2:
             return
     pytest.fail("no joint motion")
 
 
 @pytest.mark.parametrize("period", [1e-3, 3600.0])
-def test_periods_at_the_bounds(period):
+def test_smallest_and_largest_trajectory_periods(period):
     Ts = line(4)
     drive = Drive(BENT, acceleration=8.0).trajectory(Ts, period)
-    Ts[:] = np.eye(4)  # they may change after
+    Ts[:] = np.eye(4)  # the controller keeps a copy
     drive.run(8.0)
     drive.assert_limits(8.0)
     if period < 1.0:
@@ -356,7 +358,7 @@ def test_periods_at_the_bounds(period):
         assert np.linalg.norm(drive.last.T_d[:3, 3] - line(4)[0, :3, 3]) < 1e-3
 
 
-def test_other_periods_are_refused_and_a_pose_that_is_none_is_named_by_its_number():
+def test_invalid_periods_and_poses_of_trajectories_raise():
     for period in (0.0, -1.0, 9e-4, 3601.0, np.nan, np.inf, "1", None, True):
         with pytest.raises(OptionError, match="period"):
             Drive(BENT).trajectory(line(3), period)
@@ -366,7 +368,7 @@ def test_other_periods_are_refused_and_a_pose_that_is_none_is_named_by_its_numbe
         Drive(BENT).trajectory(Ts, 1.0)
 
 
-def test_an_unreachable_first_pose_is_never_left_and_said():
+def test_unreachable_first_pose_is_reported():
     Ts = line(3)
     Ts[:, 0, 3] += 3.0
     drive = Drive(BENT).trajectory(Ts, 0.1)
@@ -376,7 +378,7 @@ def test_an_unreachable_first_pose_is_never_left_and_said():
     assert np.ptp(drive.q[-50:], axis=0).max() == 0.0
 
 
-def test_it_begins_as_late_as_it_is_told():
+def test_trajectory_starts_at_a_future_time():
     drive = Drive(BENT).trajectory(line(3), 0.5, age=-2.0)
     drive.run(1.99)
     np.testing.assert_array_equal(drive.last.T_d, line(3)[0])

@@ -1,4 +1,4 @@
-"""A stream among obstacles: what it keeps away from, at which speed, and what it says."""
+"""A stream among obstacles: distances, speeds and messages."""
 
 from functools import cache
 
@@ -46,40 +46,41 @@ def controller(robot, scene=None, q=q0, **options):
     return made
 
 
-def cycles(made, count, begin=0, dt=DT):
-    for i in range(begin, begin + count):
+def cycles(made, count, start=0, dt=DT):
+    for i in range(start, start + count):
         yield made.cycle((i + 1) * dt, dt)
 
 
 @pytest.mark.parametrize("name", ARMS)
 @settings(max_examples=3)
 @given(seed=SEEDS)
-def test_random_streams_keep_their_distance_and_all_limits(name, seed):
+def test_random_streams_keep_distance_and_limits(name, seed):
     found = run((name, seed, 300))
     assert found.least >= MIN_DISTANCE - ROUNDING
     assert found.excess <= 1e-6
 
 
 @pytest.mark.parametrize(("name", "seed"), [("wam7", 276), ("two_wams", 91)])
-def test_stops_beside_spheres_that_stand_out_do_not_creep_nearer(name, seed):
-    assert run((name, seed, 1500)).least >= MIN_DISTANCE - ROUNDING  # 3.7 and 1.5 mm were
+def test_repeated_stops_do_not_reduce_the_distance(name, seed):
+    # The smallest distances were once 3.7 and 1.5 mm.
+    assert run((name, seed, 1500)).least >= MIN_DISTANCE - ROUNDING
 
 
 @pytest.mark.parametrize(("rate", "jerk"), [(100.0, np.inf), (500.0, np.inf), (500.0, 100.0)])
-def test_speed_toward_a_wall_ends_beside_it(rate, jerk):
+def test_motion_toward_a_wall_stops_at_min_distance(rate, jerk):
     _, _, fastest, least, kept = wall(rate, jerk)
     assert fastest > 0.45
     assert -1e3 * ROUNDING <= least <= kept <= 1.0  # [mm]
 
 
-def test_a_target_behind_the_top_of_a_table_is_followed_along_it_without_trembling():
+def test_target_below_a_table_is_followed_smoothly_along_it():
     _, _, error, turns, turns_without, least = slide(0.1, True)
     assert error < 0.2  # [mm]
     assert turns <= turns_without
     assert 1e3 * MIN_DISTANCE <= least <= 1e3 * MIN_DISTANCE + 2.0
 
 
-def test_near_pairs_that_the_guard_has_seen_make_the_same_step_as_those_looked_for():
+def test_cached_distances_give_the_same_step():
     robot, scene = with_box(0.1, 1.0, 1.0, at=(0.76, 0.0, 0.26))
     T = robot.fk(q0)
     T[:3, 3] += [0.1, 0.05, 0.0]
@@ -93,18 +94,18 @@ def test_near_pairs_that_the_guard_has_seen_make_the_same_step_as_those_looked_f
             near.watched[2].fill(-1)
         local_ik.near = near
         steps.append((*local_ik.advance(T[None], DT).q, *near.known[0][near.known[0] < 0.1]))
-    assert local_ik.hindrance >= 0
+    assert local_ik.limiting_pair >= 0
     assert steps[0] == steps[1]
 
 
 @settings(max_examples=25)
 @given(SEEDS)
-def test_a_certified_step_and_its_stop_keep_every_distance_on_the_way(seed):
+def test_certified_step_and_stop_keep_all_distances(seed):
     rng = np.random.default_rng(seed)
     robot, scene = with_box(*rng.uniform(0.05, 0.6, 3), at=rng.uniform(-0.8, 0.8, 3))
     pairs = guarded_pairs(robot, scene.snapshot, (), MIN_DISTANCE)
     state, q = SceneState(pairs, robot.n), robot.random(rng)
-    state.begin(q, 0.1)
+    state.restart(q, 0.1)
     v, a = rng.normal(0.0, 0.7, robot.n), rng.normal(0.0, 1.0, robot.n)
     limits = robot.lower, robot.upper, np.full(robot.n, 5.0), np.full(robot.n, 50.0)
     stop, _ = stop_within(q + 0.01 * v, v, a, limits)
@@ -113,12 +114,12 @@ def test_a_certified_step_and_its_stop_keep_every_distance_on_the_way(seed):
     found = [state.distances(each, 0.1) for each in path]
     kept = np.array(found).min(axis=0) >= np.minimum(MIN_DISTANCE, found[0]) - 3e-7
     kept |= ~pairs.leverage[0].any(axis=1)
-    assert kept.all() or k >= 0  # what is certified keeps them
+    assert kept.all() or k >= 0  # a certified stop keeps all distances
     if (np.array(found).min(axis=0) > MIN_DISTANCE + 1e-4)[pairs.leverage[0].any(axis=1)].all():
-        assert k < 0  # what keeps them clearly is certified
+        assert k < 0  # a stop with clear distances is certified
 
 
-def test_a_ball_that_slides_on_a_bar_that_turns_is_seen_to_bend_its_path():
+def test_certificate_covers_curved_paths():
     robot = RobotModel.from_urdf(
         """<robot name="bar"><link name="base"/><link name="bar"/><link name="ball"/>
         <joint name="turn" type="revolute"><parent link="base"/><child link="bar"/>
@@ -129,18 +130,18 @@ def test_a_ball_that_slides_on_a_bar_that_turns_is_seen_to_bend_its_path():
     )
     scene = PlanningScene(robot, bodies={"ball": Body("ball", ((Sphere(0.01), np.eye(4)),))})
     scene.add_plane("floor", normal=(0.0, 1.0, 0.0), offset=-0.03)
-    q, end = np.array([-0.15, -0.05]), np.array([0.15, 0.05])  # down to the axis, and up again
+    q, end = np.array([-0.15, -0.05]), np.array([0.15, 0.05])  # the ball moves down and up again
     least = clearance(scene, 0.5 * (q + end))
     assert min(clearance(scene, q), clearance(scene, end)) > least + 0.007
     state = SceneState(guarded_pairs(robot, scene.snapshot, (), least + 0.002), robot.n)
-    state.begin(q, 0.1)
+    state.restart(q, 0.1)
     rest = stop_within(end, 0.0 * q, 0.0 * q, (robot.lower, robot.upper, q + 9.0, q + 9.0))[0]
     assert state.failing(q, rest) >= 0
     state.least -= 0.003
     assert state.failing(q, rest) < 0
 
 
-def test_a_start_that_is_too_near_is_left_and_not_brought_nearer():
+def test_start_below_min_distance_comes_no_closer():
     robot, scene = with_box(0.1, 1.0, 1.0, at=(0.7412, 0.0, 0.26))
     start = clearance(scene, q0)
     assert 0.0 < start < MIN_DISTANCE
@@ -159,11 +160,11 @@ def test_a_start_that_is_too_near_is_left_and_not_brought_nearer():
     assert clearance(scene, out.q) > 0.05
 
 
-def test_two_links_deep_in_things_leave_both_although_the_target_is_farther_inside():
+def test_two_overlapping_links_leave_both_obstacles():
     robot, alone = wam()
     scene = alone.copy()
     elbow, wrist = (robot.link_pose(f"wam_link{i}", q0)[:3, 3] for i in (4, 7))
-    scene.add_box("beside", [0.3, 0.1, 0.3], transform(None, elbow + np.array([0.0, 0.06, 0.0])))
+    scene.add_box("side", [0.3, 0.1, 0.3], transform(None, elbow + np.array([0.0, 0.06, 0.0])))
     scene.add_box("below", [0.3, 0.3, 0.1], transform(None, wrist - np.array([0.0, 0.0, 0.1])))
     start = clearance(scene, q0)
     assert start < -0.05
@@ -176,7 +177,7 @@ def test_two_links_deep_in_things_leave_both_although_the_target_is_farther_insi
     assert clearance(scene, out.q) >= MIN_DISTANCE - ROUNDING
 
 
-def test_an_object_that_appears_in_the_way_stops_the_arm_before_it():
+def test_new_obstacle_stops_the_arm_in_front_of_it():
     robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
     made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]), acceleration=8.0)
     T = robot.fk(made.command)
@@ -194,7 +195,7 @@ def test_an_object_that_appears_in_the_way_stops_the_arm_before_it():
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 50.0])
-def test_an_arm_on_the_stop_of_an_earlier_command_goes_on_from_there(jerk):
+def test_motion_continues_after_roll_back_to_earlier_command(jerk):
     robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
     made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]), jerk=jerk)
     T = robot.fk(made.command)
@@ -213,7 +214,7 @@ def test_an_arm_on_the_stop_of_an_earlier_command_goes_on_from_there(jerk):
     assert clearance(scene, out.q) < MIN_DISTANCE + 5e-3
 
 
-def test_a_contact_that_a_stop_cannot_avoid_is_a_fault_that_names_it():
+def test_unavoidable_contact_is_a_fault_with_its_pair():
     robot, scene = with_box(0.1, 0.1, 0.1, at=(0.0, 0.0, -0.9))
     made = controller(robot, scene, np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0]))
     made.follow_twist([0.6, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0, R=np.eye(3))
@@ -230,7 +231,7 @@ def test_a_contact_that_a_stop_cannot_avoid_is_a_fault_that_names_it():
     assert "a contact cannot be avoided: 'wall' and 'wam_link" in out.message
 
 
-def test_a_controller_that_takes_over_in_motion_keeps_the_distance():
+def test_take_over_in_motion_keeps_the_distance():
     robot, scene = with_box(0.1, 2.0, 2.0, at=(0.85, 0.0, 0.3))
     q = np.array([0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0])
     old, new = controller(robot, None, q), controller(robot, scene, q)
@@ -261,7 +262,7 @@ def test_a_controller_that_takes_over_in_motion_keeps_the_distance():
         HalfSpace((0.0, 0.0, 1.0), 0.4, links=("wam_link4",), name="cell"),
     ],
 )
-def test_a_workspace_is_not_left(bound, jerk):
+def test_tip_and_links_stay_in_workspace(bound, jerk):
     robot, links = wam()[0], getattr(bound, "links", ())
     made = controller(robot, None, workspace=[bound], jerk=jerk)
     T = robot.fk(q0)
@@ -281,7 +282,7 @@ def test_a_workspace_is_not_left(bound, jerk):
     assert out.nearest.names == ("cell", links[0] if links else "wam_tip")
 
 
-def test_a_tip_outside_the_workspace_goes_no_farther_out_and_may_come_in():
+def test_tip_outside_workspace_only_moves_inward():
     robot = wam()[0]
     x = robot.fk(q0)[0, 3]
     made = controller(robot, workspace=[HalfSpace((-1.0, 0.0, 0.0), -(x - 0.1))])
@@ -296,21 +297,21 @@ def test_a_tip_outside_the_workspace_goes_no_farther_out_and_may_come_in():
     assert out.state is ServoState.REACHED
 
 
-def test_distances_that_do_not_fit_are_refused_by_name():
+def test_invalid_distances_scenes_and_bounds_raise():
     robot, scene = wam()
     with pytest.raises(OptionError, match=r"min_distance = 0.3 m: '\w+' and '\w+' are never"):
         controller(robot, scene, min_distance=0.3, influence_distance=0.5)
-    with pytest.raises(OptionError, match=r"influence_distance = 0\.01 m is to be above"):
+    with pytest.raises(OptionError, match="influence_distance must be above min_distance"):
         controller(robot, scene, influence_distance=0.01)
-    with pytest.raises(SceneError, match="the scene is of"):
+    with pytest.raises(SceneError, match="the scene belongs to robot"):
         controller(RobotModel.from_name("puma560"), scene, np.zeros(6))
     with pytest.raises(SceneError, match="no link 'wam_ling4'; did you mean wam_link4"):
         controller(robot, workspace=[BoxBound((1.0, 1.0, 1.0), links=("wam_ling4",))])
-    with pytest.raises(SceneError, match="a workspace is a sequence of BoxBound"):
+    with pytest.raises(SceneError, match="a workspace must be a sequence of BoxBound"):
         controller(robot, workspace=["box"])
 
 
-def test_without_a_scene_nothing_is_guarded():
+def test_no_guard_without_a_scene():
     robot = wam()[0]
     made = controller(robot)
     made.follow_pose(robot.fk(q0 + 0.1), 0.0)
@@ -320,12 +321,12 @@ def test_without_a_scene_nothing_is_guarded():
     assert isinstance(controller(robot, PlanningScene(robot))._tracker.guard, Guard)
 
 
-def test_pairs_that_min_distance_often_stops_are_named():
-    """Two balls 8 to 40 mm apart, by the angle of the joint between them."""
+def test_tight_pairs_are_reported():
+    """Two balls, whose distance of 8 to 40 mm depends on the joint between them."""
     robot = RobotModel.from_dh([{"a": 0.1, "lower": -3.0, "upper": 3.0}] * 2)
     base, _, tip = robot.tree.links[:3]
-    apart = robot.link_pose(tip, np.zeros(2))[:3, 3]
-    place = transform(None, apart + np.array([0.0, 0.0, 0.12]))
+    offset = robot.link_pose(tip, np.zeros(2))[:3, 3]
+    place = transform(None, offset + np.array([0.0, 0.0, 0.12]))
     balls = {
         base: Body(base, ((Sphere(0.05), place),)),
         tip: Body(tip, ((Sphere(0.05), np.eye(4)),)),

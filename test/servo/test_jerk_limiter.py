@@ -1,4 +1,4 @@
-"""The limits with those of jerk, by Ruckig."""
+"""The limiter with jerk limits, which uses Ruckig."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def drawn(kinds, seed):
 
 @some
 @given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.booleans(), st.integers(1, 40))
-def test_no_limit_is_passed_whatever_comes(kinds, seed, dt, at_limits, each):
+def test_any_reference_keeps_limits(kinds, seed, dt, at_limits, each):
     rng, robot, acceleration, jerk = drawn(kinds, seed)
     jerk = np.minimum(jerk, 1e3)
     limiter = JerkLimiter(robot, acceleration, jerk)
@@ -52,8 +52,8 @@ def test_no_limit_is_passed_whatever_comes(kinds, seed, dt, at_limits, each):
 
 @some
 @given(KINDS, SEEDS, st.booleans())
-def test_uneven_and_late_cycles_keep_every_limit(kinds, seed, outside):
-    """Late ones too, in which the arm went on along its stop by itself."""
+def test_uneven_and_late_cycles_keep_limits(kinds, seed, outside):
+    """In late cycles the arm moves along its stop by itself."""
     rng, robot, acceleration, jerk = drawn(kinds, seed)
     jerk = np.minimum(jerk, 1e3)
     limiter = JerkLimiter(robot, acceleration, jerk)
@@ -61,7 +61,7 @@ def test_uneven_and_late_cycles_keep_every_limit(kinds, seed, outside):
     limiter.reset(start)
     commands, times = [start], [0.0]
 
-    def note(dt):
+    def record(dt):
         commands.append(limiter.q.copy())
         times.append(times[-1] + dt)
 
@@ -71,15 +71,15 @@ def test_uneven_and_late_cycles_keep_every_limit(kinds, seed, outside):
         dt = 10.0 ** rng.uniform(-3, -1)
         if rng.random() < 0.2:
             limiter.resume_at(5.0 * dt, dt)
-            note(5.0 * dt)
+            record(5.0 * dt)
         limiter.advance(reference, np.zeros(robot.n), dt)
-        note(dt)
+        record(dt)
     assert_within(times, commands, Limits.of(robot, acceleration, jerk))
 
 
 @some
 @given(SEEDS)
-def test_stop_is_the_fastest_one_and_its_overshoot_is_exact(seed):
+def test_stop_is_fastest_and_its_overshoot_exact(seed):
     rng = np.random.default_rng(seed)
     n = 6
     q, v, a = rng.normal(size=(3, n)) * rng.choice([0.0, 0.1, 1.0, 3.0], (3, n))
@@ -114,20 +114,20 @@ def test_stop_is_the_fastest_one_and_its_overshoot_is_exact(seed):
 
 
 def ruckig_stop(q, v, a, A, J):
-    """Duration and end of Ruckig's way of one joint to rest."""
+    """Return the duration and the end of Ruckig's trajectory of one joint to rest."""
     import ruckig
 
-    given, way = ruckig.InputParameter(1), ruckig.Trajectory(1)
+    given, trajectory = ruckig.InputParameter(1), ruckig.Trajectory(1)
     given.control_interface = ruckig.ControlInterface.Velocity
     given.current_position, given.current_velocity, given.current_acceleration = [q], [v], [a]
     given.max_velocity, given.max_acceleration, given.max_jerk = [1e3], [A], [J]
     given.target_velocity = [0.0]
-    ruckig.Ruckig(1).calculate(given, way)
-    return way.duration, way.at_time(way.duration)[0][0]
+    ruckig.Ruckig(1).calculate(given, trajectory)
+    return trajectory.duration, trajectory.at_time(trajectory.duration)[0][0]
 
 
 FR3 = published("fr3")
-PANDA = FR3.narrowed(  # the same arm, with the ranges of its predecessor
+PANDA = FR3.narrowed(  # the same arm with the ranges of its predecessor
     [-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973],
     [2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973],
 )
@@ -141,7 +141,7 @@ LIFT = RobotModel.from_dh(
 
 
 @pytest.mark.parametrize("robot", [FR3, PANDA, LIFT], ids=["fr3", "panda", "lift"])
-def test_an_arm_with_ranges_without_zero_arrives(robot):
+def test_arms_with_ranges_without_zero_reach_targets(robot):
     rng = np.random.default_rng(5)
     assert ((robot.lower > 0.0) | (robot.upper < 0.0)).any()
     for _ in range(3):
@@ -151,14 +151,14 @@ def test_an_arm_with_ranges_without_zero_arrives(robot):
         drive.assert_limits(5.0, 50.0)
 
 
-def swinging(velocity=2.0, lower=-3.0):
-    """One joint."""
+def pendulum(velocity=2.0, lower=-3.0):
+    """Return an arm with one joint."""
     row = {"a": 0.5, "lower": lower, "upper": 3.0, "velocity": velocity}
     return RobotModel.from_dh([row])
 
 
-def under_way(robot):
-    """A limiter on its way down at 2 rad/s, and the commands that led there."""
+def limiter_in_motion(robot):
+    """Return a limiter in motion at -2 rad/s, and its commands so far."""
     limiter = JerkLimiter(robot, np.array([8.0]), np.array([80.0]))
     limiter.reset(np.array([1.5]))
     commands = [limiter.q]
@@ -168,41 +168,41 @@ def under_way(robot):
     return limiter, commands
 
 
-@pytest.mark.parametrize("room", [1.0, 0.6, 0.2, 0.02, 0.0, -0.1])
-def test_a_position_limit_that_is_new_holds_by_a_stop_no_harder_than_it_must_be(room):
-    old, commands = under_way(swinging())
-    new = JerkLimiter(swinging(lower=old.q[0] - room), np.array([8.0]), np.array([80.0]))
+@pytest.mark.parametrize("distance", [1.0, 0.6, 0.2, 0.02, 0.0, -0.1])
+def test_new_position_limit_is_kept_by_the_softest_stop(distance):
+    old, commands = limiter_in_motion(pendulum())
+    new = JerkLimiter(pendulum(lower=old.q[0] - distance), np.array([8.0]), np.array([80.0]))
     new.take_over(old.hand_over())
     for _ in range(150):
         new.advance(np.array([-2.9]), np.zeros(1), 0.01)
         commands.append(new.q.copy())
     q = np.array(commands)[:, 0]
-    limit = min(old.q[0] - room, old.q[0])
+    limit = min(old.q[0] - distance, old.q[0])
     assert q.min() >= limit
     a = np.abs(np.diff(q, 2)).max() / 0.01**2
-    needed = 0.5 * 2.0 * (2.0 / 8.0 + 8.0 / 80.0)  # of room, to stop within the limits
-    if room >= needed:
+    needed = 0.5 * 2.0 * (2.0 / 8.0 + 8.0 / 80.0)  # distance to stop within the limits
+    if distance >= needed:
         assert a <= 8.0 * (1.0 + 1e-6)
-    elif room > 0.0:
-        assert a <= 2.5 * 2.0**2 / room
+    elif distance > 0.0:
+        assert a <= 2.5 * 2.0**2 / distance
 
 
-def test_a_velocity_limit_that_is_new_is_come_down_to_within_the_others():
-    old, commands = under_way(swinging())
-    new = JerkLimiter(swinging(velocity=0.3), np.array([8.0]), np.array([80.0]))
+def test_new_velocity_limit_is_approached_within_other_limits():
+    old, commands = limiter_in_motion(pendulum())
+    new = JerkLimiter(pendulum(velocity=0.3), np.array([8.0]), np.array([80.0]))
     new.take_over(old.hand_over())
     for _ in range(300):
         new.advance(np.array([-2.9]), np.zeros(1), 0.01)
         commands.append(new.q.copy())
     times = 0.01 * np.arange(len(commands))
-    assert_within(times, commands, Limits.of(swinging(), 8.0, 80.0))
+    assert_within(times, commands, Limits.of(pendulum(), 8.0, 80.0))
     v = np.diff(np.array(commands)[:, 0]) / 0.01
     assert np.abs(v[-250:-100]).max() <= 0.3 * (1.0 + 1e-9)
     assert new.q[0] == pytest.approx(-2.9, abs=1e-6) or np.abs(v[-1]) > 0.2
 
 
 @pytest.mark.parametrize("dt", [0.002, 0.03])
-def test_a_standing_reference_is_reached_and_the_arm_is_still(dt):
+def test_static_reference_is_reached(dt):
     rng = np.random.default_rng(31)
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
     limiter.reset(WAM.random(rng))
@@ -213,7 +213,7 @@ def test_a_standing_reference_is_reached_and_the_arm_is_still(dt):
         assert np.abs(limiter.v).max() < 1e-9
 
 
-def test_brake_ends_at_the_stopping_point_exactly_still():
+def test_brake_ends_at_rest_at_the_stopping_point():
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
     for v in (0.0, 0.5, -1.0):
         limiter.reset(WAM.clip(np.full(WAM.n, 0.5)), np.full(WAM.n, v))
@@ -224,7 +224,7 @@ def test_brake_ends_at_the_stopping_point_exactly_still():
         assert not limiter.v.any()
 
 
-def test_comes_back_from_outside():
+def test_start_outside_limits_returns():
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
     outside = np.where(np.arange(WAM.n) % 2, WAM.upper + 0.3, WAM.lower - 0.2)
     limiter.reset(outside)
@@ -237,8 +237,8 @@ def test_comes_back_from_outside():
 
 
 @pytest.mark.parametrize("jerk", [30.0, 100.0, 1000.0])
-def test_takes_no_run_up_for_a_reference_that_moves_on(jerk):
-    """Which Ruckig would: to be at a place near by with a speed, it goes back first."""
+def test_moving_reference_causes_no_backward_motion(jerk):
+    """Ruckig's trajectory to a nearby position with a velocity would move back first."""
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, jerk))
     v = np.array([0.5, -0.3, 0.2, 0.4, -0.5, 0.1, 0.3])
     start = WAM.clip(np.full(WAM.n, 0.5))
@@ -248,5 +248,5 @@ def test_takes_no_run_up_for_a_reference_that_moves_on(jerk):
         limiter.advance(start + v * k * 0.01, v, 0.01)
         velocities.append(limiter.v / v)
     assert np.min(velocities) >= -0.02
-    assert np.max(velocities) <= 2.0, "it makes up for the way it was behind"
+    assert np.max(velocities) <= 2.0, "the arm catches up"
     np.testing.assert_allclose(velocities[-1], 1.0, atol=0.1)

@@ -1,4 +1,4 @@
-"""The limits of position, velocity and acceleration, whatever the reference does."""
+"""Limits of position, velocity and acceleration for any reference."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ def drawn(kinds, seed):
     return rng, robot, acceleration
 
 
-def still_stopping(robot, acceleration, rng):
-    """A start with a velocity from which each joint can stop inside its limits."""
+def stoppable_start(robot, acceleration, rng):
+    """Return a start and a velocity from which each joint can stop within its limits."""
     q = robot.random(rng)
     room = np.minimum(robot.upper - q, q - robot.lower)
     most = np.minimum(robot.velocity, np.sqrt(2 * acceleration * room))
@@ -39,10 +39,10 @@ def still_stopping(robot, acceleration, rng):
 
 @some
 @given(KINDS, SEEDS, st.booleans(), st.booleans())
-def test_no_limit_is_passed_whatever_comes(kinds, seed, varying, moving):
+def test_any_reference_keeps_limits(kinds, seed, varying, moving):
     rng, robot, acceleration = drawn(kinds, seed)
     limiter = AccelerationLimiter(robot, acceleration)
-    q, v = still_stopping(robot, acceleration, rng)
+    q, v = stoppable_start(robot, acceleration, rng)
     v *= moving
     limiter.reset(q, v)
     dt = 10.0 ** rng.uniform(-4, -1)
@@ -69,7 +69,7 @@ def test_no_limit_is_passed_whatever_comes(kinds, seed, varying, moving):
 
 @few
 @given(KINDS, SEEDS, st.floats(5e-3, 0.05))
-def test_start_outside_comes_back_and_stays(kinds, seed, dt):
+def test_start_outside_limits_returns(kinds, seed, dt):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
@@ -85,7 +85,7 @@ def test_start_outside_comes_back_and_stays(kinds, seed, dt):
 
 @few
 @given(KINDS, SEEDS, st.floats(5e-3, 0.05))
-def test_way_to_a_standing_reference_is_straight_and_ends_there(kinds, seed, dt):
+def test_path_to_static_reference_is_straight(kinds, seed, dt):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
@@ -96,7 +96,7 @@ def test_way_to_a_standing_reference_is_straight_and_ends_there(kinds, seed, dt)
         limiter.advance(goal, np.zeros(robot.n), dt)
         commands.append(limiter.q.copy())
     share = (np.array(commands) - start) / (goal - start)
-    assert np.ptp(share, axis=1).max() <= 1e-9, "all joints have come equally far"
+    assert np.ptp(share, axis=1).max() <= 1e-9, "all joints have moved by the same share"
     assert (np.diff(share, axis=0) >= -1e-12).all()
     assert share.max() <= 1 + 1e-9
     np.testing.assert_allclose(limiter.q, goal, rtol=0.0, atol=1e-15)
@@ -105,43 +105,45 @@ def test_way_to_a_standing_reference_is_straight_and_ends_there(kinds, seed, dt)
 
 @few
 @given(KINDS, SEEDS)
-def test_settles_though_cycles_are_uneven(kinds, seed):
+def test_uneven_cycles_reach_the_reference(kinds, seed):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
     limiter.reset(robot.random(rng))
-    goal, now, way = robot.random(rng), 0.0, []
+    goal, now, left = robot.random(rng), 0.0, []
     while now < 30.0:
         dt = 0.01 * 2.0 ** rng.uniform(-2, 2)
         limiter.advance(goal, np.zeros(robot.n), dt)
-        way.append(np.abs(goal - limiter.q))
+        left.append(np.abs(goal - limiter.q))
         now += dt
-    assert way[-1].max() <= 1e-15
-    close = int(np.argmax(np.max(way, axis=1) < 1e-3))
-    past = np.max(way[close:], axis=0)
-    assert (past <= acceleration * 0.04**2 + 1e-3).all(), "by what a longest cycle gains at most"
+    assert left[-1].max() <= 1e-15
+    close = int(np.argmax(np.max(left, axis=1) < 1e-3))
+    past = np.max(left[close:], axis=0)
+    assert (past <= acceleration * 0.04**2 + 1e-3).all(), (
+        "bounded by the motion of the longest cycle"
+    )
 
 
 @some
 @given(KINDS, SEEDS, st.floats(5e-3, 0.05))
-def test_brake_is_straight_and_takes_no_longer_than_it_must(kinds, seed, dt):
+def test_brake_is_straight_and_fastest(kinds, seed, dt):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, 50.0], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
-    q, v = still_stopping(robot, acceleration, rng)
+    q, v = stoppable_start(robot, acceleration, rng)
     room = np.minimum(robot.upper - q, q - robot.lower)
     longest = np.max(np.abs(v) / acceleration)
-    v *= min(1.0, np.min(np.sqrt(room / (np.abs(v) * longest))))  # all may take as long as one
+    v *= min(1.0, np.min(np.sqrt(room / (np.abs(v) * longest))))  # all joints can stop together
     limiter.reset(q, v)
     velocities = []
     for _ in range(int(np.max(np.abs(v) / acceleration) / dt) + 1):
         limiter.brake(dt)
         velocities.append(limiter.rate / v)
     assert not limiter.rate.any()
-    assert np.ptp(velocities, axis=1).max() <= 1e-9, "every joint keeps the same share"
+    assert np.ptp(velocities, axis=1).max() <= 1e-9, "all joints keep the same share"
 
 
-def test_stopping_point_is_where_braking_ends():
+def test_stopping_point_is_the_end_of_braking():
     robot = RobotModel.wam()
     acceleration = np.full(robot.n, 4.0)
     limiter = AccelerationLimiter(robot, acceleration)
@@ -150,7 +152,7 @@ def test_stopping_point_is_where_braking_ends():
     expected = limiter.stopping_point()
     np.testing.assert_allclose(expected - limiter.q, v * np.abs(v) / 8.0)
     dt = 1e-5
-    for j in range(robot.n):  # one alone brakes as fast as it may
+    for j in range(robot.n):  # a single moving joint brakes at its limit
         alone = AccelerationLimiter(robot, acceleration)
         alone.reset(limiter.q, np.where(np.arange(robot.n) == j, v, 0.0))
         while alone.rate.any():
@@ -159,7 +161,7 @@ def test_stopping_point_is_where_braking_ends():
 
 
 def naive_advance(robot, A, q_r, v_r, dt, q, v):
-    """One cycle in plain NumPy, from its promises: q and v (n,) at its end."""
+    """Return q and v (n,) after one cycle, in plain NumPy, from the specification."""
     lag = 0.5 * dt if np.isfinite(A).any() else 0.0
     with np.errstate(all="ignore"):
         away = q_r + lag * v_r - (q + lag * v) - v_r * dt
@@ -182,7 +184,7 @@ def naive_advance(robot, A, q_r, v_r, dt, q, v):
 
 
 def fastest(d, v, A, dt, lag):
-    """The largest velocity at the end of a cycle that keeps a limit at a distance d."""
+    """Return the largest velocity after a cycle that keeps a position limit at a distance d."""
     if not lag:
         return np.where(np.isinf(A), np.maximum(d, 0.0) / dt, stopping_speed(d, A, dt))
     left = d - lag * v
@@ -191,7 +193,7 @@ def fastest(d, v, A, dt, lag):
 
 
 def stopping_speed(d, A, dt):
-    """The positive root of v dt + v^2 / (2 A) = d."""
+    """Return the positive root v of v dt + v^2 / (2 A) = d."""
     d = np.maximum(d, 0.0)
     finite = np.where(np.isinf(A), 1.0, A)
     with np.errstate(invalid="ignore"):
@@ -201,11 +203,11 @@ def stopping_speed(d, A, dt):
 
 @some
 @given(KINDS, SEEDS, st.floats(1e-3, 0.1))
-def test_is_the_naive_limiter(kinds, seed, dt):
+def test_kernel_equals_naive_limiter(kinds, seed, dt):
     rng, robot, acceleration = drawn(kinds, seed)
     if not np.isinf(acceleration).all():
         acceleration = np.minimum(acceleration, FAST)
-    q, v = still_stopping(robot, acceleration, rng)
+    q, v = stoppable_start(robot, acceleration, rng)
     for _ in range(10):
         q_r, v_r = wild_reference(rng, robot, q), rng.normal(size=robot.n)
         expected = naive_advance(robot, acceleration, q_r, v_r, dt, q, v)
@@ -215,7 +217,7 @@ def test_is_the_naive_limiter(kinds, seed, dt):
 
 
 @pytest.mark.parametrize("kind", ["continuous", "revolute"])
-def test_without_any_limits_it_is_at_the_reference_at_once(kind):
+def test_reference_is_reached_at_once_without_limits(kind):
     detail = '<limit lower="-1" upper="1" effort="1" velocity="1"/>' if kind == "revolute" else ""
     robot = RobotModel.from_urdf(urdf("a b", joint("j", kind, detail=detail)))
     limiter = AccelerationLimiter(robot, np.array([np.inf]))
@@ -225,11 +227,12 @@ def test_without_any_limits_it_is_at_the_reference_at_once(kind):
 
 @pytest.mark.parametrize("jerk", [np.inf, 65.0])
 @pytest.mark.parametrize("demand", [0.5, 0.8, 1.3, 2.0, 4.0])
-def test_reference_that_turns_too_fast_is_not_overshot(demand, jerk):
-    """Beyond the limit corners are cut; to close the gap as fast as possible would swing farther.
+def test_fast_turning_reference_is_not_overshot(demand, jerk):
+    """Above the acceleration limit the command cuts corners instead of overshooting.
 
     Args:
-        demand: acceleration of the reference, as a share of the limit.
+        demand: Acceleration of the reference, as a share of the limit.
+        jerk: Jerk limit.
     """
     dt, amplitude, A = 0.01, 0.4, 1.3
     robot, limits = RobotModel.wam(), np.full(7, A)
@@ -240,16 +243,16 @@ def test_reference_that_turns_too_fast_is_not_overshot(demand, jerk):
     start = np.array([0.0, 0.6, 0.0, 1.6, -1.0, 0.0, 0.0])
     limiter.reset(start)
     t = dt * np.arange(1, 1500)
-    grown = np.clip(t / 5.0, 0.0, 1.0)  # begins gently
+    grown = np.clip(t / 5.0, 0.0, 1.0)  # slow start
     phase = np.sqrt(demand * A / amplitude) * t
     moves = amplitude * np.outer(grown * np.sin(phase), [1.0, 0.5, 0.0, 1.0, 0.0, 0.7, 0.0])
     last = start
-    errors, ways = [], []
+    errors, distances = [], []
     for reference in start + moves:
         limiter.advance(reference, (reference - last) / dt, dt)
         last = reference
         errors.append(np.abs(limiter.q - reference).max())
-        ways.append(np.abs(limiter.q - start).max())
-    assert max(ways) < 1.15 * amplitude
+        distances.append(np.abs(limiter.q - start).max())
+    assert max(distances) < 1.15 * amplitude
     if demand < 1.0:
         assert max(errors) < 0.1 * amplitude

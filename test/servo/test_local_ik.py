@@ -1,4 +1,4 @@
-"""Local motion: to the target or as near as it can, never past a limit; bad input is refused."""
+"""Local motion: reaches the target or the closest configuration, within limits."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 from dls_ik.servo import LocalIk
 
 FAR = [rigid(np.eye(3), [0.0, value, 0.0]) for value in (np.nan, np.inf, 1e300)]
-REFUSED = [
+INVALID = [
     *((PoseError, "finite", lambda servo, T=T: servo.step(T, DT)) for T in FAR),
     *(
         (PoseError, None, lambda servo, T=T: servo.step(T, DT))
@@ -33,16 +33,16 @@ REFUSED = [
 ]
 
 
-def test_bad_input_is_refused_and_nothing_moves():
+def test_invalid_input_raises_and_moves_nothing():
     servo = LocalIk(WAM)
     before = servo.q
-    for error, words, use in REFUSED:
+    for error, words, use in INVALID:
         with pytest.raises(error, match=words):
             use(servo)
         np.testing.assert_array_equal(servo.q, before)
 
 
-def test_without_a_target_the_arm_stands_still_inside_the_limits_and_values_are_copies():
+def test_no_target_means_no_motion_and_values_are_copies():
     servo = LocalIk(WAM)
     start = servo.q
     assert WAM.within_limits(start)
@@ -75,7 +75,7 @@ def assert_step_allowed(robot: RobotModel, before: np.ndarray, after: np.ndarray
     st.floats(1e-4, 0.1),
     st.sampled_from(STEPPED),
 )
-def test_any_arm_keeps_its_limits(kinds, seed, dt, method):
+def test_any_arm_keeps_limits(kinds, seed, dt, method):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     assume(serves(method, robot))
@@ -89,7 +89,7 @@ def test_any_arm_keeps_its_limits(kinds, seed, dt, method):
 
 
 @pytest.mark.parametrize("method", ["ctp+sd+svf", "auto", "jd"])
-def test_start_outside_comes_back_at_the_velocity_limit(method):
+def test_start_outside_limits_returns_at_velocity_limit(method):
     robot = RobotModel.wam()
     servo = LocalIk(robot, method)
     outside = np.array([0.0, -2.0, 0.0, 3.13, 0.0, 1.9, 0.0])
@@ -106,7 +106,7 @@ def test_start_outside_comes_back_at_the_velocity_limit(method):
 
 
 def run(servo, T, cycles, dt=DT):
-    """The commands of some cycles toward one target, and the last output."""
+    """Return the commands of a number of cycles toward one target, and the last output."""
     outputs = [servo.step(T, dt) for _ in range(cycles)]
     return np.array([out.q for out in outputs]), outputs[-1]
 
@@ -122,7 +122,7 @@ def near_target(q, rng):
 
 
 @pytest.mark.parametrize("method", ["ctp+sd+svf", "auto", "svf", "ed", "jc+jd"])
-def test_static_target_nearby_is_reached_and_held(method):
+def test_nearby_static_target_is_reached_and_held(method):
     rng = np.random.default_rng(21)
     for _ in range(10):
         servo = servo_at(BENT, method)
@@ -142,17 +142,17 @@ def test_error_never_rises_toward_a_static_target(method):
         assert (np.diff(error) <= 1e-12).all()
 
 
-def test_no_back_and_forth_on_the_way_to_a_target_out_of_reach():
+def test_unreachable_target_causes_no_oscillation():
     rng = np.random.default_rng(25)
     counts = []
     for T in WAM.fk(WAM.random(rng, 15)):
         T[:3, 3] *= 1.6 / np.linalg.norm(T[:3, 3])
         counts.append(reversals(run(servo_at(WAM.random(rng)), T, 600)[0]))
     assert np.median(counts) <= 5
-    assert max(counts) <= 30, "undamped, the worst turn round in every cycle"
+    assert max(counts) <= 30, "without damping, the worst reverse in every cycle"
 
 
-def test_a_joint_held_at_its_limit_is_told():
+def test_limit_activation_of_a_held_joint():
     q = BENT.copy()
     q[0] = 2.55
     T = WAM.fk(q)
@@ -162,7 +162,7 @@ def test_a_joint_held_at_its_limit_is_told():
     assert max(servo.step(T, DT).limit_activation[0] for _ in range(500)) > 0.99
 
 
-def test_half_a_turn_is_made():
+def test_rotation_by_half_a_turn_is_reached():
     servo = servo_at(BENT * [1, 1, 1, 1, 1, 1, 0] + [0, 0, 0, 0, 0, 0, -np.pi / 2])
     T = WAM.fk(servo.q)
     T[:3, :3] = T[:3, :3] @ np.diag([-1.0, -1.0, 1.0])

@@ -1,5 +1,5 @@
-"""Steps, solves and cycles in other processes: with other hashes the same bits, without the JIT
-the same numbers as far as rounding goes."""
+"""Steps, solutions and cycles in other processes: bitwise equal with another hash seed, equal up
+to rounding without the JIT."""
 
 import json
 import os
@@ -19,7 +19,7 @@ CALM = BENT + np.array([0.3, 0.2, -0.3, 0.1, 0.4, 0.3, 0.2])  # away from singul
 
 
 def answers():
-    """Numbers by what they are, as lists."""
+    """Return computed numbers by name, as lists."""
     rng = np.random.default_rng(3)
     near = WAM.fk(CALM + 0.05 * rng.normal(size=(4, 7)))
     solver = IkSolver(WAM, max_restarts=20)
@@ -42,8 +42,8 @@ def answers():
     return found
 
 
-def of_process(**environment):
-    """The answers of another one."""
+def answers_of_process(**environment):
+    """Return the answers of another process with these environment variables."""
     result = subprocess.run(
         [sys.executable, __file__],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
@@ -58,16 +58,16 @@ def here():
     return json.loads(json.dumps(answers()))
 
 
-def test_other_hashes_same_bits(here):
-    assert of_process(PYTHONHASHSEED="4711") == here
+def test_hash_seed_does_not_change_any_bit(here):
+    assert answers_of_process(PYTHONHASHSEED="4711") == here
 
 
-def test_without_the_jit_the_same_numbers(here):
-    """Sums are contracted and in another order in machine code (core/jit.py): each is off by no
-    more than its m terms times epsilon. Of a step that passes through the inverse with the
-    condition number K of the Jacobian: J J^T has K^2, and its six rows of n terms are so much off.
+def test_results_without_jit_agree_up_to_rounding(here):
+    """Machine code contracts and reorders sums (core/jit.py), with an error of at most epsilon per
+    term. The error of a step is amplified by the condition number of J J^T, which is the squared
+    condition number of the Jacobian, and has six rows of n terms.
     """
-    plain = of_process(NUMBA_DISABLE_JIT="1")
+    plain = answers_of_process(NUMBA_DISABLE_JIT="1")
     assert plain.keys() == here.keys()
     s = np.linalg.svd(Stepper(WAM, "jp", CALM).jacobian(), compute_uv=False)
     terms = 6 * WAM.n
@@ -78,12 +78,12 @@ def test_without_the_jit_the_same_numbers(here):
         is_sum = what in ("fk", "jacobian")
         size = np.abs(numbers).max()
         slack = size * (of_sums if is_sum else of_steps)
-        if what.startswith(("solve", "cycles")):  # many steps, the last ones of which converge
+        if what.startswith(("solve", "cycles")):  # many steps that converge
             slack *= 10
         np.testing.assert_allclose(plain[what], numbers, rtol=0.0, atol=slack, err_msg=what)
 
 
-def test_controllers_in_threads_of_their_own_do_not_meet():
+def test_controllers_in_threads_do_not_interfere():
     rng = np.random.default_rng(5)
     goals = WAM.fk(CALM + 0.2 * rng.normal(size=(6, 7)))
 

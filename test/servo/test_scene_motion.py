@@ -1,4 +1,4 @@
-"""Joint motion in a scene: around things, without a way, while the scene changes."""
+"""Joint motion in a scene: around obstacles, without a path, and while the scene changes."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,14 +11,14 @@ from dls_ik import PlanningScene, RobotModel
 from dls_ik.model.rotations import transform
 from dls_ik.scene.shapes import Body, Box, Sphere
 from dls_ik.servo import Controller, ServoState
-from dls_ik.servo.joint_motion import Course, MotionLimits
+from dls_ik.servo.joint_motion import MotionLimits, TimedPath
 
 START, GOAL = np.array([1.0, 3.0]), np.array([3.0, 3.0])
 LIMITS = {"acceleration": 4.0, "min_distance": 0.02}
 
 
 def slides(*walls):
-    """A ball that two joints move in a plane, and walls (x, y, wide, high) there."""
+    """Return a robot that moves a ball in a plane by two joints, and walls (x, y, wide, high)."""
     rows = [
         {"kind": "prismatic", "lower": 0.0, "upper": 4.0, "velocity": 1.0, "alpha": alpha}
         for alpha in (-np.pi / 2, 0.0)
@@ -41,20 +41,20 @@ def started(walls, **options):
     return drive.pose(robot.fk(GOAL)), scene
 
 
-def least_distance(scene, q):
+def smallest_distance(scene, q):
     return min(scene.distance(each).distance for each in q)
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 40.0])
-def test_it_goes_around_a_wall_within_all_limits(jerk):
+def test_motion_around_a_wall_keeps_limits(jerk):
     drive, scene = started([(2.0, 3.0, 0.1, 1.5)], jerk=jerk)
     assert drive.run_until(ServoState.REACHED, 15.0)
     assert ServoState.JOINT_MOTION in drive.states
-    assert least_distance(scene, drive.q) >= 0.02 - 1e-6
+    assert smallest_distance(scene, drive.q) >= 0.02 - 1e-6
     drive.assert_limits(4.0, jerk)
 
 
-def test_without_a_way_it_holds_and_says_so_and_goes_on_once_there_is_one():
+def test_arm_holds_until_there_is_a_path():
     drive, scene = started([(2.0, 2.0, 0.1, 9.0)])
     drive.run(6.0)
     assert drive.last.state is ServoState.BLOCKED
@@ -65,8 +65,8 @@ def test_without_a_way_it_holds_and_says_so_and_goes_on_once_there_is_one():
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_a_wall_that_comes_into_the_way_is_gone_around(threads):
-    """A gap below closes while the arm is on its way there; one above is left."""
+def test_wall_that_blocks_the_path_is_avoided(threads):
+    """The gap on the planned path closes during the motion; the other gap stays open."""
     with ThreadPoolExecutor(1) as executor:
         given = executor if threads else None
         drive, scene = started([(2.0, 2.2, 0.1, 2.6)], executor=given)  # gaps: below 0.9, above 3.5
@@ -76,11 +76,11 @@ def test_a_wall_that_comes_into_the_way_is_gone_around(threads):
         below = drive.controller._tracker._motion.motion.rest[:, 1].min() < 1.5
         add_wall(scene, "wall 1", 2.0, 0.4 if below else 3.7, 0.1, 1.2 if below else 0.6)
         assert drive.run_until(ServoState.REACHED, 30.0)
-        assert least_distance(scene, drive.q) >= 0.02 - 1e-6
+        assert smallest_distance(scene, drive.q) >= 0.02 - 1e-6
     drive.assert_limits(4.0)
 
 
-def test_another_controller_goes_on_along_the_way():
+def test_take_over_continues_along_the_path():
     drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
     while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
         drive.run(0.01)
@@ -95,13 +95,13 @@ def test_another_controller_goes_on_along_the_way():
         if out.state is ServoState.REACHED:
             break
     assert states[-1] is ServoState.REACHED
-    assert ServoState.FOLLOWING not in states[:50], "it does not begin with local motion again"
-    assert least_distance(scene, q) >= 0.02 - 1e-6
+    assert ServoState.FOLLOWING not in states[:50], "no new local motion"
+    assert smallest_distance(scene, q) >= 0.02 - 1e-6
     assert_limits(drive.controller.robot, np.array(q), 0.01, 4.0)
 
 
 def test_targets_among_obstacles_are_reached():
-    """The mark of benchmarks.obstructed_targets, on a few cases without a straight path."""
+    """Check the criterion of benchmarks.obstructed_targets on a few obstructed cases."""
     robot, rng, times = RobotModel.wam(), np.random.default_rng(5), []
     while len(times) < 4:
         scene = random_scene(robot, rng, 12)
@@ -115,21 +115,21 @@ def test_targets_among_obstacles_are_reached():
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 20.0])
-def test_courses_keep_limits_and_begin_and_end_at_rest(jerk):
+def test_timed_paths_keep_limits_from_rest_to_rest(jerk):
     rng, dt = np.random.default_rng(0), 1e-3
     for count in (2, 3, 6):
-        way = rng.uniform(-1, 1, (count, 4))
+        path = rng.uniform(-1, 1, (count, 4))
         velocity, acceleration = np.array([1.0, 2.0, 1.0, 3.0]), np.array([1.0, 2.0, 5.0, 10.0])
-        course = Course(way, MotionLimits(velocity, acceleration, np.full(4, jerk)))
-        q = np.array([course.at(t) for t in np.arange(0.0, course.duration + 3 * dt, dt)])
-        np.testing.assert_allclose(q[[0, -1]], way[[0, -1]], atol=1e-12)
-        v = np.diff(q, axis=0, prepend=way[:1]) / dt
+        trajectory = TimedPath(path, MotionLimits(velocity, acceleration, np.full(4, jerk)))
+        q = np.array([trajectory.at(t) for t in np.arange(0.0, trajectory.duration + 3 * dt, dt)])
+        np.testing.assert_allclose(q[[0, -1]], path[[0, -1]], atol=1e-12)
+        v = np.diff(q, axis=0, prepend=path[:1]) / dt
         a = np.diff(v, axis=0) / dt
         assert (np.abs(v) <= velocity * (1 + 1e-6)).all()
         assert (np.abs(a) <= acceleration * (1 + 1e-6)).all()
         if np.isfinite(jerk):
             assert (np.abs(np.diff(a, axis=0)) / dt <= jerk * (1 + 1e-3)).all()
         inside = slice(int(0.4 / dt), -int(0.4 / dt))
-        assert np.abs(v[inside] / velocity).max(axis=1).min() > 0.05, "it stops in a corner"
-        shortest = (np.abs(np.diff(way, axis=0)) / velocity).max(axis=1).sum()
-        assert course.duration <= 1.8 * shortest + 1.5
+        assert np.abs(v[inside] / velocity).max(axis=1).min() > 0.05, "no stop in a corner"
+        shortest = (np.abs(np.diff(path, axis=0)) / velocity).max(axis=1).sum()
+        assert trajectory.duration <= 1.8 * shortest + 1.5

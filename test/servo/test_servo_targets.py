@@ -1,4 +1,4 @@
-"""Poses that stand or come as a stream, twists, and trajectories."""
+"""Single poses, pose streams, twists and trajectories."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ V = np.array([0.3, -0.1, 0.2, 0.0, 0.5, -0.4])
 
 
 def at_time(time):
-    """The pose_of of a constant twist."""
+    """Return the pose after a constant twist for a time [s]."""
     angle = np.linalg.norm(V[3:]) * time
     return rigid(rotation(V[3:], angle) if angle else np.eye(3), V[:3] * time)
 
 
 def stream(feed_forward, count=4, interval=0.1, delay=0.0, timeout=0.25):
-    """A target that has taken some poses, the last at_time (count - 1) * interval + delay."""
+    """Return a pose target after `count` poses, each of which arrived after `delay` [s]."""
     target = PoseTarget(timeout, feed_forward)
     for k in range(count):
         target.take(at_time(k * interval), k * interval, k * interval + delay)
@@ -30,7 +30,7 @@ def pose_of(target, now):
 
 @pytest.mark.parametrize("ahead", [0.0, 0.05, 0.1])
 @pytest.mark.parametrize("delay", [0.0, 0.04])
-def test_feed_forward_goes_on_as_the_last_two_did(ahead, delay):
+def test_feed_forward_extrapolates_the_last_two_poses(ahead, delay):
     np.testing.assert_allclose(
         pose_of(stream(True, delay=delay), 0.3 + delay + ahead),
         at_time(0.3 + delay + ahead),
@@ -38,18 +38,18 @@ def test_feed_forward_goes_on_as_the_last_two_did(ahead, delay):
     )
 
 
-def test_it_goes_on_for_one_interval_and_a_half_and_then_stands():
+def test_extrapolation_ends_after_one_and_a_half_intervals():
     target = stream(True)
     np.testing.assert_allclose(pose_of(target, 0.5), at_time(0.45), atol=1e-12)
     np.testing.assert_array_equal(pose_of(target, 0.5), pose_of(target, 0.9))
 
 
-def test_without_feed_forward_it_is_the_last_one():
+def test_pose_is_the_last_one_without_feed_forward():
     np.testing.assert_array_equal(pose_of(stream(False), 0.39), at_time(3 * 0.1))
 
 
 @pytest.mark.parametrize("second", [0.0, 1e-5, 1.0, -0.5])
-def test_a_time_between_that_says_nothing_gives_no_velocity(second):
+def test_invalid_intervals_give_no_velocity(second):
     target = PoseTarget(0.25, True)
     target.take(at_time(0.0), 0.0, 10.0)
     target.take(at_time(0.1), second, 10.1)
@@ -57,7 +57,7 @@ def test_a_time_between_that_says_nothing_gives_no_velocity(second):
 
 
 @pytest.mark.parametrize("interval", [0.01, 0.1, 0.24])
-def test_a_stream_times_out_after_the_timeout(interval):
+def test_stream_times_out_after_timeout(interval):
     target = stream(False, count=MIN_STREAM_POSES, interval=interval)
     last = (MIN_STREAM_POSES - 1) * interval
     assert not target.has_timed_out(last + 0.249)
@@ -65,10 +65,10 @@ def test_a_stream_times_out_after_the_timeout(interval):
 
 
 @pytest.mark.parametrize("count", range(1, 9))
-def test_fewer_than_five_poses_in_a_row_are_no_stream(count):
+def test_fewer_than_five_poses_are_no_stream(count):
     target = stream(False, count=count)
     assert target.has_timed_out(1e6) == (count >= 5)
-    start = 10.0  # [s] a pause begins a new run
+    start = 10.0  # [s] a pause starts a new run
     for k in range(4):
         target.take(at_time(0.0), start + 0.1 * k, start + 0.1 * k)
         assert not target.has_timed_out(1e6)
@@ -76,16 +76,16 @@ def test_fewer_than_five_poses_in_a_row_are_no_stream(count):
     assert target.has_timed_out(1e6)
 
 
-def test_a_stream_that_is_finished_stands_at_its_last_pose_and_never_times_out():
+def test_finished_stream_is_static_and_never_times_out():
     target = stream(True, count=6)
-    assert np.abs(pose_of(target, 0.55) - at_time(0.5)).max() > 1e-3, "it is extrapolated"
+    assert np.abs(pose_of(target, 0.55) - at_time(0.5)).max() > 1e-3, "the pose is extrapolated"
     target.finish()
     np.testing.assert_array_equal(pose_of(target, 0.55), target.last)
     np.testing.assert_array_equal(target.last, at_time(0.5))
     assert not target.has_timed_out(1e6)
 
 
-def test_a_single_one_and_one_now_and_then_are_no_stream():
+def test_single_and_infrequent_poses_are_no_stream():
     target = stream(True, count=8, interval=1.0)
     assert not target.has_timed_out(1e3)
     target = stream(True, interval=1.0)
@@ -97,14 +97,14 @@ def test_a_single_one_and_one_now_and_then_are_no_stream():
         assert not single.has_timed_out(now)
 
 
-def test_it_stands_when_it_has_not_changed_for_a_quarter_of_a_second():
+def test_pose_is_static_after_a_quarter_of_a_second():
     target = PoseTarget(0.25, False)
     for k in range(100):
         target.take(at_time(0.0), k * 0.1, k * 0.1)
-        assert target.stands(k * 0.1) == (k >= 3)
+        assert target.is_static(k * 0.1) == (k >= 3)
     target.take(at_time(0.1), 10.0, 10.0)
-    assert not target.stands(10.2)
-    assert target.stands(10.26)
+    assert not target.is_static(10.2)
+    assert target.is_static(10.26)
 
 
 TIP = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])
@@ -122,7 +122,7 @@ def lead_of(T):
 
 
 @pytest.mark.parametrize("in_tool", [False, True])
-def test_it_moves_on_by_the_twist(in_tool):
+def test_pose_advances_by_the_twist(in_tool):
     V = np.array([0.1, 0.2, -0.1, 0.3, 0.1, -0.2])
     T = twist_target(V, in_tool).pose(0.0, 0.01, lambda: TIP)
     R = TIP[:3, :3] if in_tool else np.eye(3)
@@ -130,7 +130,7 @@ def test_it_moves_on_by_the_twist(in_tool):
     np.testing.assert_allclose(difference(TIP, T), expected, atol=1e-14)
 
 
-def test_cycles_add_up():
+def test_cycles_of_a_twist_add_up():
     one, T = twist_target([0.1, 0.0, 0.0, 0.0, 0.0, 0.2]), TIP
     for k in range(100):
         T = one.pose(k * 0.01, 0.01, lambda T=T: T)
@@ -141,21 +141,21 @@ def test_cycles_add_up():
 @pytest.mark.parametrize(
     "V", [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [1e9] * 6, [0, 0, 0, 0, 0, 450]]
 )
-def test_a_blocked_tip_is_led_by_no_more_than_the_lead_and_in_the_direction_of_the_twist(V, lead):
+def test_lead_of_a_blocked_tip_is_bounded(V, lead):
     one = twist_target(V, lead=lead)
     for k in range(50):
         T = one.pose(k * 0.01, 0.01, lambda: TIP)
-    way = np.array(V, float) * 0.01
-    way *= min(1.0, 1.0 / np.abs(way).max())
-    behind = np.linalg.norm(WEIGHTS * way) * 49
-    expected = min(lead, behind) + np.linalg.norm(WEIGHTS * way)
+    step = np.array(V, float) * 0.01
+    step *= min(1.0, 1.0 / np.abs(step).max())
+    behind = np.linalg.norm(WEIGHTS * step) * 49
+    expected = min(lead, behind) + np.linalg.norm(WEIGHTS * step)
     assert lead_of(T) == pytest.approx(expected, rel=1e-6)
     ahead = difference(TIP, T)
     assert ahead @ V / np.linalg.norm(ahead) / np.linalg.norm(V) == pytest.approx(1.0)
 
 
-def test_a_tip_that_is_behind_makes_up_for_it_slowly():
-    """K_p = 10 [1/s], so that a lead of 5 mm adds 50 mm/s to the twist."""
+def test_lagging_tip_catches_up_slowly():
+    """With K_p = 10 [1/s] a lead of 5 mm adds 50 mm/s to the twist."""
     one, T = twist_target([0.4, 0, 0, 0, 0, 0], lead=0.005), TIP
     for k in range(50):
         at = T
@@ -164,9 +164,9 @@ def test_a_tip_that_is_behind_makes_up_for_it_slowly():
     assert np.linalg.norm(difference(at, led)) == pytest.approx(0.0045, rel=1e-3)
 
 
-def test_it_stands_never_and_times_out():
+def test_twist_is_never_static_and_times_out():
     one = twist_target([0.0] * 6)
-    assert not one.stands(100.0)
+    assert not one.is_static(100.0)
     assert not one.has_timed_out(0.25)
     assert one.has_timed_out(0.2501)
     one.take(np.zeros(6), True, 1.0, 1.0)
@@ -181,7 +181,7 @@ def pose_on(target, now, tip=Ts[0]):
     return target.pose(now, 0.01, lambda: tip)
 
 
-def test_it_waits_at_the_first_pose_for_the_tip_and_for_its_time():
+def test_trajectory_waits_for_tip_and_start_time():
     target = TrajectoryTarget(Ts, 0.5, 0.0)
     for now in (0.0, 1.0, 1e9):
         np.testing.assert_array_equal(pose_on(target, now, AWAY), Ts[0])
@@ -191,11 +191,11 @@ def test_it_waits_at_the_first_pose_for_the_tip_and_for_its_time():
     assert np.abs(pose_on(late, 10.1) - Ts[0]).max() > 1e-3
 
 
-@pytest.mark.parametrize("begin", [0.0, 1e9])
-def test_it_is_at_each_pose_on_time_and_straight_between(begin):
-    target = TrajectoryTarget(Ts, 0.5, begin)
+@pytest.mark.parametrize("start", [0.0, 1e9])
+def test_trajectory_is_on_time_and_straight(start):
+    target = TrajectoryTarget(Ts, 0.5, start)
     for share in np.linspace(0.0, 3.0, 25):
-        T, leg = pose_on(target, begin + 0.5 * share, Ts[0] if share == 0.0 else AWAY), int(share)
+        T, leg = pose_on(target, start + 0.5 * share, Ts[0] if share == 0.0 else AWAY), int(share)
         if leg == 3:
             np.testing.assert_array_equal(T, Ts[3])
             continue
@@ -203,24 +203,24 @@ def test_it_is_at_each_pose_on_time_and_straight_between(begin):
         np.testing.assert_allclose(difference(Ts[leg], T), whole * (share - leg), atol=1e-6)
 
 
-def test_a_time_before_its_beginning_is_its_beginning():
-    """Found by python -m fuzz controller: a clock that is set back."""
+def test_time_before_the_start_gives_the_first_pose():
+    """Found by python -m fuzz controller: a clock set back."""
     target = TrajectoryTarget(Ts, 0.5, 1.0)
     np.testing.assert_array_equal(pose_on(target, 100.0), Ts[0])
     for early in (99.9, 90.0, -1e9):
         np.testing.assert_array_equal(pose_on(target, early), Ts[0])
 
 
-def test_it_stands_before_its_beginning_and_after_its_end_only():
+def test_trajectory_is_static_before_start_and_after_end():
     target = TrajectoryTarget(Ts, 0.5, 0.0)
-    assert target.stands(0.3), "the arm may come there by any way"
+    assert target.is_static(0.3), "any path may lead to the first pose"
     pose_on(target, 1.0)
-    assert not target.stands(1.0)
-    assert not target.stands(2.6)
-    assert target.stands(2.8)
+    assert not target.is_static(1.0)
+    assert not target.is_static(2.6)
+    assert target.is_static(2.8)
     np.testing.assert_array_equal(pose_on(target, 1e9), Ts[3])
     assert not target.has_timed_out(1e9)
     one = TrajectoryTarget(Ts[:1], 0.5, 0.0)
     for now in (0.0, 0.1, 5.0):
         np.testing.assert_array_equal(pose_on(one, now), Ts[0])
-    assert one.stands(5.0)
+    assert one.is_static(5.0)

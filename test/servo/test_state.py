@@ -1,4 +1,4 @@
-"""States and their events, and the figures and words of a cycle."""
+"""States and events, and the measures and messages of a cycle."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from dls_ik.servo.state import ServoState as S
 from dls_ik.servo.targets import PoseTarget
 
 
-def test_numbers_are_those_that_servo_status_has_for_it_and_sentences_tell_states_apart():
+def test_codes_of_servo_status_and_distinct_messages():
     numbers = {state.name: state.code for state in ServoState if state.code > 0}
     assert numbers == {
         "NEAR_SINGULARITY": 1,  # DECELERATE_FOR_APPROACHING_SINGULARITY
@@ -24,7 +24,7 @@ def test_numbers_are_those_that_servo_status_has_for_it_and_sentences_tell_state
     }
     invalid = {state.name for state in ServoState if state.code == -1}
     assert invalid == {"NO_ROBOT", "STALE", "REFUSED", "FAULT"}
-    assert {S.WAITING.code, S.PAUSED.code, S.TIMED_OUT.code} == {0}, "a pause is no error"
+    assert {S.WAITING.code, S.PAUSED.code, S.TIMED_OUT.code} == {0}, "a pause is not an error"
     assert {state.code for state in ServoState} == {-1, 0, 1, 2, 3, 4, 5, 6}
     assert all(state.explanation for state in ServoState)
     assert len({state.explanation for state in ServoState}) == len(ServoState)
@@ -38,7 +38,7 @@ MODES = [S.WAITING, S.FOLLOWING, S.REFUSED, S.TIMED_OUT, S.PAUSED, S.FAULT]
 
 
 @pytest.mark.parametrize("state", MODES)
-def test_transitions(state):
+def test_events_lead_to_documented_states(state):
     is_latched = state in (S.PAUSED, S.FAULT)
     expected = {
         Event.TARGET: state if is_latched else S.FOLLOWING,
@@ -56,7 +56,7 @@ def test_transitions(state):
     assert all(after is before or after.reason == "why" for after in found.values())
 
 
-def test_a_stream_has_started_from_its_first_target_to_a_reset_or_resume():
+def test_stream_has_started_until_reset_or_resume():
     stream, found = StreamState(), []
     for event in (Event.REFUSAL, Event.TARGET, Event.TIMEOUT, Event.PAUSE, Event.RESUME,
                   Event.TARGET, Event.FAILURE, Event.TARGET, Event.RESET):  # fmt: skip
@@ -65,7 +65,7 @@ def test_a_stream_has_started_from_its_first_target_to_a_reset_or_resume():
     assert found == [False, True, True, True, False, True, True, True, False]
 
 
-def test_singular_values_and_condition_are_those_of_the_scaled_jacobian():
+def test_singular_values_of_the_scaled_jacobian():
     controller = Controller(WAM)
     controller.seed(Q)
     controller.follow_pose(WAM.fk(Q), 0.0)
@@ -76,8 +76,8 @@ def test_singular_values_and_condition_are_those_of_the_scaled_jacobian():
     assert out.condition == pytest.approx(s[0] / s[-1], rel=1e-6)
 
 
-def named(values, held=(), sigma0=0.01, dt=0.01):
-    """What is said of least singular values, with joint 1 held in some of the cycles."""
+def reported_states(values, held=(), sigma0=0.01, dt=0.01):
+    """Return the states for smallest singular values, with joint 1 held in some cycles."""
     monitor, q = ConditionMonitor(), np.zeros(2)
     return [
         monitor.update(k * dt, ServoStep(q, 1.0, 0.0, s, 1.0, np.array([0.0, k in held])), sigma0)
@@ -88,31 +88,31 @@ def named(values, held=(), sigma0=0.01, dt=0.01):
 F, N, L, B = S.FOLLOWING, S.NEAR_SINGULARITY, S.LEAVING_SINGULARITY, S.JOINT_BOUND
 
 
-def test_a_singularity_is_neared_and_left_once_each_on_the_way_through():
+def test_singularity_is_entered_and_left_once():
     down = np.linspace(0.05, 0.0, 51)
-    states = named([*down, *down[::-1]])
+    states = reported_states([*down, *down[::-1]])
     turns = [a for a, b in zip(states, [None, *states], strict=False) if a is not b]
     assert turns == [F, N, L, F]
 
 
-def test_small_changes_of_the_least_singular_value_are_not_said():
+def test_noise_of_singular_values_causes_no_state_change():
     noise = 4e-4 * np.where(np.arange(100) % 2, 1.0, -1.0)
-    assert set(named(0.01 + noise)) == {N}
-    assert len(set(named(0.02 + noise)[1:])) == 1
+    assert set(reported_states(0.01 + noise)) == {N}
+    assert len(set(reported_states(0.02 + noise)[1:])) == 1
 
 
-def test_a_joint_that_is_held_now_and_then_is_said_to_be_held():
-    assert named([0.1] * 40, held=range(0, 20, 3)) == [B] * 28 + [F] * 12
+def test_repeatedly_held_joint_is_reported_as_held():
+    assert reported_states([0.1] * 40, held=range(0, 20, 3)) == [B] * 28 + [F] * 12
 
 
 UNDAMPED = (
-    "near a singularity: {} does not damp motion along the lost direction; joints may be fast"
+    "near a singularity: {} does not damp motion along the lost direction; joints may move fast"
 )
-WORDS = {"svf": "is damped", "odls": "is damped", "tpinv": "is left out", "sd": "is bounded"}
+WORDS = {"svf": "is damped", "odls": "is damped", "tpinv": "is suppressed", "sd": "is bounded"}
 
 
 @pytest.mark.parametrize("method", [*WORDS, "jp", "ed", "ctp"])
-def test_near_a_singularity_the_words_are_those_of_the_method(method):
+def test_singularity_message_describes_the_method(method):
     message = near_singularity(method)
     if method in WORDS:
         assert message.endswith(WORDS[method])

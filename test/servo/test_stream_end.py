@@ -1,4 +1,4 @@
-"""What the arm does when a stream of poses ends: it settles, stops or finishes, and says which."""
+"""End of a pose stream: the arm settles, stops or finishes, and reports which."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ TIMEOUT = ControllerOptions().target_timeout
 
 
 def path(k, count, reach=0.3):
-    """Pose k of a stream of `count` poses along a joint path."""
+    """Return pose k of a stream of `count` poses along a joint path."""
     return WAM.fk(BENT + reach * k / (count - 1))
 
 
@@ -33,11 +33,11 @@ def error(drive, T):
     return np.abs(WAM.fk(drive.last.q) - T).max()
 
 
-def test_a_stream_that_simply_ends_is_finished_at_its_last_pose():
+def test_stream_settles_at_its_last_pose():
     drive = Drive(BENT, acceleration=SLOW)
     T = stream(drive)
     drive.run(TIMEOUT - DT)
-    assert error(drive, T) > 5e-3, "the arm is on its way when the stream ends"
+    assert error(drive, T) > 5e-3, "the arm still moves when the stream ends"
     drive.run(4.0)
     assert drive.last.state is ServoState.REACHED
     assert drive.last.state.code == 0
@@ -47,7 +47,7 @@ def test_a_stream_that_simply_ends_is_finished_at_its_last_pose():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_a_pose_published_again_to_be_sure_is_followed_to_its_end(count):
+def test_repeated_single_pose_is_reached(count):
     drive = Drive(BENT, acceleration=SLOW)
     for _ in range(count):
         drive.pose(FAR).run(0.05)
@@ -56,7 +56,7 @@ def test_a_pose_published_again_to_be_sure_is_followed_to_its_end(count):
     assert error(drive, FAR) < 1e-5
 
 
-def test_a_correction_a_moment_later_is_followed_to_its_end():
+def test_corrected_single_pose_is_reached():
     drive = Drive(BENT, acceleration=SLOW).pose(FAR)
     drive.run(0.05)
     other = WAM.fk(BENT - 0.3)
@@ -76,10 +76,10 @@ def test_a_correction_a_moment_later_is_followed_to_its_end():
         ("finish", True, True),
     ],
 )
-def test_the_parameter_decides_and_the_message_says_which(choice, far, ends):
+def test_when_stream_ends_decides_and_is_reported(choice, far, ends):
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends=choice)
     T = stream(drive)
-    if far:  # the last pose of the stream is a jump
+    if far:  # the stream ends with a jump
         T = AWAY
         drive.pose(T)
     drive.run(TIMEOUT + 2 * DT)
@@ -101,7 +101,7 @@ def test_the_parameter_decides_and_the_message_says_which(choice, far, ends):
     assert error(drive, T) > 1e-4
 
 
-def test_a_twist_always_stops():
+def test_end_of_twists_always_stops():
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends="finish")
     for _ in range(50):
         drive.twist(np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0])).run(DT)
@@ -112,7 +112,7 @@ def test_a_twist_always_stops():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_stream_of_uneven_intervals_arrives_although_gaps_end_it(seed):
+def test_stream_with_gaps_reaches_its_last_pose(seed):
     rng = np.random.default_rng(seed)
     gaps = []
 
@@ -125,29 +125,29 @@ def test_a_stream_of_uneven_intervals_arrives_although_gaps_end_it(seed):
     drive.run(4.0)
     assert drive.last.state is ServoState.REACHED
     assert error(drive, T) < 1e-5
-    assert max(gaps) > TIMEOUT, "there was a gap"
+    assert max(gaps) > TIMEOUT, "the stream has a gap"
     drive.assert_limits(SLOW)
 
 
-def test_the_first_pose_after_the_end_of_a_stream_is_followed_and_the_note_ends():
+def test_pose_after_the_end_is_followed_and_clears_the_note():
     drive = Drive(BENT, acceleration=SLOW)
     stream(drive)
     drive.run(1.0)
     assert "ended" in drive.last.message
     drive.pose(FAR).run(DT)
     assert "ended" not in drive.last.message
-    assert drive.run_until(ServoState.REACHED, 30.0), "one pose is a single pose"
+    assert drive.run_until(ServoState.REACHED, 30.0), "a single pose is reached"
     assert error(drive, FAR) < 1e-5
 
 
-def test_a_pause_while_the_last_pose_is_finished_stops_the_arm():
+def test_pause_after_the_end_stops_the_arm():
     drive = Drive(BENT, acceleration=SLOW)
     T = stream(drive)
     drive.run(TIMEOUT + 2 * DT)
-    drive.controller.pause("the test wants it")
+    drive.controller.pause("test")
     drive.run(1.0)
     assert drive.last.state is ServoState.PAUSED
-    assert drive.last.message == "paused: the test wants it"
+    assert drive.last.message == "paused: test"
     assert error(drive, T) > 1e-3
     drive.controller.resume()
     drive.run(2.0)
@@ -156,8 +156,8 @@ def test_a_pause_while_the_last_pose_is_finished_stops_the_arm():
 
 
 @pytest.mark.parametrize("choice", ["settle", "stop", "finish"])
-def test_another_controller_takes_the_end_over(choice):
-    """A parameter that changes during the timeout decides; one that changes later does not."""
+def test_take_over_near_the_end_of_a_stream(choice):
+    """A parameter changed during the timeout takes effect; a later change does not."""
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends="settle")
     T = stream(drive)
     before = drive.controller
@@ -174,8 +174,8 @@ def test_another_controller_takes_the_end_over(choice):
 
 
 @pytest.mark.parametrize(("choice", "ends"), [("settle", False), ("finish", True)])
-def test_after_a_loop_that_stood_still_the_last_pose_is_old(choice, ends):
-    """The arm is close to the last pose, where it would settle if the loop had gone on."""
+def test_last_pose_is_stale_after_the_loop_stood_still(choice, ends):
+    """The arm is close enough to the last pose to settle, had the loop continued."""
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends=choice)
     T = stream(drive)
     drive.now += 2.0 * TIMEOUT + DT
@@ -194,7 +194,7 @@ T_0 = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])
 
 
 def moved(distance, angle):
-    """T_0 moved by a length and turned by an angle."""
+    """Return T_0, displaced by a distance and rotated by an angle."""
     return rigid(T_0[:3, :3] @ rotation([0.0, 0.0, 1.0], angle), T_0[:3, 3] + [0.0, distance, 0.0])
 
 
@@ -203,7 +203,7 @@ def moved(distance, angle):
     ("distance", "angle", "settles"),
     [(0.0, 0.0, True), (0.049, 0.19, True), (0.051, 0.0, False), (0.0, 0.21, False)],
 )
-def test_distance_and_angle_both_count(distance, angle, settles, unit):
+def test_distance_and_angle_both_decide(distance, angle, settles, unit):
     T, T_last = T_0.copy(), moved(distance, angle)
     T[:3, 3] *= unit
     T_last[:3, 3] *= unit
@@ -212,7 +212,7 @@ def test_distance_and_angle_both_count(distance, angle, settles, unit):
     assert stop_reason(ControllerOptions(when_stream_ends="stop"), T, T_last, TIMEOUT, unit) != ""
 
 
-def test_a_distance_of_zero_never_settles_and_other_choices_are_refused():
+def test_zero_distance_never_settles_and_invalid_choice_raises():
     drive = Drive(BENT, acceleration=SLOW, settle_distance=0.0)
     stream(drive)
     drive.run(2.0)

@@ -1,4 +1,4 @@
-"""Speeds of the tip and the scale of all limits: hard for every command, and without a jump."""
+"""Speed limits of the tip and the scale of all limits: kept by every command, without jumps."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from dls_ik.servo import Controller, ServoState
 
 
 def tip_speeds(q, dt):
-    """Linear and angular speed of each step between commands (m, n), by logarithms of rotations."""
+    """Return linear and angular speeds of steps between commands (m, n), by rotation logarithms."""
     T = WAM.fk(q)
     linear = np.linalg.norm(np.diff(T[:, :3, 3], axis=0), axis=1) / dt
     R = np.swapaxes(T[:-1, :3, :3], 1, 2) @ T[1:, :3, :3]
@@ -21,7 +21,7 @@ def tip_speeds(q, dt):
 
 
 def forward(q):
-    """Poses (m, 4, 4) of the tip from the URDF's frames, one rotation about z after the other."""
+    """Return tip poses (m, 4, 4) from the URDF's frames by successive rotations about z."""
     fixed = [np.vstack([F, [0, 0, 0, 1]]) for F in WAM.chain.fixed]
     T = np.repeat(fixed[0][None], len(q), axis=0)
     for j, F in enumerate(fixed[1:]):
@@ -33,7 +33,7 @@ def forward(q):
 
 
 def fine_speeds(q, dt):
-    """Linear and angular speeds (m - 1, 2) by finite differences of poses."""
+    """Return linear and angular speeds (m - 1, 2) by finite differences of poses."""
     T = forward(q)
     linear = np.linalg.norm(np.diff(T[:, :3, 3], axis=0), axis=1)
     R = np.swapaxes(T[:-1, :3, :3], 1, 2) @ T[1:, :3, :3]
@@ -43,7 +43,7 @@ def fine_speeds(q, dt):
 
 
 class Followed:
-    """A controller whose trajectories a joint_trajectory_controller follows, with late cycles."""
+    """A controller followed by a joint_trajectory_controller, with late cycles."""
 
     def __init__(self, dt, **options):
         self.dt, self.now = dt, 0.0
@@ -54,23 +54,23 @@ class Followed:
         self.rates = []
 
     def cycle(self, late, limits):
-        """Run a cycle `late` [s] after its time, and look at the path up to it and its stop."""
+        """Run a cycle that is late by `late` [s]; record the speeds up to it and of its stop."""
         before = self.controller.command
         if late > 0.0:
             self.controller.resume_at(late, self.dt)
         start, self.now = self.now, self.now + late + self.dt
-        self._look(self.arm.path(np.arange(start, self.now, 0.1 * self.dt)), limits)
+        self._record_speeds(self.arm.path(np.arange(start, self.now, 0.1 * self.dt)), limits)
         out = self.controller.cycle(self.now, self.dt)
         knots = self.controller.trajectory(self.dt)
         self.arm.receive(self.now, *knots[:3])
         end = self.now + float(knots.times[-1])
-        self._look(self.arm.path(np.arange(self.now, end, 0.1 * self.dt)), limits)
+        self._record_speeds(self.arm.path(np.arange(self.now, end, 0.1 * self.dt)), limits)
         if late == 0.0:  # a controller that interpolates commands linearly
             share = np.linspace(0.0, 1.0, 11)[:, None]
-            self._look(before + share * (out.q - before), limits)
+            self._record_speeds(before + share * (out.q - before), limits)
         self.rates.append(self.controller._tracker.limiter.rate)
 
-    def _look(self, path, limits):
+    def _record_speeds(self, path, limits):
         if len(path) > 1:
             speeds = fine_speeds(np.array(path), 0.1 * self.dt) / limits
             self.worst = np.maximum(self.worst, speeds.max(axis=0))
@@ -80,8 +80,8 @@ class Followed:
     {"acceleration": 5.0}, {"acceleration": 5.0, "jerk": 50.0}, {"acceleration": 8.0, "jerk": 500},
 ])  # fmt: skip
 @pytest.mark.parametrize("share_late", [0.0, 0.05])
-def test_no_moment_of_a_path_or_a_stop_is_faster_than_the_speeds_of_the_tip(limits, share_late):
-    """At steps of a tenth of a period; late cycles by up to two periods."""
+def test_paths_and_stops_keep_tip_speed_limits(limits, share_late):
+    """Checks steps of a tenth of a period; cycles are late by up to two periods."""
     rng, speeds = np.random.default_rng(7), np.array([0.25, 0.8])
     followed = Followed(0.01, max_linear_speed=speeds[0], max_angular_speed=speeds[1], **limits)
     controller = followed.controller
@@ -100,11 +100,11 @@ def test_no_moment_of_a_path_or_a_stop_is_faster_than_the_speeds_of_the_tip(limi
         is_late = rng.random() < share_late
         followed.cycle(followed.dt * rng.uniform(0.0, 2.0) if is_late else 0.0, speeds)
     assert (followed.worst <= 1.0 + 1e-6).all()
-    assert followed.worst.max() > 0.98, "the speeds are used"
+    assert followed.worst.max() > 0.98, "the speed limits are used"
 
 
-def test_a_command_at_the_speed_of_the_tip_moves_evenly():
-    """Without alternation between the bound and the stop: few changes of sign of accelerations."""
+def test_motion_at_the_tip_speed_limit_is_smooth():
+    """The command does not alternate between the speed limit and the stop."""
     for jerk in (np.inf, 50.0):
         followed = Followed(0.01, max_linear_speed=0.25, acceleration=5.0, jerk=jerk)
         followed.controller.follow_pose(WAM.fk(BENT + np.array([0.9, 0.3, 0, -0.4, 0, 0, 0])), 0.0)
@@ -116,8 +116,8 @@ def test_a_command_at_the_speed_of_the_tip_moves_evenly():
         assert (jumps > 1.0).mean() < 0.1
 
 
-def kinds(drive, rng):
-    """A pose, a twist or a trajectory at random; some poses are far away and need joint motion."""
+def send_random_target(drive, rng):
+    """Send a random pose, twist or trajectory; distant poses need joint motion."""
     kind = rng.integers(4)
     if kind == 0:
         drive.pose(WAM.fk(WAM.random(rng)))
@@ -140,12 +140,12 @@ def kinds(drive, rng):
 @pytest.mark.parametrize(
     "limits", [{"acceleration": 5.0}, {"acceleration": 5.0, "jerk": 50.0}, {}], ids=["a", "j", "v"]
 )
-def test_no_command_is_faster_than_the_speeds_of_the_tip(limits):
+def test_commands_keep_tip_speed_limits(limits):
     rng = np.random.default_rng(3)
     drive = Drive(BENT, max_linear_speed=0.25, max_angular_speed=0.8, **limits)
     drive.run(0.01)
     for _ in range(12):
-        kinds(drive, rng)
+        send_random_target(drive, rng)
     linear, angular = tip_speeds(drive.q, drive.dt)
     assert linear.max() <= 0.25 * (1 + 1e-9)
     assert angular.max() <= 0.8 * (1 + 1e-9)
@@ -153,26 +153,26 @@ def test_no_command_is_faster_than_the_speeds_of_the_tip(limits):
     drive.assert_limits(**limits)
 
 
-def test_a_twist_that_asks_for_more_keeps_its_direction_and_has_the_speed():
+def test_fast_twist_keeps_direction_at_the_speed_limit():
     drive = Drive(BENT, acceleration=20.0, max_linear_speed=0.1)
     drive.run(0.5, lambda drive: drive.twist([0.3, 0, 0.4, 0, 0, 0], R=np.eye(3)))
-    way = WAM.fk(drive.last.q)[:3, 3] - WAM.fk(BENT)[:3, 3]
+    moved = WAM.fk(drive.last.q)[:3, 3] - WAM.fk(BENT)[:3, 3]
     speed = np.linalg.norm(np.diff(WAM.fk(drive.q[-10:])[:, :3, 3], axis=0), axis=1) / drive.dt
-    np.testing.assert_allclose(way / np.linalg.norm(way), [0.6, 0.0, 0.8], atol=0.02)
+    np.testing.assert_allclose(moved / np.linalg.norm(moved), [0.6, 0.0, 0.8], atol=0.02)
     np.testing.assert_allclose(speed, 0.1, rtol=5e-3)
 
 
-def test_the_speed_is_used_on_a_long_way():
+def test_long_motion_uses_the_speed_limit():
     drive = Drive(BENT, acceleration=10.0, max_linear_speed=0.2)
     goal = WAM.fk(BENT + np.array([0.8, 0, 0, 0, 0, 0, 0]))
     drive.pose(goal)
     assert drive.run_until(ServoState.REACHED, 20.0)
-    away = np.linalg.norm(goal[:3, 3] - WAM.fk(BENT)[:3, 3])
-    assert drive.now <= 1.25 * away / 0.2 + 0.5
+    distance = np.linalg.norm(goal[:3, 3] - WAM.fk(BENT)[:3, 3])
+    assert drive.now <= 1.25 * distance / 0.2 + 0.5
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 100.0])
-def test_a_scale_holds_for_velocities_and_for_accelerations_from_rest(jerk):
+def test_scale_applies_to_velocity_and_acceleration(jerk):
     drive = Drive(BENT, acceleration=8.0, jerk=jerk, scale=0.25)
     drive.pose(WAM.fk(BENT + 0.5))
     assert drive.run_until(ServoState.REACHED, 30.0)
@@ -182,8 +182,8 @@ def test_a_scale_holds_for_velocities_and_for_accelerations_from_rest(jerk):
 
 
 @pytest.mark.parametrize("jerk", [np.inf, 200.0])
-def test_a_change_of_the_scale_makes_no_jump_and_a_stop_stays_hard(jerk):
-    """Changed in full motion, down to 0 and up again: limits hold in between, and it arrives."""
+def test_scale_change_causes_no_jump(jerk):
+    """Scale changes to 0 and back during a motion keep all limits; the target is reached."""
     limits = {"acceleration": 8.0, "jerk": jerk}
     goal = WAM.fk(BENT + np.array([1.2, 0.3, 0.4, -0.5, 0.2, 0.1, 0.3]))
     first = Drive(BENT, **limits).pose(goal)
@@ -210,6 +210,6 @@ def test_a_change_of_the_scale_makes_no_jump_and_a_stop_stays_hard(jerk):
 @pytest.mark.parametrize(
     "wrong", [{"scale": 1.1}, {"scale": -0.1}, {"max_linear_speed": 0.0}, {"max_angular_speed": -1}]
 )
-def test_wrong_speeds_are_refused(wrong):
+def test_invalid_speeds_and_scales_raise(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
         Controller(WAM, **wrong)

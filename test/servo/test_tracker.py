@@ -1,4 +1,4 @@
-"""Stalls, refusals, joint motion by the solver, and determinism."""
+"""Stalls, blocked commands, joint motion by the solver, and determinism."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -16,75 +16,75 @@ from dls_ik.solver.search import reach_of
 
 
 def first_stall(errors, positions, dt=0.01, speed=0.0):
-    """When it stalls [s], with a target that moves at a speed [m/s]."""
-    watch, T = StallMonitor(np.ones(1), 0.5), np.eye(4)
+    """Return the time of the first stall [s] for a target that moves at a speed [m/s]."""
+    monitor, T = StallMonitor(np.ones(1), 0.5), np.eye(4)
     for k, (error, q) in enumerate(zip(errors, positions, strict=True)):
         T[0, 3] = speed * k * dt
-        if watch.update(k * dt, error, np.array([q]), T):
+        if monitor.update(k * dt, error, np.array([q]), T):
             return k * dt
     return None
 
 
-def test_no_progress_is_a_stall_after_a_quarter_of_a_second_however_fast_it_goes_to_and_fro():
+def test_no_progress_is_a_stall_even_with_oscillation():
     assert first_stall(np.ones(100), np.zeros(100)) == pytest.approx(0.25)
     assert first_stall(np.ones(100), 0.01 * (np.arange(100) % 2)) == pytest.approx(0.25)
     assert first_stall(np.ones(20), np.zeros(20), dt=1.0) == pytest.approx(5.0)
-    assert first_stall(np.ones(1000), 0.11 * 0.01 * np.arange(1000)) is None, "it is fast"
+    assert first_stall(np.ones(1000), 0.11 * 0.01 * np.arange(1000)) is None, "the motion is fast"
 
 
 @pytest.mark.parametrize("rate", [2.0, 50.0])
-def test_an_error_that_falls_or_rises_is_none(rate):
+def test_changing_error_is_no_stall(rate):
     times = np.arange(300) * 0.01
     assert first_stall(np.exp(-rate * times), np.zeros(300)) is None
     assert first_stall(np.exp(rate * times), np.zeros(300)) is None
 
 
-def test_keeping_up_with_a_slow_target_is_none_and_falling_short_of_it_is():
+def test_keeping_up_with_a_slow_target_is_no_stall():
     slow = 0.05 * 0.01 * np.arange(100)
     assert first_stall(np.full(100, 0.01), slow, speed=0.1) is None
     assert first_stall(np.full(100, 0.1), slow, speed=0.1) == pytest.approx(0.25)
 
 
-def test_it_has_lasted_after_two_seconds_until_it_begins_anew():
-    watch = StallMonitor(np.ones(1), 0.5)
+def test_stall_has_lasted_after_two_seconds_until_reset():
+    monitor = StallMonitor(np.ones(1), 0.5)
     lasted = []
     for k in range(250):
-        watch.update(k * 0.01, 1.0, np.zeros(1), np.eye(4))
-        lasted.append(watch.has_lasted(k * 0.01))
+        monitor.update(k * 0.01, 1.0, np.zeros(1), np.eye(4))
+        lasted.append(monitor.has_lasted(k * 0.01))
     assert lasted.index(True) == 200
-    watch.reset()
-    watch.update(2.51, 1.0, np.zeros(1), np.eye(4))
-    assert not watch.has_lasted(2.51)
+    monitor.reset()
+    monitor.update(2.51, 1.0, np.zeros(1), np.eye(4))
+    assert not monitor.has_lasted(2.51)
 
 
-class Refusing(AccelerationLimiter):
-    """Lets the command slow down, and nothing else, while it refuses."""
+class BlockingLimiter(AccelerationLimiter):
+    """A limiter that only brakes while it blocks."""
 
-    refuses = True
+    is_blocking = True
 
     def advance(self, q_r, v_r, dt):
-        if self.refuses:
+        if self.is_blocking:
             self.brake(dt)
         else:
             super().advance(q_r, v_r, dt)
 
 
-@pytest.mark.parametrize("way", [0.0, 0.2], ids=["stands", "moves"])
-def test_a_command_that_its_limits_refuse_is_said_to_be_stalled_and_a_slow_one_is_not(way):
+@pytest.mark.parametrize("amplitude", [0.0, 0.2], ids=["static", "moving"])
+def test_command_blocked_by_limits_is_reported_as_stalled(amplitude):
     drive = Drive(BENT)
     tracker = drive.controller._tracker
-    tracker.limiter = limiter = Refusing(WAM, np.full(WAM.n, 10.0))
+    tracker.limiter = limiter = BlockingLimiter(WAM, np.full(WAM.n, 10.0))
     drive.controller.seed(BENT)
 
     def each(drive):
         T = WAM.fk(BENT + np.array([0.3, 0, 0, 0, 0, 0, 0]))
-        T[2, 3] += way * np.sin(drive.now)
+        T[2, 3] += amplitude * np.sin(drive.now)
         drive.pose(T)
 
     drive.run(1.0, each)
     assert drive.last.state is ServoState.STALLED
     assert drive.last.message.startswith("stalled: limits keep joint 'wam_j")
-    limiter.refuses = False
+    limiter.is_blocking = False
     drive.run(0.1, each)
     assert drive.last.state is ServoState.FOLLOWING
     drive.assert_limits(10.0)
@@ -94,7 +94,7 @@ def test_a_command_that_its_limits_refuse_is_said_to_be_stalled_and_a_slow_one_i
 
 
 def stuck_case():
-    """A start and a target that local motion does not reach."""
+    """Return a start and a target that local motion does not reach."""
     rng = np.random.default_rng(91)
     while True:
         q, T = WAM.random(rng), WAM.fk(WAM.random(rng))
@@ -104,7 +104,7 @@ def stuck_case():
             return q, T
 
 
-def test_same_targets_same_motion():
+def test_equal_targets_give_equal_motion():
     q, T = stuck_case()
     motions = []
     for _ in range(2):
@@ -117,7 +117,7 @@ def test_same_targets_same_motion():
     assert motions[0].states == motions[1].states
 
 
-def test_a_controller_that_was_used_before_makes_the_same_motion():
+def test_reused_controller_gives_equal_motion():
     q, T = stuck_case()
     fresh = Drive(q).pose(T)
     fresh.run(6.0)
@@ -130,8 +130,8 @@ def test_a_controller_that_was_used_before_makes_the_same_motion():
     np.testing.assert_array_equal([out.q for out in used.run(6.0)], fresh.q[1:])
 
 
-def stall(drive, executor, then=lambda: None):
-    """Cycles until it stalls, seen while the executor is busy; then the executor's answer."""
+def run_until_stall(drive, executor, then=lambda: None):
+    """Run until a stall while the executor is busy; then wait for the executor."""
     busy = Event()
     executor.submit(busy.wait)
     try:
@@ -139,44 +139,44 @@ def stall(drive, executor, then=lambda: None):
         then()
     finally:
         busy.set()
-    executor.submit(lambda: None).result()  # it solves for one after the other
+    executor.submit(lambda: None).result()  # the executor solves one request at a time
 
 
-def test_with_an_executor_it_ends_at_the_same_pose_within_the_same_limits():
+def test_planner_in_executor_reaches_the_pose_within_limits():
     q, T = stuck_case()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor, acceleration=8.0).pose(T)
-        stall(drive, executor)
+        run_until_stall(drive, executor)
         assert drive.run_until(ServoState.REACHED, 20.0)
     drive.assert_limits(8.0)
     assert ServoState.JOINT_MOTION in drive.states
     np.testing.assert_allclose(WAM.fk(drive.last.q), T, atol=2e-6)
 
 
-def test_the_seed_of_a_question_does_not_move_with_the_command():
+def test_seed_of_a_request_is_a_copy_of_the_command():
     q, T = stuck_case()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor, acceleration=8.0).pose(T)
         planner = drive.controller._tracker._planner
-        asked, busy = [], Event()
+        requests, busy = [], Event()
         solver, planner._solver = planner._solver, SimpleNamespace(options=planner._solver.options)
-        planner._solver.solve = lambda *given: (asked.append(given), solver.solve(*given))[1]
+        planner._solver.solve = lambda *given: (requests.append(given), solver.solve(*given))[1]
         executor.submit(busy.wait)
         while drive.run(DT)[0].state is not ServoState.STALLED:
             pass
         before = drive.last.q
         command = drive.controller._tracker.limiter.q
-        command += 0.1  # in place, as its cycles do
+        command += 0.1  # changed in place, as in a cycle
         busy.set()
         executor.submit(lambda: None).result()
-    np.testing.assert_array_equal(asked[0][1], before)
+    np.testing.assert_array_equal(requests[0][1], before)
 
 
-def test_the_first_target_out_of_reach_waits_for_nothing_that_could_be_made_before():
+def test_solver_tables_are_built_with_the_controller():
     robot = RobotModel.wam()
     reach_of.cache_clear()
     Controller(robot, when_stuck="hold")
-    assert reach_of.cache_info().misses == 0, "it is not asked for"
+    assert reach_of.cache_info().misses == 0, "no table is built"
     drive = Drive(np.full(robot.n, 0.4), robot)
     assert reach_of.cache_info().misses == 1
     T = robot.fk(np.full(robot.n, 0.4))
@@ -186,11 +186,11 @@ def test_the_first_target_out_of_reach_waits_for_nothing_that_could_be_made_befo
     assert reach_of.cache_info().misses == 1
 
 
-def test_an_answer_for_a_target_that_has_gone_is_not_used():
+def test_solution_for_a_replaced_target_is_discarded():
     q, T = stuck_case()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor).pose(T)
-        stall(drive, executor, then=drive.controller.pause)
+        run_until_stall(drive, executor, then=drive.controller.pause)
         drive.run(1.0)
         drive.controller.resume()
         drive.pose(WAM.fk(drive.last.q))
@@ -199,14 +199,14 @@ def test_an_answer_for_a_target_that_has_gone_is_not_used():
     assert drive.last.state is ServoState.REACHED
 
 
-def test_the_planner_does_not_begin_with_a_question_that_nobody_waits_for_any_more():
+def test_pending_requests_are_cancelled():
     q, T = stuck_case()
-    asked, busy = [], Event()
+    requests, busy = [], Event()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor).pose(T)
         planner = drive.controller._tracker._planner
         solver, planner._solver = planner._solver, SimpleNamespace()
-        planner._solver.solve = lambda *given: (asked.append(given), solver.solve(*given))[1]
+        planner._solver.solve = lambda *given: (requests.append(given), solver.solve(*given))[1]
         executor.submit(busy.wait)
         for _ in range(3):
             while drive.run(DT)[0].state is not ServoState.STALLED:
@@ -216,10 +216,10 @@ def test_the_planner_does_not_begin_with_a_question_that_nobody_waits_for_any_mo
             drive.pose(T)
         busy.set()
         executor.submit(lambda: None).result()
-    assert not asked
+    assert not requests
 
 
-def test_a_planner_that_fails_is_a_fault_until_a_reset():
+def test_failed_planner_is_a_fault_until_reset():
     q, T = stuck_case()
     with ThreadPoolExecutor(1) as executor:
         drive = Drive(q, executor=executor).pose(T)

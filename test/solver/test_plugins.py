@@ -10,7 +10,7 @@ from dls_ik import IkSolver, PlanningScene, RobotModel, Stepper, Task
 from dls_ik.errors import MethodError
 from dls_ik.reproduce.colome_torras_readings import MEANT
 from dls_ik.reproduce.experiment import begin, complete, experiment
-from dls_ik.servo import Controller, ServoState, own_step
+from dls_ik.servo import Controller, ServoState, plugin_step
 from dls_ik.servo.local_ik import LocalIk
 from dls_ik.solver import plugins
 from dls_ik.solver.method import method_info
@@ -167,7 +167,7 @@ def test_beside_a_scene_a_plugin_slides_along_a_wall_at_its_distance(walled):
 def test_a_plugin_that_fails_in_motion_beside_a_scene_is_a_fault_and_the_arm_stops(
     walled, name, monkeypatch
 ):
-    monkeypatch.setattr(own_step, "LONGEST", 0.2)
+    monkeypatch.setattr(plugin_step, "PLUGIN_TIMEOUT", 0.2)
     q, goal, scene = walled
     step = FAULTS[name][0]
     register_method(

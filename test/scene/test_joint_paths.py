@@ -1,4 +1,4 @@
-"""Ways through joint space: certain to be free, as short as can be, the same every time."""
+"""Joint paths: proven collision-free, shortened, and reproducible."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from scenes import scene_of
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.model.rotations import transform
+from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.scene.shapes import Body, Box, Sphere
-from dls_ik.scene.ways import path_pairs
 
 
 def ends_of(scene, seed, clearance):
-    """Two configurations that keep a distance, whose straight path does not."""
+    """Return two configurations that keep a distance, and whose straight path collides."""
     robot, rng = scene.robot, np.random.default_rng(seed)
     while True:
         q0, q1 = robot.random(2, rng)
@@ -22,26 +22,26 @@ def ends_of(scene, seed, clearance):
 
 
 @pytest.mark.parametrize(("arm", "world"), [("fr3", "shelf"), ("wam", "table")])
-def test_ways_keep_their_distance_by_the_exact_library(arm, world):
+def test_paths_keep_their_distance_by_the_exact_library(arm, world):
     scene, found, margin = scene_of(arm, world), 0, 0.003
     for seed in range(4):
         q0, q1 = ends_of(scene, seed, margin)
-        way = scene.plan(q0, q1, min_distance=margin, max_nodes=3000)
-        found += way.success
-        if not way.success:
-            assert way.q.shape == (0, scene.robot.n)
+        path = scene.plan(q0, q1, min_distance=margin, max_nodes=3000)
+        found += path.success
+        if not path.success:
+            assert path.q.shape == (0, scene.robot.n)
             continue
-        np.testing.assert_array_equal(way.q[[0, -1]], [q0, q1])
-        for a, b in zip(way.q, way.q[1:], strict=False):
+        np.testing.assert_array_equal(path.q[[0, -1]], [q0, q1])
+        for a, b in zip(path.q, path.q[1:], strict=False):
             for t in np.linspace(0.0, 1.0, 15):
                 assert not scene.clearance(a + t * (b - a), within=margin - 1e-9)
         again = scene.plan(q0, q1, min_distance=margin, max_nodes=3000)
-        np.testing.assert_array_equal(way.q, again.q)
+        np.testing.assert_array_equal(path.q, again.q)
     assert found >= 3
 
 
 def slide_and_walls(*walls):
-    """A ball that two joints move in the plane, and boxes (x, y, wide, high)."""
+    """Return a scene: a ball that two joints move in a plane, and boxes (x, y, wide, high)."""
     rows = [{"kind": "prismatic", "lower": 0.0, "upper": 4.0, "alpha": a} for a in (-np.pi / 2, 0)]
     robot = RobotModel.from_dh(rows)
     tip = robot.tips[0]
@@ -52,46 +52,46 @@ def slide_and_walls(*walls):
     return scene
 
 
-def test_a_way_around_a_thin_wall_has_a_corner_at_its_edge():
+def test_path_around_thin_wall_has_corner_at_its_edge():
     scene = slide_and_walls((2.0, 3.0, 1e-4, 2.0))
     assert scene.path_in_collision([1.0, 3.0], [3.0, 3.0]).names[1] == "wall 0"
-    way = scene.plan([1.0, 3.0], [3.0, 3.0], min_distance=0.1)
-    assert way.success
-    length = np.linalg.norm(np.diff(way.q, axis=0), axis=1).sum()
-    shortest = 2 * np.hypot(1.0, 1.15)  # by the edge at 2.0, with radius and distance
+    path = scene.plan([1.0, 3.0], [3.0, 3.0], min_distance=0.1)
+    assert path.success
+    length = np.linalg.norm(np.diff(path.q, axis=0), axis=1).sum()
+    shortest = 2 * np.hypot(1.0, 1.15)  # path around the edge at 2.0, with radius and distance
     assert shortest - 0.15 <= length <= 1.15 * shortest
 
 
-def test_where_no_way_leads_the_wall_is_named_and_the_search_ends():
+def test_failed_search_names_the_blocking_wall():
     scene = slide_and_walls((2.0, 2.0, 0.1, 9.0))
-    way = scene.plan([1.0, 2.0], [3.0, 2.0], max_nodes=200)
-    assert not way.success
-    assert "wall 0" in way.names
-    assert way.nodes < 2000
+    path = scene.plan([1.0, 2.0], [3.0, 2.0], max_nodes=200)
+    assert not path.success
+    assert "wall 0" in path.names
+    assert path.nodes < 2000
 
 
-def test_of_several_goals_one_that_can_be_reached_is_taken():
+def test_path_leads_to_a_reachable_goal():
     scene = slide_and_walls((2.0, 2.0, 0.1, 9.0))
-    way = scene.plan([1.0, 2.0], [[2.0, 1.0], [3.0, 2.0], [1.5, 0.5]])
-    assert way.goal == 2
-    np.testing.assert_array_equal(way.q, [[1.0, 2.0], [1.5, 0.5]])
+    path = scene.plan([1.0, 2.0], [[2.0, 1.0], [3.0, 2.0], [1.5, 0.5]])
+    assert path.goal == 2
+    np.testing.assert_array_equal(path.q, [[1.0, 2.0], [1.5, 0.5]])
 
 
-def test_an_end_that_is_too_near_leaves_without_coming_nearer():
+def test_pair_below_its_margin_separates_first():
     scene = slide_and_walls((2.0, 3.0, 0.2, 2.0))
     start, goal = np.array([1.82, 3.0]), np.array([3.0, 3.5])  # 0.03 from the wall
-    way = scene.plan(start, goal, min_distance=0.1)
-    assert way.success
-    first = start + np.linspace(0.0, 1.0, 20)[:, None] * (way.q[1] - start)
+    path = scene.plan(start, goal, min_distance=0.1)
+    assert path.success
+    first = start + np.linspace(0.0, 1.0, 20)[:, None] * (path.q[1] - start)
     distances = [scene.distance(q).distance for q in first]
     assert min(distances) >= distances[0] - 1e-5
-    for a, b in zip(way.q[1:], way.q[2:], strict=False):
+    for a, b in zip(path.q[1:], path.q[2:], strict=False):
         assert path_pairs(scene.snapshot, 0.0999).block(a, b) is None
-    assert scene.plan([2.0, 2.5], goal, min_distance=0.1).success, "out of the wall by any way"
+    assert scene.plan([2.0, 2.5], goal, min_distance=0.1).success, "out of the wall by any path"
     assert "wall 0" in scene.plan(goal, [2.0, 2.5], min_distance=0.1).names
 
 
 @pytest.mark.parametrize("wrong", [{"min_distance": -1.0}, {"max_nodes": np.inf}])
-def test_bad_limits_are_refused(wrong):
+def test_invalid_limits_raise(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
         slide_and_walls().plan([1.0, 2.0], [3.0, 2.0], **wrong)

@@ -1,0 +1,337 @@
+"""Planning of collision-free joint paths."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.distance_bounds import block_of_path, bound_pairs
+from dls_ik.core.types import Array, Indices
+from dls_ik.errors import OptionError
+from dls_ik.model.robot import RobotModel
+from dls_ik.scene.snapshot import SceneSnapshot
+from dls_ik.scene.srdf import Pair
+from dls_ik.text import quoted
+
+MAX_BRANCH_LENGTH = 0.7  # [rad or m]
+MAX_TREE_NODES = 10_000  # default maximum number of configurations of both trees
+MAX_SHORTCUTS, MAX_FAILURES = 200, 30  # attempts to shorten a path, in all and failed in a row
+SEARCH_TIMEOUT = 10.0  # [s] bounds searches in scenes whose checks are slow
+ESCAPE_SPREADS = np.geomspace(
+    0.01, 1.0, 12
+)  # [rad or m] deviations of configurations around an end
+NUM_ESCAPE_SAMPLES = 32  # configurations per deviation
+APPROACH_TOLERANCE = 1e-6  # [m] allowed decrease of a distance that is below its margin
+MIN_CLEARANCE = 1e-6  # [m] minimum distance of collision-free shapes
+
+
+class JointPath(NamedTuple):
+    """A joint path between two configurations, or the reason why none was found."""
+
+    q: Array  # (m, n) joined by collision-free straight joint paths; (0, n) if none was found
+    goal: int  # index of the reached goal; -1 if none was reached
+    names: Pair | None  # pair that blocks the straight path to the first goal, or an end
+    nodes: int  # number of path segments that were checked
+
+    @property
+    def success(self) -> bool:
+        """Whether a path was found."""
+        return self.goal >= 0
+
+
+class PathPairs(NamedTuple):
+    """Pairs of shapes that keep a distance along paths."""
+
+    packed: tuple[Array, Indices]  # arrays of the kernels in :mod:`dls_ik.core.distance_bounds`
+    reach: Array  # (p + s, n) maximum approach of the shapes per unit of a joint [m per unit]
+    names: tuple[Pair, ...]  # (p + s,)
+    margins: Array  # (p + s,) distance that each pair must keep [m], above 0
+
+    def block(self, q0: Array, q1: Array) -> Pair | None:
+        """Return a pair not proven to keep its margin on a straight path, or None."""
+        speed = self.reach @ np.abs(q1 - q0)
+        k = block_of_path(*self.packed, (q0, q1), speed, self.margins, np.empty(1))
+        return None if k < 0 else self.names[k]
+
+    def distances(self, q: Array) -> Array:
+        """Return lower bounds (p + s,) of the distances at q (n,), tight up to the margins [m]."""
+        bounds = np.empty((len(self.names), 2))
+        bound_pairs(*self.packed, q, self.margins.max(initial=0.0), False, bounds)
+        return bounds[:, 0]
+
+    def near(self, q: Array) -> Pair | None:
+        """Return a pair that is closer than its margin at q (n,), or None."""
+        below = self.distances(q) - self.margins
+        k = int(below.argmin()) if len(below) else -1
+        return self.names[k] if k >= 0 and below[k] <= 0.0 else None
+
+
+def path_pairs(world: SceneSnapshot, min_distance: float = 0.0) -> PathPairs:
+    """Return all pairs of a scene, each with a distance that must be kept [m]."""
+    margins = np.full(len(world.names), max(min_distance, MIN_CLEARANCE))
+    return PathPairs(world.packed, world.leverage[0], world.names, margins)
+
+
+class PathLimits(NamedTuple):
+    """Bounds of a search for a path."""
+
+    lower: Array  # (n,) lower bounds of random configurations [rad or m]
+    upper: Array  # (n,) upper bounds of random configurations [rad or m]
+    max_nodes: int = MAX_TREE_NODES
+    seed: int = 0  # seed of random configurations
+
+
+def path_limits(
+    robot: RobotModel,
+    start: Array,
+    goals: Array,
+    max_nodes: int = MAX_TREE_NODES,
+    seed: int = 0,
+) -> PathLimits:
+    """Return the bounds of a search from a configuration (n,) to goals (g, n).
+
+    Joints without limits stay within half a turn beyond the start and the goals.
+
+    Raises:
+        OptionError: If `max_nodes` is negative or not finite.
+    """
+    if not 0 <= max_nodes < np.inf:
+        raise OptionError(
+            f"max_nodes must be a number of at least 0, and finite; got {quoted(max_nodes)}"
+        )
+    both = np.concatenate([start[None], goals])
+    lower, upper = robot.finite_limits()
+    turns = np.isinf(robot.lower) & np.isinf(robot.upper)
+    lower = np.where(turns, both.min(axis=0) - np.pi, lower)
+    upper = np.where(turns, both.max(axis=0) + np.pi, upper)
+    return PathLimits(lower, upper, max_nodes, seed)
+
+
+def plan_path(
+    world: SceneSnapshot,
+    start: Array,
+    goals: Array,
+    limits: PathLimits,
+    pairs: PathPairs | None = None,
+) -> JointPath:
+    """Find a collision-free path from a configuration (n,) to one of several goals (g, n).
+
+    The first goal with a collision-free straight path is chosen. Otherwise two trees of
+    collision-free configurations grow toward random configurations and toward each other
+    (RRT-Connect; Kuffner & LaValle 2000), one from the start and one from all goals. Each branch is
+    proven collision-free along its whole length. The path is then shortened. The result is
+    deterministic.
+
+    A pair that is closer than its margin at the start or at a goal must leave its margin first.
+
+    Args:
+        world: Scene.
+        start: Start configuration (n,).
+        goals: Goal configurations (g, n), in the order of preference.
+        limits: Bounds of the search.
+        pairs: Pairs that must keep a distance; None stands for all pairs of the scene.
+    """
+    return _PathSearch(world, start, limits, pairs).run(goals)
+
+
+def escape_path(
+    world: SceneSnapshot, start: Array, limits: PathLimits, pairs: PathPairs | None = None
+) -> JointPath:
+    """Find a path from a configuration (n,) with too small distances to one that keeps them."""
+    return _PathSearch(world, start, limits, pairs).out()
+
+
+class _PathSearch:
+    """A search for one path."""
+
+    def __init__(
+        self, world: SceneSnapshot, start: Array, limits: PathLimits, pairs: PathPairs | None
+    ) -> None:
+        self._world, self._start, self._limits = world, start, limits
+        self._pairs = path_pairs(world) if pairs is None else pairs
+        self._rng = np.random.default_rng(limits.seed)
+        self._until = time.perf_counter() + SEARCH_TIMEOUT
+        self._checks = 0  # number of path segments that were checked
+
+    def run(self, goals: Array) -> JointPath:
+        """Return the path to one of the goals (g, n)."""
+        first = self._escape(self._start, may_collide=True)
+        if first is None:
+            return self._none(self._pairs.near(self._start))
+        numbers, lasts, blocked = [], [], None
+        for number, goal in enumerate(goals):
+            last = self._escape(goal)
+            if last is None:
+                blocked = blocked or self._pairs.near(goal)
+                continue
+            pair = self._block(first[-1], last[-1])
+            if pair is None:
+                return self._found([*first, *last[::-1]], number)
+            blocked = blocked or pair
+            numbers.append(number)
+            lasts.append(last)
+        if not lasts:
+            return self._none(blocked)
+        found = self._connect(first[-1], [last[-1] for last in lasts])
+        if not found:
+            return self._none(blocked)
+        which = next(i for i, last in enumerate(lasts) if last[-1] is found[-1])
+        return self._found([*first[:-1], *found, *lasts[which][-2::-1]], numbers[which])
+
+    def out(self) -> JointPath:
+        """Return the path to a configuration that keeps all distances."""
+        first = self._escape(self._start, may_collide=True)
+        if first is None:
+            return self._none(self._pairs.near(self._start))
+        return JointPath(np.array(first), 0, None, self._checks)
+
+    def _none(self, names: Pair | None) -> JointPath:
+        """Return the result of a failed search."""
+        return JointPath(np.empty((0, len(self._start))), -1, names, self._checks)
+
+    def _found(self, points: Sequence[Array], number: int) -> JointPath:
+        """Return the result of a successful search, with the path shortened."""
+        return JointPath(np.array(self._shortened(points)), number, None, self._checks)
+
+    def _block(self, q0: Array, q1: Array) -> Pair | None:
+        """Return a pair not proven to keep its margin on a straight path, or None."""
+        self._checks += 1
+        return self._pairs.block(q0, q1)
+
+    # Start and goals with too small distances
+
+    def _escape(self, q: Array, may_collide: bool = False) -> list[Array] | None:
+        """Return configurations from q (n,) to one that keeps all distances, or None.
+
+        Pairs below their margin do not come closer on this path.
+        """
+        distances, margins = self._pairs.distances(q), self._pairs.margins
+        if (distances > margins).all():
+            return [q]
+        if not may_collide and self._world.colliding_pair(q) is not None:
+            return None
+        first = self._pairs._replace(margins=np.minimum(margins, distances - APPROACH_TOLERANCE))
+        lower, upper = np.minimum(self._limits.lower, q), np.maximum(self._limits.upper, q)
+        for spread in ESCAPE_SPREADS:
+            some = q + spread * self._rng.normal(size=(NUM_ESCAPE_SAMPLES, len(q)))
+            for each in np.clip(some, lower, upper):
+                if self._block(each, each) is None and self._leaves(q, each, first):
+                    return [q, each]
+        return None
+
+    def _leaves(self, q: Array, to: Array, first: PathPairs) -> bool:
+        """Return whether the path to another configuration touches nothing new."""
+        if (first.margins > -APPROACH_TOLERANCE).all():
+            return first.block(q, to) is None
+        contact = self._world.path_in_collision(q, to)  # spheres cannot exclude a contact
+        return contact is None or self._world.colliding_pair(q) == contact.names
+
+    # Two trees
+
+    def _connect(self, start: Array, goals: Sequence[Array]) -> list[Array]:
+        """Return a path between collision-free configurations (n,); [] if none was found."""
+        trees = [_Tree([start]), _Tree(goals)]
+        while len(trees[0]) + len(trees[1]) < self._limits.max_nodes:
+            if time.perf_counter() > self._until:
+                break
+            one, other = trees
+            tip = self._grow(one, self._rng.uniform(self._limits.lower, self._limits.upper))
+            if tip is not None and (met := self._reach(other, one.points[tip])) is not None:
+                halves = one.branch(tip), other.branch(met)
+                forward, back = halves if one.branch(tip)[-1] is start else halves[::-1]
+                return [*forward[::-1], *back[1:]]
+            trees.reverse()
+        return []
+
+    def _grow(self, tree: _Tree, goal: Array) -> int | None:
+        """Add a point closer to the goal (n,); return its index, or None if it is blocked."""
+        i = tree.nearest(goal)
+        ahead = goal - tree.points[i]
+        length = float(np.linalg.norm(ahead))
+        q = (
+            goal
+            if length <= MAX_BRANCH_LENGTH
+            else tree.points[i] + (MAX_BRANCH_LENGTH / length) * ahead
+        )
+        if self._block(tree.points[i], q) is not None:
+            return None
+        return tree.add(q, i)
+
+    def _reach(self, tree: _Tree, goal: Array) -> int | None:
+        """Grow a tree to the goal; return the index of the goal, or None if it is not reached."""
+        while (tip := self._grow(tree, goal)) is not None:
+            if tree.points[tip] is goal:
+                return tip
+        return None
+
+    # Shortening
+
+    def _shortened(self, points: Sequence[Array]) -> list[Array]:
+        """Replace parts of a path by straight segments between random points."""
+        path, failures = list(points), 0
+        for _ in range(MAX_SHORTCUTS):
+            if len(path) < 3 or failures >= MAX_FAILURES or time.perf_counter() > self._until:
+                break
+            lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
+            ends = np.concatenate([[0.0], np.cumsum(lengths)])
+            i, j = sorted(self._rng.uniform(0.0, ends[-1], 2).tolist())
+            a = int(np.searchsorted(ends, i, "right")) - 1
+            b = int(np.searchsorted(ends, j, "left"))
+            if b - a < 2:
+                failures += 1
+                continue
+            q0 = path[a] + (i - ends[a]) / lengths[a] * (path[a + 1] - path[a])
+            q1 = path[b] + (j - ends[b]) / lengths[b - 1] * (path[b] - path[b - 1])
+            if self._block(q0, q1) is None:
+                path[a + 1 : b] = [q0, q1]
+                failures = 0
+            else:
+                failures += 1
+        return self._without_corners(path)
+
+    def _without_corners(self, path: list[Array]) -> list[Array]:
+        """Return a path without corners that collision-free straight segments can skip."""
+        found, i = path[:1], 0
+        while i < len(path) - 1:
+            later = range(len(path) - 1, i + 1, -1)
+            i = next((j for j in later if self._block(path[i], path[j]) is None), i + 1)
+            found.append(path[i])
+        return found
+
+
+class _Tree:
+    """Configurations joined to roots by collision-free segments."""
+
+    def __init__(self, roots: Sequence[Array]) -> None:
+        self.points = list(roots)
+        self._parents = [-1] * len(roots)
+        self._array = np.array([*roots, *([roots[0]] * len(roots))])
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def nearest(self, q: Array) -> int:
+        """Return the index of the point closest to q (n,)."""
+        away = self._array[: len(self.points)] - q
+        return int(np.einsum("ij,ij->i", away, away).argmin())
+
+    def add(self, q: Array, parent: int) -> int:
+        """Add a point, and return its index."""
+        number = len(self.points)
+        if number == len(self._array):
+            self._array = np.concatenate([self._array, self._array])
+        self._array[number] = q
+        self.points.append(q)
+        self._parents.append(parent)
+        return number
+
+    def branch(self, tip: int) -> list[Array]:
+        """Return the points from a tip to the root."""
+        found = []
+        while tip >= 0:
+            found.append(self.points[tip])
+            tip = self._parents[tip]
+        return found
