@@ -57,7 +57,7 @@ class Message(NamedTuple):
 
     cycle: int
     row: int  # of its command
-    time: float  # [s]
+    time: float  # [s] since the start
     offsets: Array  # (k,) time from start [s]
     q: Array  # (k, n)
     v: Array  # (k, n)
@@ -132,8 +132,14 @@ class Wire:
             chapter.faults.append(Fault(cycle, len(rows), report.message, worlds, stop))
         self._was_fault = state is ServoState.FAULT
 
-    def trajectory(self, message: Any, now: float, cycle: int) -> None:
-        """Note the points of a joint trajectory, sent now [s], whose command comes next."""
+    def trajectory(self, message: Any, time: float, cycle: int) -> None:
+        """Record the points of a joint trajectory, whose command comes next.
+
+        Args:
+            time: Time since the start [s] at which it is sent. A time on a clock that shows 1e6 s
+                has a resolution of 1e-10 s only. A point microseconds ahead, and a joint that has
+                moved on for so long, would look like an acceleration beyond the limit.
+        """
         points = message.points
         fields = [np.array([getattr(p, name) for p in points]) for name in FIELDS]
         times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
@@ -142,7 +148,7 @@ class Wire:
             row = len(self.now.rows)
             q, v = fields[0], fields[1]
             a = fields[2] if fields[2].size else np.zeros((0, q.shape[1]))
-            self.now.messages.append(Message(cycle, row, now, offsets, q, v, a))
+            self.now.messages.append(Message(cycle, row, time, offsets, q, v, a))
 
     def command(
         self,
