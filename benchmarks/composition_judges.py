@@ -5,7 +5,7 @@ Each judge returns findings (violations) and raises the figures of a run to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -166,7 +166,8 @@ def _note_tip(figures: Figures, name: str, cycle: int, ratio: float) -> None:
 
 def _judge_points(chapter: Chapter, wire: Wire, figures: Figures) -> None:
     A = _rates(wire)[0]
-    for run in _windows(chapter.messages):
+    jumps = {row.cycle for row in chapter.rows if row.is_measured}
+    for run in _windows(chapter.messages, jumps):
         velocity = max(float(limits.velocity.max()) for limits in chapter.limits)
         times = np.array([m.time for m in run])
         ratios = judge_points(times, *_padded(run), velocity, A)
@@ -195,11 +196,11 @@ def _padded(run: list[Message]) -> list[Array]:
     return [np.array(each) for each in arrays]
 
 
-def _windows(messages: list[Message]) -> Iterator[list[Message]]:
-    """Yield runs of messages of consecutive cycles."""
+def _windows(messages: list[Message], jumps: Container[int]) -> Iterator[list[Message]]:
+    """Yield runs of messages of consecutive cycles, between cycles that start as measured."""
     run: list[Message] = []
     for message in messages:
-        if run and message.cycle != run[-1].cycle + 1:
+        if run and (message.cycle != run[-1].cycle + 1 or message.cycle in jumps):
             yield run
             run = []
         run.append(message)

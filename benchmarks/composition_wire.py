@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.composition_stream import ArmModel, Settings
 
 NO_STATE = "a status without text"
+MIN_PUSH = 5e-3  # [rad or m] between a held command and the measurement where another one starts
 
 
 class Limits(NamedTuple):
@@ -179,7 +180,8 @@ class Wire:
                 time = np.inf if rests else elapsed
                 before = stop_positions(last.stop, np.array([time]))[0]
             if elapsed > 0.0 and not rests:
-                rows.append(Row(cycle, before, elapsed, None, False, None, limits))
+                still = last.is_still
+                rows.append(Row(cycle, before, elapsed, None, False, None, limits, still))
         if self._rest_at is not None:
             before = self._rest_at
         was_still = rests or rows[-1].is_still
@@ -187,6 +189,8 @@ class Wire:
         if measured is not None and was_still:
             given = q - velocity * dt
             is_measured = bool(np.abs(given - measured).max() < np.abs(given - before).max())
+            is_moved = bool(np.abs(measured - before).max() > MIN_PUSH)
+            is_measured = is_measured and (rests or is_moved)
         start = measured if is_measured else before if rests else None
         is_still = not velocity.any()
         rows.append(Row(cycle, q.copy(), dt, start, is_measured, stop, limits, is_still))

@@ -47,7 +47,7 @@ class Rest(NamedTuple):
 
     def with_motion(self, now: float, has_target: bool) -> "Rest":
         """Return the rest after motion; toward a target the measurement lags behind it."""
-        return Rest(self.starts_anew and not has_target, now, now, self.measured)
+        return Rest(self.starts_anew and not has_target, now, now)
 
     def restarted(self) -> "Rest":
         """Return a rest that starts at the next measurement, wherever the arm was held."""
@@ -58,19 +58,28 @@ class Rest(NamedTuple):
     ) -> tuple["Rest", bool]:
         """Return the rest after a measurement (n,), and whether the command is to start there.
 
+        A start for a target is the start of another rest: from then on commands hold the arm, so
+        that further targets find it held, and do not move the command by the noise of the
+        measurements or by the distance that the drives leave.
+
         Args:
             moves: the command moves.
             waits: there was no target yet.
         """
         rest = now - self.last_motion
-        if moves or rest <= 0.5 * AT_REST:
+        if moves:
             return self._replace(measured=None), False
+        if rest <= 0.5 * AT_REST:
+            return self, False
         if rest <= AT_REST:
             held = None if self.starts_anew else measured.copy()
             return self._replace(measured=held), False
         is_start = (waits or self.starts_anew) and not self._is_held(measured)
-        held = None if is_start else self.measured
-        return self._replace(starts_anew=False, measured=held), is_start
+        if not is_start:
+            return self._replace(starts_anew=False), False
+        if waits:
+            return self._replace(starts_anew=False, measured=None), True
+        return Rest(False, now, now, measured.copy()), True
 
     def _is_held(self, measured: Array) -> bool:
         """Return whether the arm is still where it came to rest on its last command."""
