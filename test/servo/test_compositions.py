@@ -6,12 +6,16 @@ import pytest
 pytest.importorskip("coal", reason="distances are those of coal")
 pytest.importorskip("rclpy", reason="the cycles are those of the node")
 
+from geometry_msgs.msg import PoseStamped
+
 from benchmarks.composition_events import EVENTS, LIVE, draw_settings, draw_start
+from benchmarks.composition_judges import Figures, judge
 from benchmarks.composition_motion import judge_points, motion_excess
 from benchmarks.composition_stream import ARMS, Stream, arm_model, close_node
-from benchmarks.composition_wire import stop_positions
+from benchmarks.composition_wire import Wire, stop_positions
 from benchmarks.compositions import report, run
 from benchmarks.exact_distances import link_poses, link_tree
+from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import DECLARED
 from dls_ik.servo.limiter import stop_within
 
@@ -112,6 +116,50 @@ def test_the_judge_of_points_interpolates_as_the_controller_does():
     assert ratio[0] == pytest.approx([1.5, 60.0])  # 3/2 d/h and 6 d/h^2 of a cubic at rest
     quintic = judge_points(np.array([0.0, 0.1]), offsets, q, v, np.zeros((2, 2, 1)), 1.0, 1.0)
     assert quintic[0] == pytest.approx([1.875, 57.7], rel=0.03)
+
+
+def streamed(name="ur", **settings):
+    """A stream that goes to a configuration, its settings drawn and then changed."""
+    rng = np.random.default_rng(0)
+    chosen = draw_settings(rng, name)._replace(**settings)
+    q, values = draw_start(name, rng, 0.01)
+    stream = Stream(chosen, q, values, 0)
+    T = stream.robot.fk(stream.robot.clip(q + 0.3))
+    stream.message = PoseStamped(pose=pose_from_matrix(T))
+    return stream
+
+
+def figures_of(stream):
+    """What the judges say of a stream."""
+    figures = Figures()
+    judge(stream.wire, stream.truths, figures)
+    return figures
+
+
+def test_points_microseconds_ahead_are_judged_by_exact_times():
+    given = {"rate": 500.0, "acceleration": 5.0, "jerk": 0.0, "feedback_mode": "none"}
+    stream = streamed(output_types=("joint_trajectory",), trajectory_points=10, **given)
+    for k in range(300):
+        stream.step(0.9985 if k % 2 else 1.0, 0.0, False)
+    figures = figures_of(stream)
+    assert stream.wire.now.messages
+    assert not figures.findings
+    assert figures.ratios["acceleration between points"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_only_an_arm_that_was_moved_may_start_where_it_is_measured():
+    stream = streamed(feedback_mode="auto", noise=0.0)
+    for _ in range(5):
+        stream.step(1.0, 0.0, False)
+    q, stop, period = stream.q, stream.controller.stop_path(stream.period), stream.period
+    still = np.zeros_like(q)
+    for offset in (1e-3, 2e-2):
+        for elapsed in (0.0, 0.1 * period):
+            wire, start = Wire(stream.settings), q + offset
+            wire.chapter(stream.model, stream.around.world(), q)
+            wire.command(1, q, still, period, 0.0, False, start, stop)
+            wire.command(2, start, still, period, elapsed, False, start, stop)
+            assert wire.now.rows[-1].is_measured is (offset > 0.01)
 
 
 def test_the_judge_follows_a_stop_as_its_phases_say():
