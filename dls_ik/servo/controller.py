@@ -70,6 +70,7 @@ HINDERED = frozenset(
     }
 )
 NO_MEASUREMENT = "waiting for joint states, to know where the arm is"
+AFTER_STALL = "the loop stalled; waiting for joint states"
 
 
 class Controller:
@@ -221,6 +222,14 @@ class Controller:
         if isinstance(self._stream.target, TrajectoryTarget):
             self._stream.target.interrupt()
 
+    def expect_measurements(self, since: float) -> None:
+        """Count the silence of the driver from a time [s] on, the end of a stall of the loop.
+
+        Until then, and for `measurement_timeout` after it, missing measurements are no fault. The
+        arm stops and keeps its target until one arrives.
+        """
+        self._supervision.expect_measurements(since)
+
     def follow_pose(self, T_d: PoseLike, now: float, age: float = 0.0) -> None:
         """Follow ``T_base_tip`` (4, 4), `age` [s] old, which may be the next of a stream.
 
@@ -346,7 +355,9 @@ class Controller:
             self._end_stream(target, now)
         if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
-        output = self._advance(now, elapsed)
+        waits = self.options.supervised and measured is None
+        waits = waits and self._supervision.is_silence_excused(now)
+        output = self._advance(now, elapsed, waits)
         self._supervision.record_command(now, output.q.copy())
         return output
 
@@ -410,10 +421,17 @@ class Controller:
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 
-    def _advance(self, now: float, dt: float) -> ServoOutput:
+    def _advance(self, now: float, dt: float, waits: bool) -> ServoOutput:
+        """Advance by `dt` [s] toward the target, or stop.
+
+        Args:
+            waits: The arm stops until it is measured again, and then continues to its target.
+        """
         target, tracker = self._stream.target, self._tracker
         tracked = None
-        if target is not None:
+        if waits and isinstance(target, TrajectoryTarget):
+            target.interrupt()
+        elif target is not None and not waits:
             T_d = target.pose(now, dt, self._tip)
             try:
                 tracked = tracker.track(T_d, target, now, dt)
@@ -421,7 +439,10 @@ class Controller:
                 self._change(Event.FAILURE, str(error))
         if target is None or tracked is None:
             tracker.brake(dt)
-            output = self._held_output(self._stream.state, self._stream.message)
+            state, message = self._stream.state, self._stream.message
+            if waits and target is not None:
+                state, message = ServoState.STALE, ServoState.STALE.message(AFTER_STALL)
+            output = self._held_output(state, message)
         else:
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)

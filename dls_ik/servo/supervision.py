@@ -102,6 +102,7 @@ class Supervision:
         self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
         self._last = LastMeasurement()
+        self._expected_since = -math.inf  # [s] earlier silence of the driver is ignored
         self._lag = math.nan  # [s] found last
 
     def restart(self, start: Array) -> None:
@@ -113,6 +114,15 @@ class Supervision:
         """Continue with the record of another one of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
+        self._expected_since = other._expected_since
+
+    def expect_measurements(self, since: float) -> None:
+        """Count the silence of the driver from a time [s] on, the end of a stall of the loop."""
+        self._expected_since = since
+
+    def is_silence_excused(self, now: float) -> bool:
+        """Return whether a stall ended so recently that missing measurements are no fault yet."""
+        return now - self._expected_since <= self._options.measurement_timeout
 
     def record_command(self, now: float, q: Array) -> None:
         """Record a command (n,), which is not changed any more."""
@@ -138,6 +148,8 @@ class Supervision:
             command: (n,) of now, which is not that of the last cycle where the arm has continued
                 on its stop path since.
         """
+        if not is_measured and self.is_silence_excused(now):
+            return ""
         if not is_measured:
             words = f"no joint states came for {self._options.measurement_timeout:g} s"
             last = f", the last ones {now - self._last.oldest:.3g} s ago"

@@ -145,6 +145,61 @@ def test_a_driver_whose_clock_was_set_back_meanwhile_counts_after_a_second(drive
     assert after.q == near([0.4, 0.3], 2.0 * 4 * DT)
 
 
+def required(monkeypatch, speed, **parameters):
+    """An arm on its way to a pose at some speed, whose driver is required, and what it sent."""
+    given = {"feedback_mode": "required", "acceleration": [1.0], **parameters}
+    world = controlled(monkeypatch, has_stop_trajectory=True, **given)
+    world.add_driver([0.0, 0.0])
+    world.run(10, driver=True)
+    outcome, target = None, world.target([2.5, 1.5])
+    while outcome is None or np.abs(outcome.output.velocity).max() < speed:
+        outcome, target = follow(world, target), None
+        assert world.now < 1010.0, "it does not become fast enough"
+    return world
+
+
+def follow(world, target=None):
+    """A cycle of which the driver hears the command."""
+    outcome = world.run(target=target, driver=True)
+    if outcome.output is not None:
+        world.driver.position = outcome.output.q.tolist()
+    return outcome
+
+
+STALLS = [(0.4, {}), (0.4, {"measurement_timeout": 0.05}), (0.2, {"measurement_timeout": 0.1})]
+
+
+@pytest.mark.parametrize("jerk", [[], [20.0]])
+@pytest.mark.parametrize(("gap", "parameters"), STALLS)
+def test_after_a_stall_an_arm_in_motion_stops_until_a_required_driver_is_heard(
+    monkeypatch, jerk, gap, parameters
+):
+    if jerk:
+        pytest.importorskip("ruckig", reason="needs ruckig")
+    world = required(monkeypatch, 0.8, jerk=jerk, **parameters)
+    world.now += gap - DT
+    silent = [world.run() for _ in range(4)]
+    assert {each.state for each in silent} == {ServoState.STALE}
+    assert all(each.is_command for each in silent), "the arm is on its stop"
+    speeds = [np.abs(each.output.velocity).max() for each in silent]
+    assert (np.diff(speeds) < 0.0).all()
+    assert speeds[-1] > 0.1
+    states = {follow(world).state for _ in range(900)}
+    assert ServoState.FAULT not in states
+    assert follow(world).output.q == near([2.5, 1.5], 1e-4), "the target stays in force"
+
+
+@pytest.mark.parametrize(("gap", "parameters"), STALLS)
+def test_a_required_driver_that_stays_silent_after_a_stall_is_a_fault(monkeypatch, gap, parameters):
+    world = required(monkeypatch, 0.8, **parameters)
+    timeout = parameters.get("measurement_timeout", 0.5)
+    world.now += gap - DT
+    stalled = world.now + DT
+    while world.run().state is not ServoState.FAULT:
+        assert world.now < stalled + DRAIN + FRESH + timeout + DT
+    assert world.now > stalled + timeout
+
+
 @pytest.mark.parametrize("cycles", [1.5, 6.0])
 def test_a_shorter_gap_is_made_up_for_by_the_stop_that_was_sent(monkeypatch, cycles):
     world = controlled(

@@ -101,7 +101,9 @@ def test_no_cubic_needs_more_after_withdrawn_commands_and_early_cycles(monkeypat
     world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
     rng = np.random.default_rng(7)
     path, goal = Path(world, rate, 0), world.robot.random(rng)
-    for gap, is_withdrawn in zip(*gaps_with_withdrawn_commands(rng, path.period, 1500), strict=True):
+    for gap, is_withdrawn in zip(
+        *gaps_with_withdrawn_commands(rng, path.period, 1500), strict=True
+    ):
         if rng.random() < 0.03:
             goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
         path.cycle(gap, world.target(goal), is_withdrawn)

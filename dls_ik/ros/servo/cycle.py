@@ -31,6 +31,7 @@ NOTE_DURATION = 0.5  # [s] for which the status tells of a target
 LATE = 1.25  # periods from a cycle to the next in step with targets
 LONGEST = 2.0  # periods after which an arm without further commands stands still
 STILL = 4.0  # periods from which the loop stood still, where target_timeout is shorter
+UNHEARD_SHARE = 0.5  # share of measurement_timeout above which a gap excuses silence of the driver
 
 Action = Callable[[Controller], None]
 Measured = Callable[[], Mapping[str, float]]
@@ -166,6 +167,9 @@ class ServoCycle:
         if stood_still:
             self._states.distrust(now)
             self._log.warn("late", f"the loop stood still for {gap:.3g} s: {STOOD_STILL}")
+        if stood_still or gap > _longest_unheard_gap(arm):
+            since = self._states.trusted_since if stood_still else now
+            arm.controller.expect_measurements(since)
         measurement = self._states.measurement(arm, now)
         is_measured = measurement is not None
         if arrival is not None and self._counts(arm, arrival, now):
@@ -377,3 +381,9 @@ def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
 def _longest_gap(arm: Arm) -> float:
     """Return the gap [s] from which the loop stood still."""
     return max(arm.parameters.target_timeout, STILL / arm.parameters.rate)
+
+
+def _longest_unheard_gap(arm: Arm) -> float:
+    """Return the gap [s] from which the loop itself may be why no joint states were heard."""
+    parameters = arm.parameters
+    return max(LONGEST / parameters.rate, UNHEARD_SHARE * parameters.measurement_timeout)

@@ -210,6 +210,11 @@ class CurrentStateMonitor:
         """Let messages before a time [s] not count, nor those that come at once."""
         self._trusted = now + DRAIN
 
+    @property
+    def trusted_since(self) -> float:
+        """Time [s] from which messages count, after the last stall of the loop."""
+        return self._trusted
+
     def is_trusted(self, now: float) -> bool:
         """Return whether a message that comes now counts, unless its publisher says otherwise."""
         return now >= self._trusted
