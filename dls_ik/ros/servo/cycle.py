@@ -21,7 +21,8 @@ from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
 
-SILENT = (ServoState.PAUSED, ServoState.FAULT)
+# States in which no command goes out at rest. WAITING with a target: the arm is not measured yet.
+SILENT = (ServoState.PAUSED, ServoState.FAULT, ServoState.WAITING)
 LOST = "the arm stops, and continues with the next target when they come"
 STOOD_STILL = "messages of that time are passed over, and the arm continues from where it is"
 PASSED_OVER = "target passed over"
@@ -339,7 +340,8 @@ class ServoCycle:
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
         """Return whether a command goes out.
 
-        None does from an arm at rest that has no target, is paused or at fault: others may move it.
+        None does from an arm at rest that has no target, is paused, at fault, or not measured yet:
+        others may move it, or have moved it.
         """
         if self.moves or any(output.velocity.tolist()):  # the last one stands still
             return True
