@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.exact_distances import World
 from dls_ik import RobotModel
 from dls_ik.core.types import Array
-from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.ros.params import JOINT_STATE, NO_LIMIT, Parameters
 from dls_ik.servo import ServoState
 from dls_ik.servo.motion import StopPath
 
@@ -85,6 +85,7 @@ class Wire:
         self.chapters: list[Chapter] = []
         self.problems: list[tuple[int, str]] = []  # cycle and text
         self.states: dict[str, int] = {}
+        self._moves_no_arm = set(settings.output_types) == {JOINT_STATE}  # commands for display
         self._rests = True  # the next command starts at rest
         self._was_fault = False
         self._rest_at: Array | None = None  # (n,) of the last cycle without a command
@@ -190,7 +191,7 @@ class Wire:
             given = q - velocity * dt
             is_measured = bool(np.abs(given - measured).max() < np.abs(given - before).max())
             is_moved = bool(np.abs(measured - before).max() > MIN_PUSH)
-            is_measured = is_measured and (rests or is_moved)
+            is_measured = is_measured and (rests or is_moved or self._moves_no_arm)
         start = measured if is_measured else before if rests else None
         is_still = not velocity.any()
         rows.append(Row(cycle, q.copy(), dt, start, is_measured, stop, limits, is_still))

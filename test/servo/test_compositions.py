@@ -148,7 +148,7 @@ def test_points_microseconds_ahead_are_judged_by_exact_times():
 
 
 def test_only_an_arm_that_was_moved_may_start_where_it_is_measured():
-    stream = streamed(feedback_mode="auto", noise=0.0)
+    stream = streamed(feedback_mode="auto", noise=0.0, output_types=("position_array",))
     for _ in range(5):
         stream.step(1.0, 0.0, False)
     q, stop, period = stream.q, stream.controller.stop_path(stream.period), stream.period
