@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.composition_motion import judge_points, motion_excess, tip_speeds
-from benchmarks.composition_wire import Chapter, Fault, Message, Wire, stop_positions
+from benchmarks.composition_wire import Chapter, Fault, Message, Row, Wire, stop_positions
 from benchmarks.exact_distances import World, link_poses
 from dls_ik.core.types import Array
 from dls_ik.servo.motion import StopPath
@@ -29,6 +29,8 @@ FINE = 24  # samples of a stop in flight where the scene changes
 RATCHET = 100  # commands after which pairs that are too near have to keep what they have now
 TOUCHING = 2e-3  # [m] bounds of the package are below exact distances by up to this
 DEEPER = 1e-7  # [m]
+SUBSTEPS = 4  # parts of a cycle in which the tip is looked at
+ON_STOP = 1e-9  # [rad or m] between a command and the stop that it follows
 TIP_PERIOD = 10  # commands between two whose stops are looked at for the speed of the tip
 FAULTS = {
     "contact": "a contact cannot be avoided",
@@ -129,6 +131,31 @@ def _rates(wire: Wire) -> tuple[float, float, float]:
     return A, jerk, 3.0 / settings.rate + (A / jerk if np.isfinite(jerk) else 0.0)
 
 
+def paths_between(rows: list[Row]) -> Array:
+    """Return paths (m, SUBSTEPS + 1, n) from one command to the next.
+
+    A command that follows the stop in flight is reached on that stop, all others on a straight
+    line. Where the joints slow down at different rates, a straight line can turn the tip faster at
+    one end than the stop does anywhere.
+    """
+    shares = np.linspace(0.0, 1.0, SUBSTEPS + 1)
+    paths = np.empty((len(rows), SUBSTEPS + 1, len(rows[0].q)))
+    before, stop, elapsed = rows[0].q, None, 0.0  # stop in flight, and time on it [s]
+    for path, row in zip(paths, rows, strict=True):
+        if row.start is not None:
+            before, stop = row.start, None
+        path[:] = before + shares[:, None] * (row.q - before)
+        if stop is not None:
+            along = stop_positions(stop, elapsed + shares * row.dt)
+            if np.abs(along[-1] - row.q).max() <= ON_STOP:
+                path[:] = along
+        elapsed += row.dt
+        if row.stop is not None:
+            stop, elapsed = row.stop, 0.0
+        before = row.q
+    return paths
+
+
 def _tip_link(chapter: Chapter) -> int:
     return chapter.model.links[chapter.model.robot.tip]
 
@@ -137,12 +164,12 @@ def _judge_tip(chapter: Chapter, wire: Wire, figures: Figures) -> None:
     speeds = np.column_stack([_limits(chapter, "linear"), _limits(chapter, "angular")])
     if not np.isfinite(speeds).any():
         return
-    q, dt, start, rests = _rows(chapter)
     kinematics, link = chapter.scenes[0][1].kinematics, _tip_link(chapter)
-    ratio, allowed = tip_speeds(kinematics, link, q, dt, start, rests, speeds, _rates(wire)[2])
+    dt, paths = np.array([row.dt for row in chapter.rows]), paths_between(chapter.rows)
+    ratio, allowed = tip_speeds(kinematics, link, paths, dt, speeds, _rates(wire)[2])
     worst = int(np.argmax(ratio))
     _note_tip(figures, "tip speed", chapter.rows[worst].cycle, float(ratio[worst]))
-    for i in range(0, len(q), TIP_PERIOD):
+    for i in range(0, len(dt), TIP_PERIOD):
         stop = chapter.rows[i].stop
         if stop is None or stop.is_over or not np.isfinite(allowed[i]).any():
             continue

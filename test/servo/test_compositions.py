@@ -9,10 +9,10 @@ pytest.importorskip("rclpy", reason="the cycles are those of the node")
 from geometry_msgs.msg import PoseStamped
 
 from benchmarks.composition_events import EVENTS, LIVE, draw_settings, draw_start
-from benchmarks.composition_judges import Figures, judge
+from benchmarks.composition_judges import Figures, judge, paths_between
 from benchmarks.composition_motion import judge_points, motion_excess
 from benchmarks.composition_stream import ARMS, Stream, arm_model, close_node
-from benchmarks.composition_wire import Wire, stop_positions
+from benchmarks.composition_wire import Row, Wire, stop_positions
 from benchmarks.compositions import report, run
 from benchmarks.exact_distances import link_poses, link_tree
 from dls_ik.ros.frames import pose_from_matrix
@@ -162,8 +162,28 @@ def test_only_an_arm_that_was_moved_may_start_where_it_is_measured():
             assert wire.now.rows[-1].is_measured is (offset > 0.01)
 
 
-def test_the_judge_follows_a_stop_as_its_phases_say():
+def a_stop():
+    """The stop of a joint that passes zero."""
     limits = np.array([-9.0]), np.array([9.0]), np.array([2.0]), np.array([20.0])
-    stop, _ = stop_within(np.array([0.0]), np.array([1.0]), np.array([0.5]), limits)
+    return stop_within(np.array([0.0]), np.array([1.0]), np.array([0.5]), limits)[0]
+
+
+def test_the_judge_of_the_tip_follows_stops_and_straight_lines_otherwise():
+    stop, times = a_stop(), np.array([0.05, 0.1])
+    on_stop = stop_positions(stop, times)
+    given = [(stop.q, 0.1, stop), (on_stop[0], 0.05, None), (on_stop[1], 0.05, stop)]
+    rows = [Row(k, q, dt, None, False, path, 0) for k, (q, dt, path) in enumerate(given)]
+    expected = stop_positions(stop, np.linspace(0.0, 0.1, 9))
+    paths = paths_between(rows)
+    np.testing.assert_allclose(
+        paths[1:, :, 0].ravel(), expected[[0, 1, 2, 3, 4, 4, 5, 6, 7, 8], 0], atol=1e-12
+    )
+    elsewhere = [*rows[:2], rows[2]._replace(q=on_stop[1] + 1e-3)]
+    line = np.linspace(on_stop[0, 0], on_stop[1, 0] + 1e-3, 5)
+    np.testing.assert_allclose(paths_between(elsewhere)[2, :, 0], line, atol=1e-12)
+
+
+def test_the_judge_follows_a_stop_as_its_phases_say():
+    stop = a_stop()
     times = np.linspace(0.0, stop.duration, 30)
     np.testing.assert_allclose(stop_positions(stop, times), stop.at(times)[0], atol=1e-12)
