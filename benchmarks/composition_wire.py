@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.composition_stream import ArmModel, Settings
 
 NO_STATE = "a status without text"
+SAME_PLACE = 1e-9  # [rad or m] between the last command and the start of the next one
 MIN_PUSH = 5e-3  # [rad or m] between a held command and the measurement where another one starts
 
 
@@ -183,7 +184,9 @@ class Wire:
             if elapsed > 0.0 and not rests:
                 still = last.is_still
                 rows.append(Row(cycle, before, elapsed, None, False, None, limits, still))
+        is_pushed = False
         if self._rest_at is not None:
+            is_pushed = bool(rows) and bool(np.abs(self._rest_at - before).max() > SAME_PLACE)
             before = self._rest_at
         was_still = rests or rows[-1].is_still
         is_measured = False
@@ -193,6 +196,7 @@ class Wire:
             is_moved = bool(np.abs(measured - before).max() > MIN_PUSH)
             is_measured = is_measured and (rests or is_moved or self._moves_no_arm)
         start = measured if is_measured else before if rests else None
+        is_measured = is_measured or is_pushed
         is_still = not velocity.any()
         rows.append(Row(cycle, q.copy(), dt, start, is_measured, stop, limits, is_still))
         self._rests, self._rest_at = False, None
