@@ -119,7 +119,7 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._stream = StreamState()
         self._condition = ConditionMonitor()
-        self._rest = Rest()
+        self._rest = self._rest_before = Rest()  # now, and at the start of the last cycle
         self._knots: Knots | None = None  # of the last trajectory
 
     def __repr__(self) -> str:
@@ -211,6 +211,16 @@ class Controller:
     def stand_still(self) -> None:
         """Continue at rest at the command, at which the arm stopped by itself."""
         self._tracker.limiter.reset(self._tracker.limiter.q)
+
+    def stand_at(self, q: Array) -> None:
+        """Roll back the last cycle, and continue at rest at an earlier command (n,).
+
+        The arm stopped there by itself, as it received no further command.
+        """
+        self._tracker.seed(q)
+        self._rest = self._rest_before
+        if isinstance(self._stream.target, TrajectoryTarget):
+            self._stream.target.interrupt()
 
     def resume_after_gap(self, q: Array) -> None:
         """Continue after a time without commands, at rest at joint values (n,), or where measured.
@@ -333,6 +343,7 @@ class Controller:
             JointValueError: for a measurement of the wrong length, or that is not finite.
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
+        self._rest_before = self._rest
         guard = self._tracker.guard
         if guard is not None:
             guard.look()

@@ -17,7 +17,7 @@ from dls_ik.ros.servo.cycle import MAY_BE_OLD
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.state_monitor import DRAIN, FRESH
 from dls_ik.ros.servo.targets import Arrival
-from dls_ik.servo import ServoState
+from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.knots import EARLIEST
 
 STOOD = 2.0  # [s]
@@ -273,6 +273,36 @@ def test_a_command_that_did_not_go_out_and_has_no_stop_is_forgotten(world):
     assert not world.arm.controller.velocity.any()
     world.last = sent
     assert world.run().output.q == near(before, 2.0 * 2.0 * DT)
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_a_withdrawn_command_does_not_move_a_held_arm_to_its_measurement(monkeypatch, mode):
+    world = controlled(monkeypatch, feedback_mode=mode, acceleration=[4.0])
+    world.add_driver([0.0, 0.0])
+    world.run(100, driver=True)
+    target = world.target([0.3, 0.2])
+    for _ in range(300):
+        outcome, target = follow(world, target), None
+    held = outcome.output.q
+    world.driver.position = (held - 0.005).tolist()
+    sent = world.last
+    world.run(driver=True)
+    world.stream.withdraw(None)
+    world.last = sent
+    commands = [world.run(driver=True).output.q for _ in range(100)]
+    np.testing.assert_allclose(commands, np.tile(held, (100, 1)), atol=1e-6)
+    elsewhere = [0.5, 0.5]  # moved by others, while its commands do not go out
+    world.stream.submit(Controller.pause)
+    world.run(5, driver=True)
+    world.driver.position = elsewhere
+    world.run(100, driver=True)
+    world.stream.submit(Controller.resume)
+    world.run(100, driver=True)
+    sent, target = world.last, world.target(elsewhere)
+    world.run(driver=True, target=target)
+    world.stream.withdraw(None)
+    world.last = sent
+    assert world.run(2, driver=True).output.q == near(elsewhere, 1e-6), "it starts there"
 
 
 A = 8.0  # [rad/s^2]

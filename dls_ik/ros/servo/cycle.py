@@ -45,6 +45,7 @@ class Commanded(NamedTuple):
     arm: Arm
     output: ServoOutput
     awaits_states: bool  # the status has said that it waits for joint states
+    is_command: bool  # the command goes out
 
 
 class ServoCycle:
@@ -114,6 +115,8 @@ class ServoCycle:
         is_same = before is not None and before.arm.robot.joint_names == arm.robot.joint_names
         if stop is not None and is_same:
             arm.controller.go_back(stop)
+        elif before is not None and is_same and before.is_command:
+            arm.controller.stand_at(before.output.q)
         else:
             known = {} if before is None else _by_name(before.arm, before.output.q)
             arm.controller.resume_after_gap(_start_of(arm, known))
@@ -320,7 +323,7 @@ class ServoCycle:
                 message = f"waiting for joint states on {self._states.topic}"
         if self._hindrance and output.state is ServoState.WAITING:
             message = f"{output.state.explanation}; targets wait: {self._hindrance}"
-        self._commanded = Commanded(arm, output, awaits_states)
+        self._commanded = Commanded(arm, output, awaits_states, is_command)
         waits = output.state is ServoState.WAITING
         return CycleReport(
             output.state,
