@@ -5,14 +5,14 @@ Each judge returns findings (violations) and raises the figures of a run to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.composition_motion import judge_points, motion_excess, tip_speeds
-from benchmarks.composition_wire import Chapter, Fault, Message, Wire, stop_positions
+from benchmarks.composition_wire import Chapter, Fault, Message, Row, Wire, stop_positions
 from benchmarks.exact_distances import World, link_poses
 from dls_ik.core.types import Array
 from dls_ik.servo.motion import StopPath
@@ -29,6 +29,8 @@ FINE = 24  # samples of a stop in flight where the scene changes
 RATCHET = 100  # commands after which pairs that are too near have to keep what they have now
 TOUCHING = 2e-3  # [m] bounds of the package are below exact distances by up to this
 DEEPER = 1e-7  # [m]
+SUBSTEPS = 4  # parts of a cycle in which the tip is looked at
+ON_STOP = 1e-9  # [rad or m] between a command and the stop that it follows
 TIP_PERIOD = 10  # commands between two whose stops are looked at for the speed of the tip
 FAULTS = {
     "contact": "a contact cannot be avoided",
@@ -129,6 +131,31 @@ def _rates(wire: Wire) -> tuple[float, float, float]:
     return A, jerk, 3.0 / settings.rate + (A / jerk if np.isfinite(jerk) else 0.0)
 
 
+def paths_between(rows: list[Row]) -> Array:
+    """Return paths (m, SUBSTEPS + 1, n) from one command to the next.
+
+    A command that follows the stop in flight is reached on that stop, all others on a straight
+    line. Where the joints slow down at different rates, a straight line can turn the tip faster at
+    one end than the stop does anywhere.
+    """
+    shares = np.linspace(0.0, 1.0, SUBSTEPS + 1)
+    paths = np.empty((len(rows), SUBSTEPS + 1, len(rows[0].q)))
+    before, stop, elapsed = rows[0].q, None, 0.0  # stop in flight, and time on it [s]
+    for path, row in zip(paths, rows, strict=True):
+        if row.start is not None:
+            before, stop = row.start, None
+        path[:] = before + shares[:, None] * (row.q - before)
+        if stop is not None:
+            along = stop_positions(stop, elapsed + shares * row.dt)
+            if np.abs(along[-1] - row.q).max() <= ON_STOP:
+                path[:] = along
+        elapsed += row.dt
+        if row.stop is not None:
+            stop, elapsed = row.stop, 0.0
+        before = row.q
+    return paths
+
+
 def _tip_link(chapter: Chapter) -> int:
     return chapter.model.links[chapter.model.robot.tip]
 
@@ -137,12 +164,12 @@ def _judge_tip(chapter: Chapter, wire: Wire, figures: Figures) -> None:
     speeds = np.column_stack([_limits(chapter, "linear"), _limits(chapter, "angular")])
     if not np.isfinite(speeds).any():
         return
-    q, dt, start, rests = _rows(chapter)
     kinematics, link = chapter.scenes[0][1].kinematics, _tip_link(chapter)
-    ratio, allowed = tip_speeds(kinematics, link, q, dt, start, rests, speeds, _rates(wire)[2])
+    dt, paths = np.array([row.dt for row in chapter.rows]), paths_between(chapter.rows)
+    ratio, allowed = tip_speeds(kinematics, link, paths, dt, speeds, _rates(wire)[2])
     worst = int(np.argmax(ratio))
     _note_tip(figures, "tip speed", chapter.rows[worst].cycle, float(ratio[worst]))
-    for i in range(0, len(q), TIP_PERIOD):
+    for i in range(0, len(dt), TIP_PERIOD):
         stop = chapter.rows[i].stop
         if stop is None or stop.is_over or not np.isfinite(allowed[i]).any():
             continue
@@ -166,7 +193,8 @@ def _note_tip(figures: Figures, name: str, cycle: int, ratio: float) -> None:
 
 def _judge_points(chapter: Chapter, wire: Wire, figures: Figures) -> None:
     A = _rates(wire)[0]
-    for run in _windows(chapter.messages):
+    jumps = {row.cycle for row in chapter.rows if row.is_measured}
+    for run in _windows(chapter.messages, jumps):
         velocity = max(float(limits.velocity.max()) for limits in chapter.limits)
         times = np.array([m.time for m in run])
         ratios = judge_points(times, *_padded(run), velocity, A)
@@ -195,11 +223,11 @@ def _padded(run: list[Message]) -> list[Array]:
     return [np.array(each) for each in arrays]
 
 
-def _windows(messages: list[Message]) -> Iterator[list[Message]]:
-    """Yield runs of messages of consecutive cycles."""
+def _windows(messages: list[Message], jumps: Container[int]) -> Iterator[list[Message]]:
+    """Yield runs of messages of consecutive cycles, between cycles that start as measured."""
     run: list[Message] = []
     for message in messages:
-        if run and message.cycle != run[-1].cycle + 1:
+        if run and (message.cycle != run[-1].cycle + 1 or message.cycle in jumps):
             yield run
             run = []
         run.append(message)

@@ -7,7 +7,6 @@ from benchmarks.exact_distances import Kinematics, link_poses
 from dls_ik.core.types import Array, Flags
 
 ROUNDING = 4e-16  # relative rounding error of a double
-SUBSTEPS = 4  # parts of a cycle in which the tip is looked at
 SAMPLES = 8  # number of samples per piece of a trajectory
 
 
@@ -68,43 +67,32 @@ def motion_excess(
 
 @njit(cache=True)
 def tip_speeds(
-    kinematics: Kinematics,
-    link: int,
-    q: Array,
-    dt: Array,
-    start: Array,
-    rests: Flags,
-    limits: Array,
-    grace: float,
+    kinematics: Kinematics, link: int, paths: Array, dt: Array, limits: Array, grace: float
 ) -> tuple[Array, Array]:
     """Return ratios (m,) of the tip's speeds between commands to limits, and these (m, 2).
 
-    The joints move evenly between two commands, looked at in parts. A tip may be as fast as a limit
-    before until it was slower than the new one.
+    A tip may be as fast as a limit before until it was slower than the new one.
 
     Args:
+        paths: (m, s + 1, n) joint values at equal intervals, from one command to the next.
+        dt: (m,) duration of each path [s].
         limits: (m, 2) linear [m/s] and angular [rad/s].
         grace: time [s] after a change in which the limit before holds.
     """
-    m, n = q.shape
+    m, s = len(paths), paths.shape[1] - 1
     ratio, allowed = np.zeros(m), limits.copy()
-    path, poses = np.empty((SUBSTEPS + 1, n)), np.empty((SUBSTEPS + 1, 3, 4))
-    before, limit = q[0].copy(), limits[0].copy()
+    poses, limit = np.empty((s + 1, 3, 4)), limits[0].copy()
     speed_before, since = np.zeros(2), 0.0
     for i in range(m):
-        if rests[i]:
-            before[:] = start[i]
-        for s in range(SUBSTEPS + 1):
-            path[s] = before + (q[i] - before) * (s / SUBSTEPS)
-        link_poses(kinematics, path, link, poses)
-        h = dt[i] / SUBSTEPS
+        link_poses(kinematics, paths[i], link, poses)
+        h = dt[i] / s
         speed = np.zeros(2)
-        for s in range(SUBSTEPS):
+        for p in range(s):
             chord, turn = 0.0, 0.0
             for r in range(3):
-                chord += (poses[s + 1, r, 3] - poses[s, r, 3]) ** 2
+                chord += (poses[p + 1, r, 3] - poses[p, r, 3]) ** 2
                 for c in range(3):
-                    turn += (poses[s + 1, r, c] - poses[s, r, c]) ** 2
+                    turn += (poses[p + 1, r, c] - poses[p, r, c]) ** 2
             speed[0] = max(speed[0], np.sqrt(chord) / h)
             speed[1] = max(speed[1], 2.0 * np.arcsin(min(np.sqrt(turn / 8.0), 1.0)) / h)
         since += dt[i]
@@ -116,7 +104,6 @@ def tip_speeds(
             allowed[i, k] = limit[k]
             ratio[i] = max(ratio[i], (speed[k] - 1e-9) / limit[k])
         speed_before[:] = speed
-        before[:] = q[i]
     return ratio, allowed
 
 

@@ -304,6 +304,7 @@ class Stream:
         self.delay, self.lateness = 1.0, 0.0  # of the next cycle [periods], of its command [s]
         self.dropout = 0  # cycles without joint states to come
         self.truths = {"measurement": False, "plug-in": True, "deviation": False}
+        self._elapsed = 0.0  # [s] since the start; `now` is too large to resolve nanoseconds' parts
         self._unheard = 0.0  # [s]
         self._arm_in_use: Arm | None = None
         self._gap = 0.0  # [s] of cycles whose commands did not go out
@@ -423,6 +424,7 @@ class Stream:
         """
         self.cycles += 1
         self.now += periods * self.period
+        self._elapsed += periods * self.period
         gap = self._gap + periods * self.period
         if self._stop is not None and gap > (1.0 + EARLIEST) * self.period:
             self._goal = stop_positions(self._stop, np.array([gap - self.period]))[0]
@@ -492,7 +494,7 @@ class Stream:
                 continue
             message = each.fill(output.q, output.velocity, round(1e9 * self.now), knots)
             if is_trajectory and self.settings.has_stop:
-                self.wire.trajectory(message, self.now, self.cycles)
+                self.wire.trajectory(message, self._elapsed, self.cycles)
             elif not is_trajectory:
                 q = np.array(message.position if hasattr(message, "position") else message.data)
         seen = None if measured is None else measured.q

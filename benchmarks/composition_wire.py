@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.exact_distances import World
 from dls_ik import RobotModel
 from dls_ik.core.types import Array
-from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.ros.params import JOINT_STATE, NO_LIMIT, Parameters
 from dls_ik.servo import ServoState
 from dls_ik.servo.motion import StopPath
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from benchmarks.composition_stream import ArmModel, Settings
 
 NO_STATE = "a status without text"
+SAME_PLACE = 1e-9  # [rad or m] between the last command and the start of the next one
+MIN_PUSH = 5e-3  # [rad or m] between a held command and the measurement where another one starts
 
 
 class Limits(NamedTuple):
@@ -57,7 +59,7 @@ class Message(NamedTuple):
 
     cycle: int
     row: int  # of its command
-    time: float  # [s]
+    time: float  # [s] since the start
     offsets: Array  # (k,) time from start [s]
     q: Array  # (k, n)
     v: Array  # (k, n)
@@ -84,6 +86,7 @@ class Wire:
         self.chapters: list[Chapter] = []
         self.problems: list[tuple[int, str]] = []  # cycle and text
         self.states: dict[str, int] = {}
+        self._moves_no_arm = set(settings.output_types) == {JOINT_STATE}  # commands for display
         self._rests = True  # the next command starts at rest
         self._was_fault = False
         self._rest_at: Array | None = None  # (n,) of the last cycle without a command
@@ -132,8 +135,14 @@ class Wire:
             chapter.faults.append(Fault(cycle, len(rows), report.message, worlds, stop))
         self._was_fault = state is ServoState.FAULT
 
-    def trajectory(self, message: Any, now: float, cycle: int) -> None:
-        """Note the points of a joint trajectory, sent now [s], whose command comes next."""
+    def trajectory(self, message: Any, time: float, cycle: int) -> None:
+        """Record the points of a joint trajectory, whose command comes next.
+
+        Args:
+            time: Time since the start [s] at which it is sent. A time on a clock that shows 1e6 s
+                has a resolution of 1e-10 s only. A point microseconds ahead, and a joint that has
+                moved on for so long, would look like an acceleration beyond the limit.
+        """
         points = message.points
         fields = [np.array([getattr(p, name) for p in points]) for name in FIELDS]
         times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
@@ -142,7 +151,7 @@ class Wire:
             row = len(self.now.rows)
             q, v = fields[0], fields[1]
             a = fields[2] if fields[2].size else np.zeros((0, q.shape[1]))
-            self.now.messages.append(Message(cycle, row, now, offsets, q, v, a))
+            self.now.messages.append(Message(cycle, row, time, offsets, q, v, a))
 
     def command(
         self,
@@ -173,15 +182,21 @@ class Wire:
                 time = np.inf if rests else elapsed
                 before = stop_positions(last.stop, np.array([time]))[0]
             if elapsed > 0.0 and not rests:
-                rows.append(Row(cycle, before, elapsed, None, False, None, limits))
+                still = last.is_still
+                rows.append(Row(cycle, before, elapsed, None, False, None, limits, still))
+        is_pushed = False
         if self._rest_at is not None:
+            is_pushed = bool(rows) and bool(np.abs(self._rest_at - before).max() > SAME_PLACE)
             before = self._rest_at
         was_still = rests or rows[-1].is_still
         is_measured = False
         if measured is not None and was_still:
             given = q - velocity * dt
             is_measured = bool(np.abs(given - measured).max() < np.abs(given - before).max())
+            is_moved = bool(np.abs(measured - before).max() > MIN_PUSH)
+            is_measured = is_measured and (rests or is_moved or self._moves_no_arm)
         start = measured if is_measured else before if rests else None
+        is_measured = is_measured or is_pushed
         is_still = not velocity.any()
         rows.append(Row(cycle, q.copy(), dt, start, is_measured, stop, limits, is_still))
         self._rests, self._rest_at = False, None

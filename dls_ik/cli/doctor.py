@@ -33,6 +33,7 @@ from dls_ik.cli.doctor_checks import (
     Finding,
     checks,
     one_line,
+    robot_checks,
 )
 
 if TYPE_CHECKING:
@@ -41,21 +42,26 @@ if TYPE_CHECKING:
 STYLES = {OK: "green", MISSING: "yellow", BROKEN: "bold red"}
 UNHEALTHY = 1  # exit code
 CODE = (
-    "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; main({names!r})"
+    "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; "
+    "main({names!r}, {robot!r})"
 )
 END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to end, and after SIGINT
 Tell = Callable[[str], None]
 
 
 @click.command(epilog="Exit codes: 0 what is needed works, 1 something is broken.")
+@click.argument("robot", default="")
 @output.json_option
-def doctor(as_json: bool) -> None:
+def doctor(robot: str, as_json: bool) -> None:
     """Say what is installed, which parts work, and how to mend the rest.
 
     Everything is tried in other processes: a solve, a message from one process to another, a node
     that starts and answers. The first time kernels may be compiled, which takes a minute.
+
+    With a ROBOT, a name or a file as for dls-ik info, its description and its collision geometry
+    are checked too.
     """
-    findings = _examine_with_status()
+    findings = _examine_with_status(robot)
     trouble = [
         finding.name
         for finding in findings
@@ -76,19 +82,20 @@ def doctor(as_json: bool) -> None:
 # Findings
 
 
-def _examine_with_status() -> list[Finding]:
+def _examine_with_status(robot: str) -> list[Finding]:
     """Run all checks; a terminal shows which one."""
     try:
         from rich.console import Console
     except ImportError:  # a check may find that rich is missing
-        return _examine(lambda name: None)
+        return _examine(lambda name: None, robot)
     with Console(stderr=True).status("looking") as status:
-        return _examine(lambda name: status.update(f"looking at {name}"))
+        return _examine(lambda name: status.update(f"looking at {name}"), robot)
 
 
-def _examine(tell: Tell) -> list[Finding]:
+def _examine(tell: Tell, robot: str) -> list[Finding]:
     """Run all checks; `tell` gets the name of each before."""
-    found = run_checks(checks(), tell)
+    found = run_checks(robot_checks(robot), tell, robot) if robot else []
+    found += run_checks(checks(), tell)
     obstacles = [each for each in found if each.state != OK and _stops_node(each)]
     if not obstacles:
         return [*found, *run_checks(NODE_CHECKS, tell)]
@@ -135,21 +142,23 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 # Processes
 
 
-def run_checks(checks: Sequence[Check], tell: Tell) -> list[Finding]:
+def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Finding]:
     """Run checks in order, in one process as long as none of them ends it.
 
     Args:
-        tell: called with the name of each before.
+        checks: Checks to run.
+        tell: Function that is called with the name of each check before it runs.
+        robot: Robot of the checks of :func:`robot_checks`.
     """
     found: list[Finding] = []
     while rest := checks[len(found) :]:
-        found += _run_in_process(rest, tell)
+        found += _run_in_process(rest, tell, robot)
     return found
 
 
-def _run_in_process(checks: Sequence[Check], tell: Tell) -> list[Finding]:
+def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Finding]:
     """Return the findings of a process; where it does not finish, the last one says why."""
-    code = CODE.format(path=sys.path, names=[check.name for check in checks])
+    code = CODE.format(path=sys.path, names=[check.name for check in checks], robot=robot)
     found: list[Finding] = []
     with _scratch_file() as errors:
         process = subprocess.Popen(  # noqa: S603  this Python, with code of this package

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
-CORE, EXTRAS, PARTS, ROS, NODE = "Needed", "Extras", "Parts", "ROS 2", "Node"
+CORE, EXTRAS, PARTS, ROS, NODE, ROBOT = "Needed", "Extras", "Parts", "ROS 2", "Node", "Robot"
 PATIENCE = 60.0  # [s] for one check
 MIDDLE = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] of the WAM
 LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
@@ -222,6 +222,37 @@ def others_can_write(folder: Path) -> str:
     return ""
 
 
+# A robot
+
+
+def _description(robot: str) -> str:
+    from dls_ik.model.load import find_tree
+
+    tree = find_tree(robot)
+    moving = sum(joint.kind != "fixed" for joint in tree.joints)
+    return f"{tree.name}: {len(tree.links)} links, {moving} joints that move"
+
+
+def _collision_geometry(robot: str) -> str:
+    """Say how many links of a robot have shapes; none on moving links is a defect of the URDF."""
+    from dls_ik.model.load import find_tree
+    from dls_ik.scene.shapes import link_bodies
+
+    tree = find_tree(robot)
+    bodies = {} if tree.description is None else link_bodies(tree.description)
+    moving = [
+        link
+        for link in tree.links
+        if any(joint.kind != "fixed" for joint in tree.path(tree.root, link))
+    ]
+    count = sum(link in bodies for link in moving)
+    if not count:
+        which = "link that moves" if bodies else "link"
+        words = f"no {which} has <collision> geometry: nothing of the arm can be checked"
+        raise TroubleError(MISSING, words)
+    return f"shapes of {count} of {len(moving)} links that move"
+
+
 # ROS 2
 
 
@@ -388,6 +419,21 @@ NODE_CHECKS = (
     Check(NODE, "ik_node", "services and streaming", "", _ik_node, 180.0),
 )
 TESTS = {check.name: check.test for check in (*FIXED_CHECKS, *NODE_CHECKS) if check.test}
+COLLISION_ELEMENTS = (
+    "add a <collision> element with a box, a sphere, a cylinder or a mesh to each link of the "
+    "URDF; in Python: PlanningScene(robot, bodies=...)"
+)
+
+
+def robot_checks(robot: str) -> list[Check]:
+    """Return the checks of a robot: a name or a file, see dls_ik.model.load.find_tree."""
+    description = partial(_description, robot)
+    geometry = partial(_collision_geometry, robot)
+    use = "collisions: min_distance, avoid_collisions, --srdf, --scene"
+    return [
+        Check(ROBOT, "description", "all commands", "dls-ik info", description),
+        Check(ROBOT, "collision geometry", use, COLLISION_ELEMENTS, geometry),
+    ]
 
 
 def checks() -> list[Check]:
@@ -420,18 +466,29 @@ def installed_ros() -> list[str]:
 # Run
 
 
-def main(names: Sequence[str]) -> None:
-    """Run checks, and write a line of JSON for each; output of libraries goes to stderr."""
+def main(names: Sequence[str], robot: str = "") -> None:
+    """Run checks, and write a line of JSON for each; output of libraries goes to stderr.
+
+    Args:
+        names: Names of the checks.
+        robot: Robot of the checks of :func:`robot_checks`.
+    """
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         for name in names:
-            out.write(json.dumps(run_check(name)) + "\n")
+            out.write(json.dumps(run_check(name, robot)) + "\n")
             out.flush()
 
 
-def run_check(name: str) -> tuple[str, ...]:
-    """Return state and words of a check, perhaps with a remedy; nothing is raised."""
-    test = TESTS.get(name)
+def run_check(name: str, robot: str = "") -> tuple[str, ...]:
+    """Return state and words of a check, perhaps with a remedy; nothing is raised.
+
+    Args:
+        name: Name of the check.
+        robot: Robot of the checks of :func:`robot_checks`.
+    """
+    tests = {**TESTS, **{check.name: check.test for check in robot_checks(robot)}}
+    test = tests.get(name)
     try:
         return OK, test() if test else version(name)
     except TroubleError as trouble:

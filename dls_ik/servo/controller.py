@@ -70,6 +70,7 @@ STATES_LIMITED_BY_PAIR = frozenset(
     }
 )
 NO_MEASUREMENT = "waiting for joint states to start the motion from"
+AFTER_STALL = "the loop stalled; waiting for joint states"
 
 
 class Controller:
@@ -121,7 +122,7 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._stream = StreamState()
         self._condition = ConditionMonitor()
-        self._rest = Rest()
+        self._rest = self._previous_rest = Rest()  # now, and at the start of the last cycle
         self._knots: Knots | None = None  # last result of trajectory()
 
     def __repr__(self) -> str:
@@ -219,6 +220,16 @@ class Controller:
         """Continue at rest at the last command, where the arm stopped without commands."""
         self._tracker.limiter.reset(self._tracker.limiter.q)
 
+    def stand_at(self, q: Array) -> None:
+        """Roll back the last cycle, and continue at rest at an earlier command (n,).
+
+        The arm stopped there by itself, as it received no further command.
+        """
+        self._tracker.seed(q)
+        self._rest = self._previous_rest
+        if isinstance(self._stream.target, TrajectoryTarget):
+            self._stream.target.interrupt()
+
     def resume_after_gap(self, q: Array) -> None:
         """Continue at rest at joint positions (n,) after a gap without commands.
 
@@ -229,6 +240,17 @@ class Controller:
         self._rest = self._rest.restarted()
         if isinstance(self._stream.target, TrajectoryTarget):
             self._stream.target.interrupt()
+
+    def expect_measurements(self, since: float) -> None:
+        """Allow missing measurements until `measurement_timeout` after a time [s].
+
+        The loop has stalled, so that joint states of the driver are old or not read yet. Without a
+        measurement the arm stops and keeps its target; missing measurements are no fault.
+
+        Args:
+            since: Time at which the queue of joint states is read, after the stall.
+        """
+        self._supervision.expect_measurements(since)
 
     def follow_pose(self, T_d: PoseLike, now: float, age: float = 0.0) -> None:
         """Follow a single pose, or the next pose of a stream.
@@ -354,6 +376,7 @@ class Controller:
             JointValueError: If the measurement has the wrong length or is not finite.
         """
         now, elapsed = checked_time("now", now), checked_duration(dt)
+        self._previous_rest = self._rest
         guard = self._tracker.guard
         if guard is not None:
             guard.look()
@@ -376,7 +399,9 @@ class Controller:
             self._end_stream(target, now)
         if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
-        output = self._advance(now, elapsed)
+        waits = self.options.supervised and measured is None
+        waits = waits and self._supervision.is_silence_excused(now)
+        output = self._advance(now, elapsed, waits)
         self._supervision.record_command(now, output.q.copy())
         return output
 
@@ -445,10 +470,17 @@ class Controller:
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 
-    def _advance(self, now: float, dt: float) -> ServoOutput:
+    def _advance(self, now: float, dt: float, waits: bool) -> ServoOutput:
+        """Advance by `dt` [s] toward the target, or stop.
+
+        Args:
+            waits: The arm stops until it is measured again, and then continues to its target.
+        """
         target, tracker = self._stream.target, self._tracker
         tracked = None
-        if target is not None:
+        if waits and isinstance(target, TrajectoryTarget):
+            target.interrupt()
+        elif target is not None and not waits:
             T_d = target.pose(now, dt, self._tip)
             try:
                 tracked = tracker.track(T_d, target, now, dt)
@@ -456,7 +488,10 @@ class Controller:
                 self._change(Event.FAILURE, str(error))
         if target is None or tracked is None:
             tracker.brake(dt)
-            output = self._held_output(self._stream.state, self._stream.message)
+            state, message = self._stream.state, self._stream.message
+            if waits and target is not None:
+                state, message = ServoState.STALE, ServoState.STALE.message(AFTER_STALL)
+            output = self._held_output(state, message)
         else:
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now - target.sampled)

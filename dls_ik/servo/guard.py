@@ -362,6 +362,9 @@ class Guard:
     def _find_tight_pairs(self) -> tuple[TightPair, ...]:
         """Return the pairs of links closer than `min_distance` in many random configurations.
 
+        Pairs that joints outside the chain can separate, such as a link of another arm, are left
+        out.
+
         Raises:
             OptionError: If two links are closer than `min_distance` in all of them.
         """
@@ -374,6 +377,8 @@ class Guard:
         farthest, tight = own.max(axis=0, initial=-np.inf), []
         for k in np.flatnonzero(np.mean(own < self._min_distance, axis=0) >= TIGHT_SHARE).tolist():
             names = self.state.pairs.names[k]
+            if self._is_moved_by_others(names):
+                continue
             if farthest[k] < self._min_distance:
                 raise OptionError(
                     f"min_distance = {self._min_distance:g} m: {names[0]!r} and {names[1]!r} are "
@@ -384,3 +389,12 @@ class Guard:
             usual = max(float(np.quantile(own[:, k], USUAL_QUANTILE)), 0.0)
             tight.append(TightPair(names, share, usual))
         return tuple(sorted(tight, key=lambda pair: -pair.share))
+
+    def _is_moved_by_others(self, names: Pair) -> bool:
+        """Return whether joints outside the chain move two links relative to each other."""
+        tree, chain = self._robot.tree, set(self._robot.joint_names)
+        movers: list[set[str]] = []
+        for name in names:
+            path = tree.path(tree.root, name) if name in tree.links else ()
+            movers.append({tree.mimic_of[j.name].master for j in path if j.name in tree.mimic_of})
+        return bool((movers[0] ^ movers[1]) - chain)

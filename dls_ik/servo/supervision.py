@@ -48,7 +48,7 @@ class Rest(NamedTuple):
 
     def with_motion(self, now: float, has_target: bool) -> "Rest":
         """Return the state after motion; a motion toward a target cancels a pending restart."""
-        return Rest(self.starts_anew and not has_target, now, now, self.measured)
+        return Rest(self.starts_anew and not has_target, now, now)
 
     def restarted(self) -> "Rest":
         """Return the state that restarts at the next measurement, even of an arm that is held."""
@@ -59,6 +59,9 @@ class Rest(NamedTuple):
     ) -> tuple["Rest", bool]:
         """Return the state after a measurement (n,), and whether the command restarts there.
 
+        A restart for a target begins a new rest: from then on the commands hold the arm. Further
+        targets then do not move the command by measurement noise or by the error of the drives.
+
         Args:
             measured: (n,) joint positions [rad or m].
             now: Current time [s].
@@ -66,14 +69,19 @@ class Rest(NamedTuple):
             waits: Whether the controller still waits for its first target.
         """
         rest = now - self.last_motion
-        if moves or rest <= 0.5 * AT_REST:
+        if moves:
             return self._replace(measured=None), False
+        if rest <= 0.5 * AT_REST:
+            return self, False
         if rest <= AT_REST:
             held = None if self.starts_anew else measured.copy()
             return self._replace(measured=held), False
         is_start = (waits or self.starts_anew) and not self._is_held(measured)
-        held = None if is_start else self.measured
-        return self._replace(starts_anew=False, measured=held), is_start
+        if not is_start:
+            return self._replace(starts_anew=False), False
+        if waits:
+            return self._replace(starts_anew=False, measured=None), True
+        return Rest(False, now, now, measured.copy()), True
 
     def _is_held(self, measured: Array) -> bool:
         """Return whether the arm has not moved since it came to rest."""
@@ -101,6 +109,7 @@ class Supervision:
         self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
         self._last = LastMeasurement()
+        self._expected_since = -math.inf  # [s] no fault until a timeout after this time
         self._lag = math.nan  # [s] last lag found
 
     def restart(self, start: Array) -> None:
@@ -112,6 +121,15 @@ class Supervision:
         """Copy the record of another supervision of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
+        self._expected_since = other._expected_since
+
+    def expect_measurements(self, since: float) -> None:
+        """Allow missing measurements until `measurement_timeout` after a time [s]."""
+        self._expected_since = since
+
+    def is_silence_excused(self, now: float) -> bool:
+        """Return whether missing measurements are no fault yet, soon after a stall."""
+        return now - self._expected_since <= self._options.measurement_timeout
 
     def record_command(self, now: float, q: Array) -> None:
         """Record a command (n,); the array must not change afterwards."""
@@ -139,6 +157,8 @@ class Supervision:
             command: (n,) current command [rad or m]; differs from the last recorded command if the
                 arm has continued on its stop path.
         """
+        if not is_measured and self.is_silence_excused(now):
+            return ""
         if not is_measured:
             words = f"no joint states received for {self._options.measurement_timeout:g} s"
             last = f", the last {now - self._last.oldest:.3g} s ago"

@@ -3,15 +3,26 @@
 import json
 import mmap
 import os
+import re
 import stat
 import sys
 
 import pytest
 from programs import run_command
+from robots import URDF
 
 from dls_ik.cli import doctor_checks
 from dls_ik.cli.doctor import run_checks
-from dls_ik.cli.doctor_checks import BROKEN, MISSING, OK, Check, checks, others_can_write, run_check
+from dls_ik.cli.doctor_checks import (
+    BROKEN,
+    MISSING,
+    OK,
+    Check,
+    checks,
+    others_can_write,
+    robot_checks,
+    run_check,
+)
 
 EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
@@ -111,6 +122,34 @@ def test_variables_of_ros(monkeypatch, variable, value, name, state):
     assert finding.state == state
     assert (finding.mend == "") == (state == OK)
     assert len(finding.words) < 100
+
+
+def robot_findings(robot):
+    found = run_checks(robot_checks(str(robot)), lambda name: None, str(robot))
+    return {finding.name: finding for finding in found}
+
+
+def test_a_robot_without_collision_geometry_is_reported_with_the_remedy(tmp_path):
+    for name in ("y_shape.urdf", "double_y.urdf"):
+        found = robot_findings(URDF / name)
+        assert found["description"].state == OK
+        words = found["collision geometry"].words
+        assert found["collision geometry"].state == MISSING
+        assert "no link has <collision> geometry: nothing of the arm can be checked" in words
+        assert "add a <collision> element" in found["collision geometry"].mend
+    assert robot_findings(URDF / "wam7.urdf")["collision geometry"].state == OK
+    only_base = tmp_path / "base.urdf"
+    shape = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    text = (URDF / "y_shape.urdf").read_text()
+    root = re.search(r'<link name="(\w+)"\s*/>', text)
+    with_shape = f'<link name="{root[1]}">{shape}</link>'
+    only_base.write_text(text.replace(root[0], with_shape, 1))
+    assert "no link that moves has" in robot_findings(only_base)["collision geometry"].words
+
+
+def test_a_robot_that_cannot_be_read_is_broken(tmp_path):
+    found = robot_findings(tmp_path / "none.urdf")
+    assert {finding.state for finding in found.values()} == {BROKEN}
 
 
 @pytest.fixture

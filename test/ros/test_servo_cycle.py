@@ -19,6 +19,7 @@ from dls_ik.ros.servo.freshness import READING_TIMEOUT
 from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
+from dls_ik.servo.supervision import AT_REST
 
 
 @pytest.fixture
@@ -288,6 +289,25 @@ def test_no_command_is_sent_in_a_fault_at_rest(monkeypatch):
     assert not outcome.is_command
     world.driver.position = ELSEWHERE
     assert not world.run(50, driver=True).is_command
+
+
+def test_nothing_goes_out_after_a_pause_before_the_arm_is_measured(monkeypatch):
+    """The last command would take an arm back that others have moved during the pause."""
+    world = driven(monkeypatch, feedback_mode="required", acceleration=[4.0])
+    world.run(target=world.target([1.2, 0.8]), driver=True)
+    world.run(5, driver=True)
+    world.stream.submit(Controller.pause)
+    while world.run(driver=True).is_command:
+        pass
+    world.driver.position = ELSEWHERE
+    world.stream.submit(Controller.resume)
+    world.run(10, driver=True)
+    target, waits = world.target([0.5, 0.6]), 0
+    while not (outcome := world.run(target=target, driver=True)).is_command:
+        assert outcome.state is ServoState.WAITING
+        waits += 1
+    assert 0 < waits * DT <= AT_REST
+    assert outcome.output.q == near(ELSEWHERE, 2.0 * DT)
 
 
 def test_one_outlier_in_three_measurements_is_no_fault(monkeypatch):

@@ -242,7 +242,7 @@ def test_a_driver_that_stays_silent_after_a_stall_is_a_fault_after_its_timeout(s
     for _ in range(int(DRAIN_TIME / DT) + 2):
         outcome = follow(supervised)
     assert outcome.state is ServoState.FAULT
-    assert "no joint states came" in outcome.message
+    assert "no joint states received" in outcome.message
 
 
 @pytest.fixture

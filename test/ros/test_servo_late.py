@@ -16,7 +16,7 @@ from dls_ik.ros.servo.cycle import MAY_BE_OLD
 from dls_ik.ros.servo.freshness import DRAIN_TIME, READING_TIMEOUT, transit_time
 from dls_ik.ros.servo.outputs import JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.target_buffer import Arrival
-from dls_ik.servo import ServoState
+from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.knots import EARLIEST
 
 STALL = 2.0  # [s]
@@ -147,6 +147,61 @@ def test_a_driver_whose_clock_was_set_back_is_accepted_after_settle_time(driven)
     assert after.q == near([0.4, 0.3], 2.0 * 4 * DT)
 
 
+def required(monkeypatch, speed, **parameters):
+    """An arm on its way to a pose at some speed, whose driver is required, and what it sent."""
+    given = {"feedback_mode": "required", "acceleration": [1.0], **parameters}
+    world = controlled(monkeypatch, has_stop_trajectory=True, **given)
+    world.add_driver([0.0, 0.0])
+    world.run(10, driver=True)
+    outcome, target = None, world.target([2.5, 1.5])
+    while outcome is None or np.abs(outcome.output.velocity).max() < speed:
+        outcome, target = follow(world, target), None
+        assert world.now < 1010.0, "it does not become fast enough"
+    return world
+
+
+def follow(world, target=None):
+    """A cycle of which the driver hears the command."""
+    outcome = world.run(target=target, driver=True)
+    if outcome.output is not None:
+        world.driver.position = outcome.output.q.tolist()
+    return outcome
+
+
+STALLS = [(0.4, {}), (0.4, {"measurement_timeout": 0.05}), (0.2, {"measurement_timeout": 0.1})]
+
+
+@pytest.mark.parametrize("jerk", [[], [20.0]])
+@pytest.mark.parametrize(("gap", "parameters"), STALLS)
+def test_after_a_stall_an_arm_in_motion_stops_until_a_required_driver_is_heard(
+    monkeypatch, jerk, gap, parameters
+):
+    if jerk:
+        pytest.importorskip("ruckig", reason="needs ruckig")
+    world = required(monkeypatch, 0.8, jerk=jerk, **parameters)
+    world.now += gap - DT
+    silent = [world.run() for _ in range(4)]
+    assert {each.state for each in silent} == {ServoState.STALE}
+    assert all(each.is_command for each in silent), "the arm is on its stop"
+    speeds = [np.abs(each.output.velocity).max() for each in silent]
+    assert (np.diff(speeds) < 0.0).all()
+    assert speeds[-1] > 0.1
+    states = {follow(world).state for _ in range(900)}
+    assert ServoState.FAULT not in states
+    assert follow(world).output.q == near([2.5, 1.5], 1e-4), "the target stays in force"
+
+
+@pytest.mark.parametrize(("gap", "parameters"), STALLS)
+def test_a_required_driver_that_stays_silent_after_a_stall_is_a_fault(monkeypatch, gap, parameters):
+    world = required(monkeypatch, 0.8, **parameters)
+    timeout = parameters.get("measurement_timeout", 0.5)
+    world.now += gap - DT
+    stalled = world.now + DT
+    while world.run().state is not ServoState.FAULT:
+        assert world.now < stalled + DRAIN_TIME + READING_TIMEOUT + timeout + DT
+    assert world.now > stalled + timeout
+
+
 @pytest.mark.parametrize("cycles", [1.5, 6.0])
 def test_after_a_short_gap_the_command_continues_on_the_stop_trajectory(monkeypatch, cycles):
     world = controlled(
@@ -220,6 +275,36 @@ def test_an_unpublished_command_without_a_stop_is_rolled_back(world):
     assert not world.arm.controller.velocity.any()
     world.last = sent
     assert world.run().output.q == near(before, 2.0 * 2.0 * DT)
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_a_withdrawn_command_does_not_move_a_held_arm_to_its_measurement(monkeypatch, mode):
+    world = controlled(monkeypatch, feedback_mode=mode, acceleration=[4.0])
+    world.add_driver([0.0, 0.0])
+    world.run(100, driver=True)
+    target = world.target([0.3, 0.2])
+    for _ in range(300):
+        outcome, target = follow(world, target), None
+    held = outcome.output.q
+    world.driver.position = (held - 0.005).tolist()
+    sent = world.last
+    world.run(driver=True)
+    world.stream.roll_back(None)
+    world.last = sent
+    commands = [world.run(driver=True).output.q for _ in range(100)]
+    np.testing.assert_allclose(commands, np.tile(held, (100, 1)), atol=1e-6)
+    elsewhere = [0.5, 0.5]  # moved by others, while its commands do not go out
+    world.stream.submit(Controller.pause)
+    world.run(5, driver=True)
+    world.driver.position = elsewhere
+    world.run(100, driver=True)
+    world.stream.submit(Controller.resume)
+    world.run(100, driver=True)
+    sent, target = world.last, world.target(elsewhere)
+    world.run(driver=True, target=target)
+    world.stream.roll_back(None)
+    world.last = sent
+    assert world.run(2, driver=True).output.q == near(elsewhere, 1e-6), "it starts there"
 
 
 A = 8.0  # [rad/s^2]

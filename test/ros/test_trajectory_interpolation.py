@@ -18,16 +18,22 @@ class Path:
     def __init__(self, world, rate, count):
         self.world, self.period, self.count = world, 1.0 / rate, count
         self.output = JointTrajectoryOutput(OutputSpec(world.robot.joint_names, self.period))
-        self.arm, self.sizes = TrajectoryController(world.arm.start), []
+        self.arm, self.sizes, self.stop = TrajectoryController(world.arm.start), [], None
 
-    def cycle(self, gap, target):
-        """Run a cycle `gap` [s] after the last one, and send its command."""
-        world = self.world
+    def cycle(self, gap, target, is_withdrawn=False):
+        """Run a cycle `gap` [s] after the last one, and send its command or withdraw it."""
+        world, sent = self.world, self.world.last
         world.now += gap
         outcome = world.cycle(target and Arrival(target, world.now, 1), 0)
         if not outcome.is_command:
+            self.stop = None
+            return outcome
+        if is_withdrawn:
+            world.stream.withdraw(self.stop)
+            world.last = sent
             return outcome
         controller = world.stream._arm.controller
+        self.stop = controller.stop_path(self.period)
         knots = controller.trajectory(self.period, self.count)
         message = self.output.fill(outcome.output.q, outcome.output.velocity, 0, knots)
         times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
@@ -68,6 +74,39 @@ def test_no_cubic_needs_more_than_the_limits(monkeypatch, jerk, rate, is_late, c
         if rng.random() < 0.03:  # far away, and now and then at a limit
             goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
         path.cycle(gap if is_late else path.period, world.target(goal))
+    velocity, acceleration = path.excess()
+    assert velocity <= 1.0 + TOLERANCE
+    assert acceleration <= 1.0 + TOLERANCE
+    assert acceleration > 0.9, "the arm used its limits"
+
+
+def gaps_with_withdrawn_commands(rng, period, count):
+    """Times between cycles, and whether the command of each is withdrawn.
+
+    Some cycles are early by a small or a large share of a period; withdrawn ones come sooner.
+    """
+    early = period * (1.0 - 10.0 ** rng.uniform(-2.0, -0.3, count))
+    gap = np.where(rng.random(count) < 0.4, early, gaps(rng, period, count))
+    is_withdrawn = rng.random(count) < 0.1
+    is_withdrawn[0] = False
+    return np.where(is_withdrawn, period * rng.uniform(0.05, 1.5, count), gap), is_withdrawn
+
+
+@pytest.mark.parametrize("jerk", [[], [80.0], [1000.0]])
+def test_no_cubic_needs_more_after_withdrawn_commands_and_early_cycles(monkeypatch, jerk):
+    if jerk:
+        pytest.importorskip("ruckig", reason="needs ruckig")
+    rate = 100.0
+    parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
+    world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
+    rng = np.random.default_rng(7)
+    path, goal = Path(world, rate, 0), world.robot.random(rng)
+    for gap, is_withdrawn in zip(
+        *gaps_with_withdrawn_commands(rng, path.period, 1500), strict=True
+    ):
+        if rng.random() < 0.03:
+            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
+        path.cycle(gap, world.target(goal), is_withdrawn)
     velocity, acceleration = path.excess()
     assert velocity <= 1.0 + TOLERANCE
     assert acceleration <= 1.0 + TOLERANCE

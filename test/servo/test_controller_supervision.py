@@ -97,6 +97,23 @@ def test_target_after_rest_starts_at_arm_moved_by_hand():
     assert drive.last.state is ServoState.REACHED
 
 
+@pytest.mark.parametrize("supervised", [False, True])
+def test_targets_for_an_arm_that_is_held_do_not_move_its_command(supervised):
+    """Neither by noise nor by the distance that drives leave: a held arm would sag at each one."""
+    rng, start = np.random.default_rng(3), BENT + 0.1
+    drive = Drive(BENT, supervised=supervised, scale=0.0, target_timeout=0.1)
+    drive.run(0.6, measured=start)
+    for k in range(6):
+        drive.pose(NEAR if k % 2 else WAM.fk(BENT))
+        drive.run(0.7, measured=lambda drive: drive.last.q - 0.005 + rng.normal(0.0, 1e-3, WAM.n))
+        if k == 0:
+            first = drive.last.q
+            assert np.abs(first - start).max() < 0.02, "it starts where the arm is"
+    np.testing.assert_array_equal(drive.last.q, first)
+    drive.pose(NEAR).run(DT, measured=first + 0.02)
+    np.testing.assert_array_equal(drive.last.q, first + 0.02, "the arm was moved")
+
+
 def test_motion_after_pause_starts_at_measurement():
     drive = supervised(max_deviation=0.1).pose(NEAR)
     drive.run(0.1, measured=lagging(1))

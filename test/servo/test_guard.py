@@ -311,6 +311,15 @@ def test_invalid_distances_scenes_and_bounds_raise():
         controller(robot, workspace=["box"])
 
 
+def test_pairs_that_another_arm_can_separate_are_neither_refused_nor_reported():
+    """Link 4 of the right arm stands 6 mm beside link 1 of the left arm, which only turns."""
+    robot, alone = arm("two_wams")
+    scene, angles = alone.copy(), (1.5, 1.5, -1.0, 1.1, -1.2, 0.7, -1.6)
+    scene.set_joints({f"right_wam_j{k + 1}": q for k, q in enumerate(angles)})
+    made = controller(robot, scene, min_distance=0.03, influence_distance=0.1)
+    assert all("right" not in name for pair in made.tight_pairs for name in pair.names)
+
+
 def test_no_guard_without_a_scene():
     robot = wam()[0]
     made = controller(robot)

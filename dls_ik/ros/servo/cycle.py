@@ -13,7 +13,7 @@ from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import AUTO
-from dls_ik.ros.servo.freshness import Freshness, min_stall
+from dls_ik.ros.servo.freshness import DRAIN_TIME, Freshness, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
 from dls_ik.ros.servo.target_buffer import Arrival, apply_target, target_note
@@ -22,7 +22,8 @@ from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
 
-SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT)  # no commands to an arm at rest
+# States in which an arm at rest gets no commands; an arm that is WAITING is not measured yet.
+SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT, ServoState.WAITING)
 AFTER_STALL = "messages from that time are ignored, and the arm continues from its position"
 TARGET_IGNORED = "target ignored"
 MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
@@ -30,6 +31,7 @@ STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm comes to rest first, for a robot w
 NOTE_DURATION = 0.5  # [s] a remark on a target remains in the status
 MAX_IN_STEP_PERIODS = 1.25  # maximum time between two cycles that are triggered by targets
 MAX_COAST_PERIODS = 2.0  # an arm that receives no further command stands still after this time
+MAX_SILENT_SHARE = 0.5  # share of measurement_timeout; after longer gaps joint states may be unread
 
 Action = Callable[[Controller], None]
 JointPositionsByName = Callable[[], Mapping[str, float]]
@@ -43,6 +45,7 @@ class Commanded(NamedTuple):
     arm: Arm
     output: ServoOutput
     awaits_states: bool  # the status reported that the arm waits for joint states
+    is_command: bool  # the command is published
 
 
 class ServoCycle:
@@ -121,6 +124,8 @@ class ServoCycle:
         is_same = before is not None and before.arm.robot.joint_names == arm.robot.joint_names
         if stop is not None and is_same:
             arm.controller.go_back(stop)
+        elif before is not None and is_same and before.is_command:
+            arm.controller.stand_at(before.output.q)
         else:
             known = {} if before is None else _by_name(before.arm, before.output.q)
             arm.controller.resume_after_gap(_start_of(arm, known))
@@ -193,6 +198,8 @@ class ServoCycle:
         if is_stall:
             self._states.note_stall(now)
             self._log.warn("late", f"the loop stalled for {gap:.3g} s: {AFTER_STALL}")
+        if is_stall or gap > _max_silent_gap(arm):
+            arm.controller.expect_measurements(now + DRAIN_TIME if is_stall else now)
         return dt
 
     def _take_input(self, arm: Arm, arrival: Arrival | None, now: float, must_stop: bool) -> None:
@@ -236,7 +243,7 @@ class ServoCycle:
 
     def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
         """Advance the controller by `dt` [s]."""
-        measured = positions.held if positions.measurement is None else positions.measurement
+        measured = positions.measurement
         if measured is None:
             return arm.controller.cycle(now, dt)
         return arm.controller.cycle(now, dt, measured.q, now - measured.times)
@@ -356,7 +363,7 @@ class ServoCycle:
                 message = f"waiting for joint states on {self._states.topic}"
         if self._hold_reason and output.state is ServoState.WAITING:
             message = f"{output.state.explanation}; targets wait: {self._hold_reason}"
-        self._commanded = Commanded(arm, output, awaits_states)
+        self._commanded = Commanded(arm, output, awaits_states, is_command)
         waits = output.state is ServoState.WAITING
         return CycleReport(
             output.state,
@@ -376,8 +383,8 @@ class ServoCycle:
     def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
         """Return whether the command is published.
 
-        An arm at rest gets no commands while it has no target, is paused or in a fault, so that
-        another node may move it.
+        An arm at rest gets no commands while it has no target, is paused, in a fault or not
+        measured yet, so that another node may move it.
         """
         if self.moves or any(output.velocity.tolist()):  # includes the first command at rest
             return True
@@ -420,3 +427,9 @@ def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
 def _min_stall(arm: Arm) -> float:
     """Return the gap between cycles [s] above which the loop stalled."""
     return min_stall(arm.parameters.target_timeout, 1.0 / arm.parameters.rate)
+
+
+def _max_silent_gap(arm: Arm) -> float:
+    """Return the gap between cycles [s] above which queued joint states may be unread."""
+    share = MAX_SILENT_SHARE * arm.parameters.measurement_timeout
+    return max(MAX_COAST_PERIODS / arm.parameters.rate, share)

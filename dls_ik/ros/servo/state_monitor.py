@@ -82,7 +82,6 @@ class JointPositions(NamedTuple):
 
     freshness: Freshness
     measurement: Measurement | None  # None if a joint has no fresh reading
-    held: Measurement | None  # supervised arms: last accepted one, while the driver may be late
     is_lost: bool  # the driver of a started arm timed out since the last cycle
 
 
@@ -136,8 +135,7 @@ class CurrentStateMonitor:
         self._subscription: Any = None
         self._changed = time.monotonic()  # last change of the subscription or of joint names
         self._stall_end = -math.inf  # [s] steady, end of the last stall of the loop
-        # Joint names and measurement; None if the driver timed out since.
-        self._last_accepted: tuple[tuple[str, ...], Measurement] | None = None
+        self._was_accepted = False  # joint positions were, and the driver has not timed out since
         self._next_check = -math.inf  # [s]
         self._driver_changed = node.create_guard_condition(self._update_subscription)
 
@@ -205,26 +203,23 @@ class CurrentStateMonitor:
 
     def joint_positions(self, arm: Arm, now: float) -> JointPositions:
         """Return the joint positions of the arm in use, and their treatment; once per cycle."""
-        measurement, last = self.measurement(arm, now), self._last_accepted
+        measurement, was_accepted = self.measurement(arm, now), self._was_accepted
         freshness = positions_freshness(
             self.since_stall(now),
             measurement is not None,
-            last is not None,
+            was_accepted,
             _reading_timeout(arm),
             arm.controller.moves,
         )
         if measurement is not None:
-            self._last_accepted = (arm.robot.joint_names, measurement)
-        is_supervised, is_lost = arm.parameters.feedback_mode == REQUIRED, False
-        if freshness is Freshness.IGNORE and last is not None:
-            self._last_accepted = None
+            self._was_accepted = True
+        is_lost = False
+        if freshness is Freshness.IGNORE and was_accepted:
+            self._was_accepted = False
             # A supervised controller reports the loss as a fault.
+            is_supervised = arm.parameters.feedback_mode == REQUIRED
             is_lost = arm.controller.started and not self._display_only and not is_supervised
-        held = None
-        if freshness is Freshness.WAIT and is_supervised and last is not None:
-            names, held_measurement = last
-            held = held_measurement if names == arm.robot.joint_names else None
-        return JointPositions(freshness, measurement, held, is_lost)
+        return JointPositions(freshness, measurement, is_lost)
 
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
         """Return the measured joint positions of an arm; None if a joint has no fresh reading."""
