@@ -5,6 +5,7 @@ from math import exp
 import numpy as np
 
 from dls_ik.core.collision import MOST_VISITS, push_children
+from dls_ik.core.hulls import leaf_bound
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
@@ -23,6 +24,7 @@ from dls_ik.core.types import Array, Indices
 
 NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
 COARSE, MOST_COARSE = 0.1, 64  # [m] that pairs may come nearer in half an interval; intervals
+HULL_VISITS = 10  # pairs of nodes that the distance of two hulls counts as
 MOST_SPANS, MOST_LISTED = 4096, 1 << 15  # intervals of a path, and pairs that are listed for them
 
 
@@ -93,7 +95,12 @@ def tree_bounds(
         visits += 1
         is_leaf = child[one] < 0 and child[two] < 0
         if is_leaf or before > limit or visits > MOST_VISITS:
-            lower = before
+            if is_leaf and before <= limit and visits <= MOST_VISITS:
+                before = leaf_bound(
+                    scene.hull, scene.ball, one, two, T, before, padding, lower, work.hulls
+                )
+                visits += HULL_VISITS
+            lower = min(lower, before)
             continue
         first = pending
         pending = push_children(node, child, stack, one, two, pending)

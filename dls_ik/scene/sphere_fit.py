@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik.core.hulls import choose_corners
 from dls_ik.core.scene_arrays import BOX, CYLINDER
 from dls_ik.core.shape_distance import (
     MAX_CLIPPED,
@@ -44,6 +45,10 @@ MAX_CANDIDATES = 3000  # centres inside a shape
 MAX_WORK = 400_000_000  # pairs of a point and a triangle, about 10 ns each
 ANGLE_WORK, CLIP_WORK = 3, 30  # distances of points that a solid angle and a clip cost as much as
 MAX_CLIPPED_TRIANGLES = 1_000_000  # in all pieces together; each is one integer
+MAX_HULL_POINTS = 512  # points of a piece whose hull is simplified; other leaves have no hull
+MAX_HULL_BALLS = 16  # corners of the hull of a leaf
+HULL_TOLERANCE = 0.02  # of the gap, by which the hull of few corners may miss points
+HULL_WORK = 40  # distances of points that a point costs for each corner of a hull
 REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # of the search for a better centre of a leaf
 PRISM_SIDES = 64  # about a cylinder
 ROUNDING = 1e-9  # [m] by which radii are on the safe side, for a shape of a metre
@@ -54,6 +59,8 @@ class SphereTree(NamedTuple):
 
     node: Array  # (N, 5) centre, outer and inner radius [m]; the first one is about the whole
     child: Indices  # (N,) first of two children, which follow each other; -1 for a leaf
+    hull: Indices  # (N, 2) first ball and number of balls of a leaf
+    ball: Array  # (M, 4) centre and radius [m]; the hull of the balls of a leaf contains its piece
 
     @property
     def gap(self) -> float:
@@ -63,9 +70,15 @@ class SphereTree(NamedTuple):
 
     def placed(self, T: Array, scale: float = 1.0) -> "SphereTree":
         """Return the tree scaled, and then moved by T (4, 4)."""
-        node = self.node * scale
-        node[:, :3] = node[:, :3] @ T[:3, :3].T + T[:3, 3]
-        return SphereTree(node, self.child)
+        node, ball = self.node * scale, self.ball * scale
+        for each in (node, ball):
+            each[:, :3] = each[:, :3] @ T[:3, :3].T + T[:3, 3]
+        return self._replace(node=node, ball=ball)
+
+
+def without_hulls(node: Array, child: Indices) -> SphereTree:
+    """Return a tree whose leaves have no hulls."""
+    return SphereTree(node, child, np.zeros((len(child), 2), np.int64), np.empty((0, 4)))
 
 
 def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) -> SphereTree:
@@ -79,7 +92,9 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
         TypeError: If the shape is a plane.
     """
     if isinstance(shape, Sphere):
-        return SphereTree(np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1]))
+        return without_hulls(
+            np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1])
+        )
     if isinstance(shape, Capsule):
         return _capsule_tree(shape, gap, max_leaves)
     solid = _solid(shape)
@@ -196,7 +211,7 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
             filled += 2
     node[:, 3] += ROUNDING * (1.0 + half)
     node[:, 4] -= ROUNDING * (1.0 + half)
-    return SphereTree(node, child)
+    return without_hulls(node, child)
 
 
 # The fit ------------------------------------------------------------------------------------------
@@ -261,14 +276,28 @@ class _Fit:
         """Return the tree, with the centres of the widest leaves searched once more."""
         node = np.array([piece.sphere for piece in pieces])
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
+        hull, balls, used = np.zeros((len(node), 2), np.int64), [np.empty((0, 4))], 0
         for at in widest:
             if self.work > MAX_WORK:
                 break
-            node[at] = self._refined(pieces[at])
+            points = self._points(pieces[at])
+            node[at] = self._refined(pieces[at].sphere, points)
+            if len(points) <= MAX_HULL_POINTS:
+                balls.append(self._hull(points))
+                hull[at] = used, len(balls[-1])
+                used += len(balls[-1])
         node[0] = pieces[0].sphere
         node[:, 3] += self.rounding
         node[:, 4] -= self.rounding
-        return SphereTree(node, child)
+        return SphereTree(node, child, hull, np.concatenate(balls))
+
+    def _hull(self, points: Array) -> Array:
+        """Return balls (m, 4) whose hull contains points (k, 3)."""
+        balls = np.column_stack([points, np.zeros(len(points))])
+        count, outside = choose_corners(balls, MAX_HULL_BALLS, HULL_TOLERANCE * self.gap)
+        self.work += HULL_WORK * count * len(points)
+        balls[:count, 3] = outside + self.rounding
+        return balls[:count]
 
     def _distances(self, points: Array, is_inside: bool = False) -> Array:
         """Return the signed distances (b,) of points (b, 3) from the solid [m]."""
@@ -339,9 +368,9 @@ class _Fit:
         distances = self._distances(centres)
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
-    def _refined(self, piece: _Piece) -> Array:
-        """Search around the centre of a leaf for one with a narrower gap."""
-        best, points = piece.sphere.copy(), self._points(piece)
+    def _refined(self, sphere: Array, points: Array) -> Array:
+        """Search around the centre of the sphere of a leaf for one with a narrower gap."""
+        best = sphere.copy()
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
             steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))
