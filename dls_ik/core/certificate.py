@@ -18,7 +18,7 @@ import numpy as np
 
 from dls_ik.core.collision import push_children
 from dls_ik.core.distance_bounds import HULL_VISITS
-from dls_ik.core.hulls import HullScratch, distance_along, hull_distance, hull_scratch
+from dls_ik.core.hulls import HullScratch, hull_distance, hull_scratch, keeps_along
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.proximity import (
     MOST_NODES,
@@ -88,8 +88,11 @@ def interval_state(
             )
         if lower - bend >= kept:
             continue
+        has_hulls = is_tree and scene.hull[one, 1] > 0 and scene.hull[two, 1] > 0
+        if has_hulls and _keep_along(scene, one, two, T0, T1, padding + least + bend, hulls):
+            continue
         is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
-        if is_leaf and is_tree and scene.hull[one, 1] > 0 and scene.hull[two, 1] > 0:
+        if is_leaf and has_hulls:
             visits[0] += HULL_VISITS
             state = leaf_state(
                 scene, one, two, T0, T1, bend, padding + least, (d0 < kept, d1 < kept), hulls
@@ -120,26 +123,25 @@ def leaf_state(
         kept: distance [m] of the hulls that is kept.
         is_open: whether the spheres are nearer than it at either end.
     """
-    hull, ball, normal = scene.hull, scene.ball, hulls.normal
-    if _keep_along(scene, one, two, T0, T1, kept + bend, normal):  # that of the leaves before
-        return APART
+    hull, ball = scene.hull, scene.ball
     for end in range(2):
         d, _ = hull_distance(hull, ball, one, two, T0 if end == 0 else T1, np.inf, hulls)
         if d < kept and is_open[end]:
             return NEARER
-        if _keep_along(scene, one, two, T0, T1, kept + bend, normal):
+        if _keep_along(scene, one, two, T0, T1, kept + bend, hulls):
             return APART
     return UNDECIDED
 
 
 @kernel
 def _keep_along(
-    scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, kept: float, normal: Array
+    scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, kept: float, hulls: HullScratch
 ) -> bool:
-    """Test if two hulls keep a distance [m] along a unit vector (3,), at both ends."""
-    if distance_along(scene.hull, scene.ball, one, two, T0, normal) < kept:
+    """Test if two hulls keep a distance [m] along the last unit vector at both ends."""
+    hull, ball = scene.hull, scene.ball
+    if not keeps_along(hull, ball, one, two, T0, kept, hulls):
         return False
-    return distance_along(scene.hull, scene.ball, one, two, T1, normal) >= kept
+    return keeps_along(hull, ball, one, two, T1, kept, hulls)
 
 
 # A path -------------------------------------------------------------------------------------------

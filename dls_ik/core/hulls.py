@@ -16,6 +16,7 @@ from dls_ik.core.types import Array, Indices
 
 BALL_RADIUS = 3  # column of a ball after its centre
 WEIGHT = 6  # column of a simplex
+SHARP_RANGE = 0.01  # [m] beyond the distance to keep, within which hulls sharpen distances
 MAX_ITERATIONS = 40
 DISTANCE_TOLERANCE = 1e-10  # [m] between the bounds of a distance
 FLAT = 1e-9  # volume of a tetrahedron, relative to its edges, below which it contains nothing
@@ -42,18 +43,18 @@ def hull_scratch() -> HullScratch:
 @force_inline
 def leaf_bound(
     hull: Indices, ball: Array, one: int, two: int, T: Array, apart: float, padding: float,
-    enough: float, work: HullScratch,
+    sharp: float, work: HullScratch,
 ) -> float:  # fmt: skip
     """Sharpen the lower bound `apart` of the distance of two leaves by their hulls [m].
 
     Args:
         padding: by which the distance is less than that of the hulls [m].
-        enough: bound that is not sharpened [m].
+        sharp: bound up to which it is sharpened [m]; it stays a continuous function of the pose.
     """
-    if apart >= enough or hull[one, 1] == 0 or hull[two, 1] == 0:
+    if apart >= sharp or hull[one, 1] == 0 or hull[two, 1] == 0:
         return apart
-    lower, _ = hull_distance(hull, ball, one, two, T, enough + padding, work)
-    return max(apart, lower - padding)
+    lower, _ = hull_distance(hull, ball, one, two, T, sharp + padding, work)
+    return max(apart, min(lower - padding, sharp))
 
 
 @kernel
@@ -119,16 +120,19 @@ def hull_distance(
 
 
 @kernel
-def distance_along(
-    hull: Indices, ball: Array, one: int, two: int, T: Array, normal: Array
-) -> float:
-    """Return the lower bound [m] of the distance of two hulls along a unit vector (3,)."""
+def keeps_along(
+    hull: Indices, ball: Array, one: int, two: int, T: Array, distance: float, work: HullScratch
+) -> bool:
+    """Test if two hulls are apart by a distance [m] along the unit vector that was found last."""
+    if hull[one, 1] == 0 or hull[two, 1] == 0:
+        return False
+    normal = work.normal
     far, near = _support(hull, ball, one, two, T, normal[0], normal[1], normal[2])
     bound = -ball[far, BALL_RADIUS] - ball[near, BALL_RADIUS]
     for i in range(3):
         place = T[i, 0] * ball[near, 0] + T[i, 1] * ball[near, 1] + T[i, 2] * ball[near, 2]
         bound += normal[i] * (place + T[i, 3] - ball[far, i])
-    return bound
+    return bound >= distance
 
 
 @force_inline

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core.hulls import HullScratch, hull_scratch
+from dls_ik.core.hulls import SHARP_RANGE, HullScratch, hull_scratch
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy
 from dls_ik.core.proximity import (
@@ -67,7 +67,8 @@ def watch(
             place_frames(arrays, q, pose)
             is_placed = True
         place_pair(arrays, k, pose, T)
-        d = nearest_leaves(arrays, k, T, influence + AHEAD, stack, bound, hulls, found)
+        sharp = limits[1][k] + SHARP_RANGE
+        d = nearest_leaves(arrays, k, T, influence + AHEAD, sharp, stack, bound, hulls, found)
         known[0][k] = max(d, bound[0]) if d >= influence + AHEAD else d
         seen[1][k, 0], seen[1][k, 1] = found[0], found[1]
         limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
@@ -75,7 +76,8 @@ def watch(
             nearest, best = k, d
             leaves[0], leaves[1] = found[0], found[1]
     if nearest >= 0:
-        leaf_points(arrays, nearest, leaves, pose, T, hulls, out)
+        sharp = limits[1][nearest] + SHARP_RANGE
+        leaf_points(arrays, nearest, leaves, pose, T, sharp, hulls, out)
     return nearest, best
 
 
@@ -127,7 +129,10 @@ def near_rows(
         if is_seen:
             found[0], found[1] = watched[2][k, 0], watched[2][k, 1]
         else:
-            known[0][k] = nearest_leaves(scene, k, T, influence + AHEAD, stack, bound, hulls, found)
+            sharp = least[k] + SHARP_RANGE
+            known[0][k] = nearest_leaves(
+                scene, k, T, influence + AHEAD, sharp, stack, bound, hulls, found
+            )
         if known[0][k] >= influence:
             continue
         if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
@@ -163,7 +168,7 @@ def write_row(
     least: Array, points: Array, row: Array, room: Array,
 ) -> bool:  # fmt: skip
     """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
-    d = leaf_points(scene, k, leaves, pose, T, hulls, points)
+    d = leaf_points(scene, k, leaves, pose, T, least[k] + SHARP_RANGE, hulls, points)
     row.fill(0.0)
     own = scene.pairs.shape[0]
     if k < own:

@@ -3,7 +3,7 @@
 Each node of a tree stands for a piece of a solid. All points of the piece are within `outer` of
 the node's centre, and all points within `inner` of it are in the solid. A centre outside the solid
 has inner radius -inf. The pieces of a node's two children make up its own. The convex hull of the
-balls of a leaf, if it has any, contains its piece too.
+balls of a node, if it has any, contains its piece too.
 """
 
 from typing import NamedTuple, get_type_hints
@@ -43,8 +43,8 @@ class SceneArrays(NamedTuple):
     place: Array  # (w, 3, 4) from the root link to the object
     child: Indices  # (N,) the first of a node's two children, which follow each other; -1: a leaf
     node: Array  # (N, 5) centre, outer and inner radius [m]
-    hull: Indices  # (N, 2) first ball and number of balls of a leaf
-    ball: Array  # (M, 4) centre and radius [m], equal radii in each leaf
+    hull: Indices  # (N, 2) first ball and number of balls of a node
+    ball: Array  # (M, 4) centre and radius [m], equal radii in each node
     pairs: Indices  # (p, 2) moving shapes, and then
     outside: Indices  # (s, 2) a moving shape and an object
 

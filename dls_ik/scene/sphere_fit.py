@@ -46,8 +46,8 @@ MAX_WORK = 400_000_000  # pairs of a point and a triangle, about 10 ns each
 ANGLE_WORK, CLIP_WORK = 3, 30  # distances of points that a solid angle and a clip cost as much as
 MAX_CLIPPED_TRIANGLES = 1_000_000  # in all pieces together; each is one integer
 MAX_HULL_POINTS = 512  # points of a piece whose hull is simplified; other leaves have no hull
-MAX_HULL_BALLS = 16  # corners of the hull of a leaf
-HULL_TOLERANCE = 0.02  # of the gap, by which the hull of few corners may miss points
+MAX_HULL_BALLS = 16  # corners of the hull of a piece
+HULL_TOLERANCE = 0.02  # of the gap of a leaf, or else the radius, that the hull may miss points by
 HULL_WORK = 40  # distances of points that a point costs for each corner of a hull
 REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # of the search for a better centre of a leaf
 PRISM_SIDES = 64  # about a cylinder
@@ -59,8 +59,8 @@ class SphereTree(NamedTuple):
 
     node: Array  # (N, 5) centre, outer and inner radius [m]; the first one is about the whole
     child: Indices  # (N,) first of two children, which follow each other; -1 for a leaf
-    hull: Indices  # (N, 2) first ball and number of balls of a leaf
-    ball: Array  # (M, 4) centre and radius [m]; the hull of the balls of a leaf contains its piece
+    hull: Indices  # (N, 2) first ball and number of balls of a node
+    ball: Array  # (M, 4) centre and radius [m]; the hull of the balls of a node contains its piece
 
     @property
     def gap(self) -> float:
@@ -276,27 +276,37 @@ class _Fit:
         """Return the tree, with the centres of the widest leaves searched once more."""
         node = np.array([piece.sphere for piece in pieces])
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
-        hull, balls, used = np.zeros((len(node), 2), np.int64), [np.empty((0, 4))], 0
+        balls = [np.empty((0, 4))] * len(node)
         for at in widest:
             if self.work > MAX_WORK:
                 break
             points = self._points(pieces[at])
             node[at] = self._refined(pieces[at].sphere, points)
             if len(points) <= MAX_HULL_POINTS:
-                balls.append(self._hull(points))
-                hull[at] = used, len(balls[-1])
-                used += len(balls[-1])
+                points = np.column_stack([points, np.zeros(len(points))])
+                balls[at] = self._hull(points, HULL_TOLERANCE * self.gap)
+        for at in np.flatnonzero(child >= 0)[::-1].tolist():
+            parts = [balls[child[at]], balls[child[at] + 1]]
+            if all(len(part) for part in parts):
+                balls[at] = self._hull(np.concatenate(parts), HULL_TOLERANCE * node[at, 3])
         node[0] = pieces[0].sphere
         node[:, 3] += self.rounding
         node[:, 4] -= self.rounding
+        counts = np.array([len(each) for each in balls])
+        hull = np.column_stack([np.cumsum(counts) - counts, counts])
         return SphereTree(node, child, hull, np.concatenate(balls))
 
-    def _hull(self, points: Array) -> Array:
-        """Return balls (m, 4) whose hull contains points (k, 3)."""
-        balls = np.column_stack([points, np.zeros(len(points))])
-        count, outside = choose_corners(balls, MAX_HULL_BALLS, HULL_TOLERANCE * self.gap)
-        self.work += HULL_WORK * count * len(points)
-        balls[:count, 3] = outside + self.rounding
+    def _hull(self, balls: Array, tolerance: float) -> Array:
+        """Return few balls (m, 4) whose hull contains that of others (k, 4).
+
+        Args:
+            tolerance: by which the hull of the centres may miss centres [m].
+        """
+        balls, radius = balls.copy(), float(balls[:, 3].max())
+        balls[:, 3] = 0.0
+        count, outside = choose_corners(balls, MAX_HULL_BALLS, tolerance)
+        self.work += HULL_WORK * count * len(balls)
+        balls[:count, 3] = outside + radius + self.rounding
         return balls[:count]
 
     def _distances(self, points: Array, is_inside: bool = False) -> Array:
