@@ -16,7 +16,7 @@ from dls_ik.core.types import Array, Indices
 
 BALL_RADIUS = 3  # column of a ball after its centre
 WEIGHT = 6  # column of a simplex
-SHARP_RANGE = 0.01  # [m] beyond the distance to keep, within which hulls sharpen distances
+SHARP_RANGE = 0.005  # [m] beyond the distance to keep, within which hulls sharpen distances
 MAX_ITERATIONS = 40
 DISTANCE_TOLERANCE = 1e-10  # [m] between the bounds of a distance
 FLAT = 1e-9  # volume of a tetrahedron, relative to its edges, below which it contains nothing
@@ -126,13 +126,20 @@ def keeps_along(
     """Test if two hulls are apart by a distance [m] along the unit vector that was found last."""
     if hull[one, 1] == 0 or hull[two, 1] == 0:
         return False
-    normal = work.normal
-    far, near = _support(hull, ball, one, two, T, normal[0], normal[1], normal[2])
-    bound = -ball[far, BALL_RADIUS] - ball[near, BALL_RADIUS]
-    for i in range(3):
-        place = T[i, 0] * ball[near, 0] + T[i, 1] * ball[near, 1] + T[i, 2] * ball[near, 2]
-        bound += normal[i] * (place + T[i, 3] - ball[far, i])
-    return bound >= distance
+    nx, ny, nz = work.normal[0], work.normal[1], work.normal[2]
+    x = T[0, 0] * nx + T[1, 0] * ny + T[2, 0] * nz
+    y = T[0, 1] * nx + T[1, 1] * ny + T[2, 1] * nz
+    z = T[0, 2] * nx + T[1, 2] * ny + T[2, 2] * nz
+    first, nearest = hull[two, 0], np.inf
+    for i in range(first, first + hull[two, 1]):
+        nearest = min(nearest, x * ball[i, 0] + y * ball[i, 1] + z * ball[i, 2])
+    radii = ball[first, BALL_RADIUS] + ball[hull[one, 0], BALL_RADIUS]
+    most = nearest + nx * T[0, 3] + ny * T[1, 3] + nz * T[2, 3] - radii - distance
+    first = hull[one, 0]
+    for i in range(first, first + hull[one, 1]):
+        if not nx * ball[i, 0] + ny * ball[i, 1] + nz * ball[i, 2] <= most:
+            return False
+    return True
 
 
 @force_inline

@@ -110,7 +110,7 @@ def nearest_leaves(
         if bound[pending] >= best:
             continue
         visits += 1
-        may_prune = is_tree and bound[pending] < sharp and 0.0 < best
+        may_prune = is_tree and bound[pending] < sharp and 0.0 < best < limit
         if may_prune and keeps_along(scene.hull, scene.ball, one, two, T, best + padding, hulls):
             continue
         is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)

@@ -35,8 +35,6 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 GAP = 0.001  # [m] between outer and inner radius of a leaf that is not cut further
 RELATIVE_GAP = 0.005  # of the size of the shape, the same
 MAX_LEAVES = 1024
-# Closed meshes of links get more, as a link stays min_distance away by its spheres; of all links:
-MAX_LINK_LEAVES, MAX_ROBOT_LEAVES = 2048, 65536
 SURFACE_LEAVES = 4  # times as many leaves for a surface, whose spheres have no inside
 MANY_MESHES = 16  # of a scene, beyond which the leaves of each become fewer
 NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
@@ -108,13 +106,6 @@ def leaves_each(count: int) -> int:
     """
     doubled = (max(count, MANY_MESHES) - 1) // MANY_MESHES
     return max(MAX_LEAVES >> doubled.bit_length(), 1)
-
-
-def link_leaves(shape: Shape, count: int) -> int:
-    """Return the maximum number of leaves of a shape of a link, of `count` shapes of a robot."""
-    if isinstance(shape, Mesh) and shape.is_watertight:
-        return min(max(MAX_ROBOT_LEAVES // max(count, 1), MAX_LEAVES), MAX_LINK_LEAVES)
-    return MAX_LEAVES
 
 
 # Shapes as solids --------------------------------------------------------------------------------
