@@ -6,6 +6,10 @@ f(c) >= f(c_i) + g_i . (c - c_i) with its gradient g_i at either end of the chor
 that over the chord, less the distance of curve and chord and the radii, is a lower bound over the
 whole of an interval. It is exact to first order: motion along a surface costs nothing. Intervals
 are halved where only the curvature leaves the answer open.
+
+Two leaves that their spheres leave open are compared by their hulls: the distance along a vector
+that is fixed in the frame of one shape is the least of those of the corners of the other, each of
+which moves along such a curve.
 """
 
 from typing import NamedTuple
@@ -13,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.collision import push_children
+from dls_ik.core.distance_bounds import HULL_VISITS
+from dls_ik.core.hulls import HullScratch, hull_distance, hull_scratch, keeps_along
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.proximity import (
     MOST_NODES,
@@ -42,7 +48,7 @@ DEPTH = 14  # halvings of an interval
 @kernel
 def interval_state(
     scene: SceneArrays, k: int, T0: Array, T1: Array, bend: float, least: float, stack: Indices,
-    visits: Indices,
+    hulls: HullScratch, visits: Indices,
 ) -> int:  # fmt: skip
     """Find if pair k stays apart in an interval: APART, UNDECIDED, or NEARER at one of its ends.
 
@@ -82,7 +88,18 @@ def interval_state(
             )
         if lower - bend >= kept:
             continue
+        has_hulls = is_tree and scene.hull[one, 1] > 0 and scene.hull[two, 1] > 0
+        if has_hulls and _keep_along(scene, one, two, T0, T1, padding + least + bend, hulls):
+            continue
         is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
+        if is_leaf and has_hulls:
+            visits[0] += HULL_VISITS
+            state = leaf_state(
+                scene, one, two, T0, T1, bend, padding + least, (d0 < kept, d1 < kept), hulls
+            )
+            if state == APART:
+                continue
+            return state
         if is_leaf:
             return NEARER if min(d0, d1) < kept else UNDECIDED
         if visits[0] > MOST_NODES or pending + 2 > STACK:
@@ -93,6 +110,38 @@ def interval_state(
             stack[pending, 1], stack[pending + 1, 1] = child[two], child[two] + 1
             pending += 2
     return APART
+
+
+@kernel
+def leaf_state(
+    scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, bend: float, kept: float,
+    is_open: tuple[bool, bool], hulls: HullScratch,
+) -> int:  # fmt: skip
+    """Find the state of :func:`interval_state` of two leaves by their hulls.
+
+    Args:
+        kept: distance [m] of the hulls that is kept.
+        is_open: whether the spheres are nearer than it at either end.
+    """
+    hull, ball = scene.hull, scene.ball
+    for end in range(2):
+        d, _ = hull_distance(hull, ball, one, two, T0 if end == 0 else T1, np.inf, hulls)
+        if d < kept and is_open[end]:
+            return NEARER
+        if _keep_along(scene, one, two, T0, T1, kept + bend, hulls):
+            return APART
+    return UNDECIDED
+
+
+@kernel
+def _keep_along(
+    scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, kept: float, hulls: HullScratch
+) -> bool:
+    """Test if two hulls keep a distance [m] along the last unit vector at both ends."""
+    hull, ball = scene.hull, scene.ball
+    if not keeps_along(hull, ball, one, two, T0, kept, hulls):
+        return False
+    return keeps_along(hull, ball, one, two, T1, kept, hulls)
 
 
 # A path -------------------------------------------------------------------------------------------
@@ -225,6 +274,7 @@ def _certify_pairs(
     listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)
     now, before, T0, T1 = -1.0, q0.copy(), np.empty((3, 4)), np.empty((3, 4))
     visits, dq, bent = np.zeros(1, np.int64), np.empty(n), np.zeros(n)
+    hulls = hull_scratch()
     top = -1
     if duration > 0.0:
         top += 1
@@ -256,7 +306,8 @@ def _certify_pairs(
             place_pair(scene, k, pose, T0)
             place_pair(scene, k, poses[top], T1)
             bend = 0.125 * moved * turned + aside
-            state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, visits)
+            state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, hulls,
+                                   visits)  # fmt: skip
             if state == NEARER:
                 return k
             if state == UNDECIDED:

@@ -5,6 +5,7 @@ from math import exp
 import numpy as np
 
 from dls_ik.core.collision import MOST_VISITS, push_children
+from dls_ik.core.hulls import SHARP_RANGE, keeps_along, leaf_bound
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
@@ -23,6 +24,8 @@ from dls_ik.core.types import Array, Indices
 
 NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
 COARSE, MOST_COARSE = 0.1, 64  # [m] that pairs may come nearer in half an interval; intervals
+BEYOND = 1e-6  # [m] above a distance that is to be exceeded, up to which bounds are sharpened
+HULL_VISITS = 10  # pairs of nodes that the distance of two hulls counts as
 MOST_SPANS, MOST_LISTED = 4096, 1 << 15  # intervals of a path, and pairs that are listed for them
 
 
@@ -72,13 +75,14 @@ def primitive_bounds(
 
 @kernel
 def tree_bounds(
-    scene: SceneArrays, a: int, b: int, padding: float, T: Array, limit: float,
+    scene: SceneArrays, a: int, b: int, padding: float, T: Array, limit: float, sharp: float,
     work: CollisionScratch,
 ) -> tuple[float, float]:  # fmt: skip
     """Bound the distance [m] of the pair of :func:`check_trees`, from below and above.
 
     Args:
         limit: as of :func:`primitive_bounds`.
+        sharp: up to which hulls sharpen the lower bound of spheres [m].
     """
     node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
     d = node_distance(T, node[a], node[b]) - padding
@@ -91,9 +95,20 @@ def tree_bounds(
         if before >= lower:
             continue
         visits += 1
+        may_prune = before < sharp and 0.0 < lower < np.inf
+        if may_prune and keeps_along(
+            scene.hull, scene.ball, one, two, T, lower + padding, work.hulls
+        ):
+            continue
         is_leaf = child[one] < 0 and child[two] < 0
         if is_leaf or before > limit or visits > MOST_VISITS:
-            lower = before
+            if is_leaf and before < sharp and 0.0 < lower and visits <= MOST_VISITS:
+                before = leaf_bound(
+                    scene.hull, scene.ball, one, two, T, before, padding, min(lower, sharp),
+                    work.hulls,
+                )  # fmt: skip
+                visits += HULL_VISITS
+            lower = min(lower, before)
             continue
         first = pending
         pending = push_children(node, child, stack, one, two, pending)
@@ -117,9 +132,13 @@ def swap_pending(stack: Indices, bound: Array, at: int) -> None:
 
 @force_inline
 def pair_bounds(
-    scene: SceneArrays, k: int, limit: float, work: CollisionScratch
+    scene: SceneArrays, k: int, limit: float, sharp: float, work: CollisionScratch
 ) -> tuple[float, float]:
-    """Bound the distance [m] of pair k at the configuration last placed."""
+    """Bound the distance [m] of pair k at the configuration last placed.
+
+    Args:
+        limit, sharp: as of :func:`tree_bounds`.
+    """
     own, is_tree, outside = scene.pairs.shape[0], True, 0
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
@@ -133,7 +152,7 @@ def pair_bounds(
         one, two = scene.tree[outside], scene.root[a]
         is_tree = scene.kind[outside] == TREE
     if is_tree:
-        return tree_bounds(scene, one, two, padding, work.T, limit, work)
+        return tree_bounds(scene, one, two, padding, work.T, limit, sharp, work)
     return primitive_bounds(scene, a, outside, work.T, limit, work)
 
 
@@ -148,7 +167,7 @@ def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
     """
     total = 0.0
     for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
-        d, _ = pair_bounds(scene, k, FAR * NEARNESS, work)
+        d, _ = pair_bounds(scene, k, FAR * NEARNESS, -np.inf, work)
         if d < FAR * NEARNESS:
             total += exp(-max(d, 0.0) / NEARNESS)
     return total
@@ -169,10 +188,10 @@ def bound_pairs(
     place_links(scene, q, work)
     if closest:
         for k in range(out.shape[0]):
-            _, upper = pair_bounds(scene, k, -np.inf, work)
+            _, upper = pair_bounds(scene, k, -np.inf, -np.inf, work)
             limit = min(limit, upper)
     for k in range(out.shape[0]):
-        out[k, 0], out[k, 1] = pair_bounds(scene, k, limit, work)
+        out[k, 0], out[k, 1] = pair_bounds(scene, k, limit, limit + BEYOND, work)
         if closest:
             limit = min(limit, out[k, 1])
 
@@ -218,7 +237,7 @@ def advance_pairs(
         for j in range(q.shape[0]):
             q[j] = ends[0][j] + now * (ends[1][j] - ends[0][j])
         place_links(scene, q, work)
-        lower, _ = pair_bounds(scene, behind, np.inf, work)
+        lower, _ = pair_bounds(scene, behind, np.inf, np.inf, work)
         if lower <= tolerance:
             return behind
         time[behind] = now + lower / speed[behind] if speed[behind] > 0.0 else 1.0
@@ -281,7 +300,9 @@ def block_of_path(
             need = margin[k] + speed[k] * half
             if far_apart(scene, k, need, work):
                 continue
-            lower, _ = pair_bounds(scene, k, need, work)
+            lower, _ = pair_bounds(
+                scene, k, need, min(need + BEYOND, margin[k] + SHARP_RANGE), work
+            )
             if lower > need:
                 continue
             if lower <= margin[k] or used == MOST_LISTED or pending + 2 > MOST_SPANS:

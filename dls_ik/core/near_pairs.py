@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from dls_ik.core.hulls import SHARP_RANGE, HullScratch, hull_scratch
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy
 from dls_ik.core.proximity import (
@@ -50,7 +51,7 @@ def watch(
     copy(q, seen[0])
     nearest, best, is_placed = -1, influence, False
     pose, T = np.empty((arrays.parent.shape[0], 3, 4)), np.empty((3, 4))
-    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
+    stack, bound, hulls = np.empty((STACK, 2), np.int64), np.empty(STACK), hull_scratch()
     found, leaves = np.empty(2, np.int64), np.empty(2, np.int64)
     for k in range(limits[0].shape[0]):
         if known[0][k] >= influence:
@@ -66,7 +67,8 @@ def watch(
             place_frames(arrays, q, pose)
             is_placed = True
         place_pair(arrays, k, pose, T)
-        d = nearest_leaves(arrays, k, T, influence + AHEAD, stack, bound, found)
+        sharp = limits[1][k] + SHARP_RANGE
+        d = nearest_leaves(arrays, k, T, influence + AHEAD, sharp, stack, bound, hulls, found)
         known[0][k] = max(d, bound[0]) if d >= influence + AHEAD else d
         seen[1][k, 0], seen[1][k, 1] = found[0], found[1]
         limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
@@ -74,7 +76,8 @@ def watch(
             nearest, best = k, d
             leaves[0], leaves[1] = found[0], found[1]
     if nearest >= 0:
-        leaf_points(arrays, nearest, leaves, pose, T, out)
+        sharp = limits[1][nearest] + SHARP_RANGE
+        leaf_points(arrays, nearest, leaves, pose, T, sharp, hulls, out)
     return nearest, best
 
 
@@ -113,7 +116,7 @@ def near_rows(
         refresh_bounds(reach, q, known[0], known[1])
     before = leaves.copy()
     pose, T = np.empty((scene.parent.shape[0], 3, 4)), np.empty((3, 4))
-    stack, bound = np.empty((STACK, 2), np.int64), np.empty(STACK)
+    stack, bound, hulls = np.empty((STACK, 2), np.int64), np.empty(STACK), hull_scratch()
     found, points = np.empty(2, np.int64), np.empty((3, 3))
     count, is_placed = 0, False
     for k in range(known[0].shape[0]):
@@ -126,10 +129,13 @@ def near_rows(
         if is_seen:
             found[0], found[1] = watched[2][k, 0], watched[2][k, 1]
         else:
-            known[0][k] = nearest_leaves(scene, k, T, influence + AHEAD, stack, bound, found)
+            sharp = least[k] + SHARP_RANGE
+            known[0][k] = nearest_leaves(
+                scene, k, T, influence + AHEAD, sharp, stack, bound, hulls, found
+            )
         if known[0][k] >= influence:
             continue
-        if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
+        if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
             pair[count] = k
             leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
             leaves[count, 3] = 0
@@ -146,7 +152,7 @@ def near_rows(
                 leaves[c, 3], is_new = before[i, 3], False
         if is_new:
             found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(scene, k, found, pose, T, least, points, N[count], room[count:]):
+            if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
                 pair[count] = k
                 for c in range(4):
                     leaves[count, c] = before[i, c]
@@ -158,11 +164,11 @@ def near_rows(
 
 @kernel
 def write_row(
-    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array,
+    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, hulls: HullScratch,
     least: Array, points: Array, row: Array, room: Array,
 ) -> bool:  # fmt: skip
     """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
-    d = leaf_points(scene, k, leaves, pose, T, points)
+    d = leaf_points(scene, k, leaves, pose, T, least[k] + SHARP_RANGE, hulls, points)
     row.fill(0.0)
     own = scene.pairs.shape[0]
     if k < own:

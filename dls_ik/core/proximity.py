@@ -1,7 +1,17 @@
 """A pair of shapes: how it is placed, bounds of its distance, its nearest leaves and points."""
 
+import numpy as np
+
 from dls_ik.core.collision import push_children
-from dls_ik.core.distance_bounds import swap_pending
+from dls_ik.core.distance_bounds import HULL_VISITS, swap_pending
+from dls_ik.core.hulls import (
+    BALL_RADIUS,
+    WEIGHT,
+    HullScratch,
+    hull_distance,
+    keeps_along,
+    leaf_bound,
+)
 from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
@@ -74,13 +84,14 @@ def leaf_distance(
 
 @kernel
 def nearest_leaves(
-    scene: SceneArrays, k: int, T: Array, limit: float, stack: Indices, bound: Array,
-    found: Indices,
+    scene: SceneArrays, k: int, T: Array, limit: float, sharp: float, stack: Indices,
+    bound: Array, hulls: HullScratch, found: Indices,
 ) -> float:  # fmt: skip
     """Return the least distance [m] of the leaves of pair k, `limit` if none is nearer.
 
     Args:
         T: (3, 4) from :func:`place_pair`.
+        sharp: distance up to which hulls sharpen those of spheres [m].
         bound: (STACK,) out: the first is a bound of the distance where no leaves are nearer.
         found: (2,) out: the leaves.
     """
@@ -99,9 +110,19 @@ def nearest_leaves(
         if bound[pending] >= best:
             continue
         visits += 1
+        may_prune = is_tree and bound[pending] < sharp and 0.0 < best < limit
+        if may_prune and keeps_along(scene.hull, scene.ball, one, two, T, best + padding, hulls):
+            continue
         is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
         if is_leaf or visits > MOST_NODES or pending + 2 > STACK:
-            best, found[0], found[1] = bound[pending], one, two
+            d = bound[pending]
+            if is_tree and is_leaf and d < sharp and 0.0 < best and visits <= MOST_NODES:
+                d = leaf_bound(
+                    scene.hull, scene.ball, one, two, T, d, padding, min(best, sharp), hulls
+                )
+                visits += HULL_VISITS
+            if d < best:
+                best, found[0], found[1] = d, one, two
             continue
         first = pending
         if is_tree:
@@ -120,13 +141,15 @@ def nearest_leaves(
 
 @kernel
 def leaf_points(
-    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, out: Array
-) -> float:
+    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, sharp: float,
+    hulls: HullScratch, out: Array,
+) -> float:  # fmt: skip
     """Return the distance [m] of two leaves of pair k; write their nearest points and the normal.
 
     Args:
         leaves: (2,) of :func:`nearest_leaves`.
         pose: (f, 3, 4) of the frames, T: (3, 4) scratch.
+        sharp: as for :func:`nearest_leaves`.
         out: (3, 3): point on the first shape of the pair's names order of arrays, on the one that
             moves, and the unit vector from the first to it, in the root link's frame.
     """
@@ -134,13 +157,28 @@ def leaf_points(
     item, one, _, padding = parts_of_pair(scene, k)
     place_pair(scene, k, pose, T)
     b = node[leaves[1]]
+    bx, by, bz, radius = b[0], b[1], b[2], b[OUTER]
     x, y, z = apply(T, b)
     if one >= 0:
         d, u, v, w = from_node(node[leaves[0]], x, y, z)
-        d -= node[leaves[0], OUTER]
+        d -= node[leaves[0], OUTER] + radius
+        has_hulls = scene.hull[leaves[0], 1] > 0 and scene.hull[leaves[1], 1] > 0
+        if has_hulls and d - padding < sharp:
+            lower, _ = hull_distance(scene.hull, scene.ball, leaves[0], leaves[1], T, np.inf, hulls)
+            if lower > d:
+                d = min(lower, sharp + padding)
+                u, v, w = hulls.normal[0], hulls.normal[1], hulls.normal[2]
+                radius = scene.ball[scene.hull[leaves[1], 0], BALL_RADIUS]
+                bx = by = bz = 0.0
+                for i in range(4):
+                    weight = hulls.simplex[i, WEIGHT]
+                    bx += weight * hulls.simplex[i, 3]
+                    by += weight * hulls.simplex[i, 4]
+                    bz += weight * hulls.simplex[i, 5]
     else:
         d, u, v, w = distance_and_normal(scene.kind[item], scene.size[item], x, y, z)
-    d -= b[OUTER] + padding
+        d -= radius
+    d -= padding
     frame = scene.frame[scene.pairs[k, 1] if k < own else scene.outside[k - own, 0]]
     if k < own:
         A = pose[scene.frame[scene.pairs[k, 0]]]
@@ -152,7 +190,7 @@ def leaf_points(
             out[2, i] = P[0, i] * u + P[1, i] * v + P[2, i] * w
     B = pose[frame]
     for i in range(3):
-        c = B[i, 0] * b[0] + B[i, 1] * b[1] + B[i, 2] * b[2] + B[i, 3]
-        out[1, i] = c - b[OUTER] * out[2, i]
+        c = B[i, 0] * bx + B[i, 1] * by + B[i, 2] * bz + B[i, 3]
+        out[1, i] = c - radius * out[2, i]
         out[0, i] = out[1, i] - (d + padding) * out[2, i]
     return d

@@ -2,7 +2,8 @@
 
 Each node of a tree stands for a piece of a solid. All points of the piece are within `outer` of
 the node's centre, and all points within `inner` of it are in the solid. A centre outside the solid
-has inner radius -inf. The pieces of a node's two children make up its own.
+has inner radius -inf. The pieces of a node's two children make up its own. The convex hull of the
+balls of a node, if it has any, contains its piece too.
 """
 
 from typing import NamedTuple, get_type_hints
@@ -10,6 +11,7 @@ from typing import NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik.core.hulls import HullScratch, hull_scratch
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose, move_joint
 from dls_ik.core.types import Array, Indices
@@ -41,6 +43,8 @@ class SceneArrays(NamedTuple):
     place: Array  # (w, 3, 4) from the root link to the object
     child: Indices  # (N,) the first of a node's two children, which follow each other; -1: a leaf
     node: Array  # (N, 5) centre, outer and inner radius [m]
+    hull: Indices  # (N, 2) first ball and number of balls of a node
+    ball: Array  # (M, 4) centre and radius [m], equal radii in each node
     pairs: Indices  # (p, 2) moving shapes, and then
     outside: Indices  # (s, 2) a moving shape and an object
 
@@ -54,17 +58,19 @@ class CollisionScratch(NamedTuple):
     stack: Indices  # (STACK, 2) nodes
     bound: Array  # (STACK,) lower bound of the distance [m], of the nodes on the stack
     found: Indices  # (1,) pair that decided last
+    hulls: HullScratch
 
 
 # Packing ------------------------------------------------------------------------------------------
 
 IS_WHOLE = tuple(hint == Indices for hint in get_type_hints(SceneArrays).values())
-SIZES = 6  # whole numbers first: f, g, w, N, p, s
+SIZES = 7  # whole numbers first: f, g, w, N, M, p, s
 
 
 def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
     """Return all in two arrays, numbers and integers, laid out as :func:`unpack_scene` reads."""
-    lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.pairs, scene.outside)
+    lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.ball, scene.pairs,
+               scene.outside)  # fmt: skip
     parts: tuple[list[NDArray[np.generic]], ...] = ([], [np.array([len(e) for e in lengths])])
     for array, is_whole in zip(scene, IS_WHOLE, strict=True):
         parts[is_whole].append(np.asarray(array).ravel())
@@ -75,11 +81,12 @@ def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
 @allocating
 def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
     """Return the arrays of a scene, views of the two that :func:`pack_scene` made."""
-    f, g, w, count = integers[0], integers[1], integers[2], integers[3]
-    p, s = integers[4], integers[5]
+    f, g, w, count, balls = integers[0], integers[1], integers[2], integers[3], integers[4]
+    p, s = integers[5], integers[6]
     whole, others = integers[SIZES:], numbers
     geometry, objects = whole[3 * f :], whole[3 * f + 2 * g :]
-    rest = objects[2 * w :]
+    hulls = objects[2 * w + count :]
+    rest = hulls[2 * count :]
     shapes = others[14 * f :]
     places = shapes[g:]
     nodes = places[15 * w :]
@@ -97,10 +104,12 @@ def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
         tree=objects[w : 2 * w],
         size=places[: 3 * w].reshape(w, 3),
         place=places[3 * w : 15 * w].reshape(w, 3, 4),
-        child=rest[:count],
+        child=objects[2 * w : 2 * w + count],
         node=nodes[: 5 * count].reshape(count, 5),
-        pairs=rest[count : count + 2 * p].reshape(p, 2),
-        outside=rest[count + 2 * p : count + 2 * p + 2 * s].reshape(s, 2),
+        hull=hulls[: 2 * count].reshape(count, 2),
+        ball=nodes[5 * count : 5 * count + 4 * balls].reshape(balls, 4),
+        pairs=rest[: 2 * p].reshape(p, 2),
+        outside=rest[2 * p : 2 * p + 2 * s].reshape(s, 2),
     )
 
 
@@ -114,6 +123,7 @@ def collision_scratch(scene: SceneArrays) -> CollisionScratch:
         stack=np.zeros((STACK, 2), np.int64),
         bound=np.zeros(STACK),
         found=np.zeros(1, np.int64),
+        hulls=hull_scratch(),
     )
 
 

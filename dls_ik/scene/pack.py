@@ -92,11 +92,15 @@ class PackedTrees(NamedTuple):
     root: NDArray[np.int64]  # (g,) node of each
     child: NDArray[np.int64]  # (N,)
     node: Array  # (N, 5)
+    hull: NDArray[np.int64]  # (N, 2)
+    ball: Array  # (M, 4)
 
 
-def pack_trees(trees: Sequence[SphereTree], before: int = 0) -> PackedTrees:
-    """Return trees as one, whose nodes begin at number `before`."""
-    starts = np.cumsum([before, *(len(tree.node) for tree in trees)])
+def pack_trees(trees: Sequence[SphereTree], before: tuple[int, int] = (0, 0)) -> PackedTrees:
+    """Return trees as one, whose nodes and balls begin at the numbers `before`."""
+    starts = np.cumsum([before[0], *(len(tree.node) for tree in trees)])
+    balls = np.cumsum([before[1], *(len(tree.ball) for tree in trees)])
+    hulls = [tree.hull + np.array([start, 0]) for tree, start in zip(trees, balls, strict=False)]
     children = [
         np.where(tree.child < 0, -1, tree.child + start)
         for tree, start in zip(trees, starts, strict=False)
@@ -105,6 +109,8 @@ def pack_trees(trees: Sequence[SphereTree], before: int = 0) -> PackedTrees:
         starts[:-1].astype(np.int64),
         np.concatenate([np.zeros(0, np.int64), *children]),
         np.concatenate([np.zeros((0, 5)), *(tree.node for tree in trees)]),
+        np.concatenate([np.zeros((0, 2), np.int64), *hulls]),
+        np.concatenate([np.zeros((0, 4)), *(tree.ball for tree in trees)]),
     )
 
 
@@ -128,7 +134,7 @@ def pack_shapes(
         if kind == TREE
     }
     trees = [sphere_tree(shape, True, leaves_each(len(meshes))) for shape in meshes.values()]
-    others = pack_trees(trees, len(own.child))
+    others = pack_trees(trees, (len(own.child), len(own.ball)))
     first = dict(zip(meshes, others.root.tolist(), strict=True))
     tree_of = [first.get(id(each.shape), 0) for each in standing]
     places = [
@@ -150,6 +156,8 @@ def pack_shapes(
         place=np.array(places).reshape(-1, 3, 4),
         child=np.concatenate([own.child, others.child]) if meshes else own.child,
         node=np.concatenate([own.node, others.node]) if meshes else own.node,
+        hull=np.concatenate([own.hull, others.hull]) if meshes else own.hull,
+        ball=np.concatenate([own.ball, others.ball]) if meshes else own.ball,
         pairs=np.array(pairs, np.int64).reshape(-1, 2),
         outside=np.array(outside, np.int64).reshape(-1, 2),
     )

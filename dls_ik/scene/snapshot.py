@@ -40,7 +40,7 @@ from dls_ik.scene.pack import (
     turns_of_pairs,
 )
 from dls_ik.scene.shapes import Body, Mesh
-from dls_ik.scene.sphere_fit import leaves_each, link_leaves
+from dls_ik.scene.sphere_fit import MAX_LEAVES, leaves_each
 from dls_ik.scene.spheres import sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
 
@@ -236,7 +236,6 @@ class SceneSnapshot:
         carried = [(each.body, each.link, each.T) for each in self.attached.values()]
         links = [(body, name, np.eye(4)) for name, body in self.links.items()]
         most = leaves_each(sum(len(body.parts) for body, _, _ in carried))
-        count = sum(len(body.parts) for body in self.links.values())
         for body, link, T_link in (*links, *carried):
             frame, T_frame = self._frames.links[link]
             scale, padding = self.scale.get(body.name, 1.0), self.padding.get(body.name, 0.0)
@@ -244,7 +243,7 @@ class SceneSnapshot:
                 is_link = body.name in self.links
                 keep = is_link or isinstance(shape, Mesh)  # boxes come and go
                 T_shape = T_frame @ T_link @ T
-                tree = sphere_tree(shape, keep, link_leaves(shape, count) if is_link else most)
+                tree = sphere_tree(shape, keep, MAX_LEAVES if is_link else most)
                 spheres = tree.placed(np.eye(4), scale).placed(T_shape)
                 each = scaled(shape, scale)
                 moving.append(MovingShape(body.name, each, spheres, frame, T_shape, padding))

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik.core.hulls import choose_corners
 from dls_ik.core.scene_arrays import BOX, CYLINDER
 from dls_ik.core.shape_distance import (
     MAX_CLIPPED,
@@ -34,16 +35,18 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 GAP = 0.001  # [m] between outer and inner radius of a leaf that is not cut further
 RELATIVE_GAP = 0.005  # of the size of the shape, the same
 MAX_LEAVES = 1024
-# Closed meshes of links get more, as a link stays min_distance away by its spheres; of all links:
-MAX_LINK_LEAVES, MAX_ROBOT_LEAVES = 2048, 65536
 SURFACE_LEAVES = 4  # times as many leaves for a surface, whose spheres have no inside
 MANY_MESHES = 16  # of a scene, beyond which the leaves of each become fewer
 NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
 MAX_DEPTH = 60  # of a tree
 MAX_CANDIDATES = 3000  # centres inside a shape
-MAX_WORK = 400_000_000  # pairs of a point and a triangle, about 10 ns each
+MAX_WORK = 300_000_000  # pairs of a point and a triangle, about 10 ns each
 ANGLE_WORK, CLIP_WORK = 3, 30  # distances of points that a solid angle and a clip cost as much as
 MAX_CLIPPED_TRIANGLES = 1_000_000  # in all pieces together; each is one integer
+MAX_HULL_POINTS = 512  # points of a piece whose hull is simplified; other leaves have no hull
+MAX_HULL_BALLS = 16  # corners of the hull of a piece
+HULL_TOLERANCE = 0.02  # of the gap of a leaf, or else the radius, that the hull may miss points by
+HULL_WORK = 40  # distances of points that a point costs for each corner of a hull
 REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # of the search for a better centre of a leaf
 PRISM_SIDES = 64  # about a cylinder
 ROUNDING = 1e-9  # [m] by which radii are on the safe side, for a shape of a metre
@@ -54,6 +57,8 @@ class SphereTree(NamedTuple):
 
     node: Array  # (N, 5) centre, outer and inner radius [m]; the first one is about the whole
     child: Indices  # (N,) first of two children, which follow each other; -1 for a leaf
+    hull: Indices  # (N, 2) first ball and number of balls of a node
+    ball: Array  # (M, 4) centre and radius [m]; the hull of the balls of a node contains its piece
 
     @property
     def gap(self) -> float:
@@ -63,9 +68,15 @@ class SphereTree(NamedTuple):
 
     def placed(self, T: Array, scale: float = 1.0) -> "SphereTree":
         """Return the tree scaled, and then moved by T (4, 4)."""
-        node = self.node * scale
-        node[:, :3] = node[:, :3] @ T[:3, :3].T + T[:3, 3]
-        return SphereTree(node, self.child)
+        node, ball = self.node * scale, self.ball * scale
+        for each in (node, ball):
+            each[:, :3] = each[:, :3] @ T[:3, :3].T + T[:3, 3]
+        return self._replace(node=node, ball=ball)
+
+
+def without_hulls(node: Array, child: Indices) -> SphereTree:
+    """Return a tree whose leaves have no hulls."""
+    return SphereTree(node, child, np.zeros((len(child), 2), np.int64), np.empty((0, 4)))
 
 
 def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) -> SphereTree:
@@ -79,7 +90,9 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
         TypeError: If the shape is a plane.
     """
     if isinstance(shape, Sphere):
-        return SphereTree(np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1]))
+        return without_hulls(
+            np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1])
+        )
     if isinstance(shape, Capsule):
         return _capsule_tree(shape, gap, max_leaves)
     solid = _solid(shape)
@@ -93,13 +106,6 @@ def leaves_each(count: int) -> int:
     """
     doubled = (max(count, MANY_MESHES) - 1) // MANY_MESHES
     return max(MAX_LEAVES >> doubled.bit_length(), 1)
-
-
-def link_leaves(shape: Shape, count: int) -> int:
-    """Return the maximum number of leaves of a shape of a link, of `count` shapes of a robot."""
-    if isinstance(shape, Mesh) and shape.is_watertight:
-        return min(max(MAX_ROBOT_LEAVES // max(count, 1), MAX_LEAVES), MAX_LINK_LEAVES)
-    return MAX_LEAVES
 
 
 # Shapes as solids --------------------------------------------------------------------------------
@@ -196,7 +202,7 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
             filled += 2
     node[:, 3] += ROUNDING * (1.0 + half)
     node[:, 4] -= ROUNDING * (1.0 + half)
-    return SphereTree(node, child)
+    return without_hulls(node, child)
 
 
 # The fit ------------------------------------------------------------------------------------------
@@ -261,14 +267,38 @@ class _Fit:
         """Return the tree, with the centres of the widest leaves searched once more."""
         node = np.array([piece.sphere for piece in pieces])
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
+        balls = [np.empty((0, 4))] * len(node)
         for at in widest:
             if self.work > MAX_WORK:
                 break
-            node[at] = self._refined(pieces[at])
+            points = self._points(pieces[at])
+            node[at] = self._refined(pieces[at].sphere, points)
+            if len(points) <= MAX_HULL_POINTS:
+                points = np.column_stack([points, np.zeros(len(points))])
+                balls[at] = self._hull(points, HULL_TOLERANCE * self.gap)
+        for at in np.flatnonzero(child >= 0)[::-1].tolist():
+            parts = [balls[child[at]], balls[child[at] + 1]]
+            if all(len(part) for part in parts):
+                balls[at] = self._hull(np.concatenate(parts), HULL_TOLERANCE * node[at, 3])
         node[0] = pieces[0].sphere
         node[:, 3] += self.rounding
         node[:, 4] -= self.rounding
-        return SphereTree(node, child)
+        counts = np.array([len(each) for each in balls])
+        hull = np.column_stack([np.cumsum(counts) - counts, counts])
+        return SphereTree(node, child, hull, np.concatenate(balls))
+
+    def _hull(self, balls: Array, tolerance: float) -> Array:
+        """Return few balls (m, 4) whose hull contains that of others (k, 4).
+
+        Args:
+            tolerance: by which the hull of the centres may miss centres [m].
+        """
+        balls, radius = balls.copy(), float(balls[:, 3].max())
+        balls[:, 3] = 0.0
+        count, outside = choose_corners(balls, MAX_HULL_BALLS, tolerance)
+        self.work += HULL_WORK * count * len(balls)
+        balls[:count, 3] = outside + radius + self.rounding
+        return balls[:count]
 
     def _distances(self, points: Array, is_inside: bool = False) -> Array:
         """Return the signed distances (b,) of points (b, 3) from the solid [m]."""
@@ -339,9 +369,9 @@ class _Fit:
         distances = self._distances(centres)
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
-    def _refined(self, piece: _Piece) -> Array:
-        """Search around the centre of a leaf for one with a narrower gap."""
-        best, points = piece.sphere.copy(), self._points(piece)
+    def _refined(self, sphere: Array, points: Array) -> Array:
+        """Search around the centre of the sphere of a leaf for one with a narrower gap."""
+        best = sphere.copy()
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
             steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))

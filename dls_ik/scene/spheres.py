@@ -19,7 +19,13 @@ from dls_ik.scene.weak_memo import kept_with_owner
 
 PACKAGE = Path(__file__).parents[1]
 # Files that a fit depends on.
-SOURCES = "core/shape_distance.py", "scene/shapes.py", "scene/sphere_fit.py", "scene/spheres.py"
+SOURCES = (
+    "core/hulls.py",
+    "core/shape_distance.py",
+    "scene/shapes.py",
+    "scene/sphere_fit.py",
+    "scene/spheres.py",
+)
 
 
 @kept_with_owner
@@ -107,10 +113,10 @@ def _digest(sources: tuple[str, ...]) -> bytes:
 
 def _tree_of(content: bytes) -> SphereTree:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return SphereTree(arrays["node"], arrays["child"])
+        return SphereTree(*(arrays[name] for name in SphereTree._fields))
 
 
 def _content_of(tree: SphereTree) -> bytes:
     buffer = io.BytesIO()
-    np.savez(buffer, node=tree.node, child=tree.child)
+    np.savez(buffer, **tree._asdict())
     return buffer.getvalue()

@@ -220,6 +220,7 @@ def _with_bounds(
         place=np.concatenate([arrays.place, np.array(places)]),
         child=np.concatenate([arrays.child, np.full(count, -1)]),
         node=np.concatenate([arrays.node, points5]),
+        hull=np.concatenate([arrays.hull, np.zeros((count, 2), np.int64)]),
         outside=np.concatenate([arrays.outside, np.array(pairs)]),
     )
     return added, (*names, *named)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_scene import Oracle
-from scenes import ARMS, WORLDS, bracket, cup, gem, scene_of
+from scenes import ARMS, WORLDS, bracket, cup, gem, mesh_of, scene_of
 
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.core.collision import (
@@ -14,9 +15,12 @@ from dls_ik.core.collision import (
     OPEN,
     check_pairs,
 )
+from dls_ik.core.distance_bounds import bound_pairs
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Plane, Sphere
 from dls_ik.scene.srdf import Srdf
+from dls_ik.scene.ways import path_pairs
+from dls_ik.servo import Controller
 
 
 def states_of(snapshot, q):
@@ -89,6 +93,12 @@ MOVING = (
 STANDING = (*MOVING, Plane([0.3, -0.4, 1.0], -0.1))
 
 
+MESHES = {
+    "gem": gem(0.15, RNG),
+    "bracket": bracket(0.3),
+    "cup": cup(0.1, 0.2),
+    "drum": mesh_of(trimesh.creation.cylinder(0.06, 0.8, sections=48)),
+}
 ROW = {"a": 0.5, "lower": -3.0, "upper": 3.0}
 PAIR = RobotModel.from_dh([ROW, ROW])
 
@@ -110,6 +120,53 @@ def test_any_two_shapes(seed, moving, other, fixed):
     scene.allow(base, "thing")
     for q in rng.uniform(-3, 3, (4, 2)):
         check(scene.snapshot, q)
+
+
+@pytest.mark.parametrize(
+    ("moving", "fixed"), [("gem", "gem"), ("gem", "bracket"), ("bracket", "cup"), ("drum", "drum")]
+)
+def test_bounds_of_meshes_are_sharp_and_never_above_the_distance(moving, fixed):
+    """Spheres alone left up to 8 mm between the bound and the distance."""
+    base, *_, tip = PAIR.tree.links
+    rng, errors = np.random.default_rng(4), []
+    for _ in range(40):
+        bodies = {
+            link: Body(link, ((MESHES[name], _pose(rng)),))
+            for link, name in ((base, fixed), (tip, moving))
+        }
+        snapshot = PlanningScene(PAIR, Srdf("none"), bodies=bodies).snapshot
+        for q in rng.uniform(-3, 3, (25, 2)):
+            bounds = np.empty((1, 2))
+            bound_pairs(*snapshot.packed, q, np.inf, False, bounds)
+            exact = snapshot.distance(q).distance
+            assert bounds[0, 0] <= max(exact, 0.0) + 1e-8
+            assert exact <= 0.0 or bounds[0, 1] >= exact - 1e-8
+            if exact > 1e-4:
+                errors.append(exact - bounds[0, 0])
+    assert len(errors) > 300
+    assert np.percentile(errors, 95) < 5e-4
+
+
+def test_a_path_with_two_links_close_to_each_other_is_free():
+    """Two drums end to end keep 12.5 mm while one turns; spheres alone showed less than 5 mm."""
+    base, turning, *_ = PAIR.tree.links
+    above = transform(np.eye(3), [0.0, 0.0, 0.8125])
+    T = np.linalg.inv(PAIR.tree.child_joints[base][0].origin) @ above
+    bodies = {
+        base: Body(base, ((MESHES["drum"], np.eye(4)),)),
+        turning: Body(turning, ((MESHES["drum"], T),)),
+    }
+    scene = PlanningScene(PAIR, Srdf("none"), bodies=bodies)
+    q = np.array([[0.3, 0.5], [-1.0, 1.2]])
+    assert scene.distance(q[0]).distance == pytest.approx(0.0125, abs=1e-6)
+    pairs = path_pairs(scene.snapshot, 0.011)
+    assert pairs.near(q[0]) is None
+    assert pairs.block(*q) is None
+    closer = path_pairs(scene.snapshot, 0.0126)
+    assert closer.near(q[0]) is not None
+    assert closer.block(*q) is not None
+    guard = Controller(PAIR, scene=scene, min_distance=0.0122)._tracker.guard
+    assert not guard.tight_pairs
 
 
 def _pose(rng):

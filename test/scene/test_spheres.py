@@ -5,6 +5,7 @@ import pytest
 import scenes
 import trimesh
 
+from dls_ik.core.hulls import hull_distance, hull_scratch
 from dls_ik.scene import spheres
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
 from dls_ik.scene.sphere_fit import fit_spheres
@@ -66,13 +67,39 @@ def test_covers_the_shape_at_every_level(name):
     """A point of the shape is in the sphere of a path of nodes from the root to a leaf."""
     shape, rng = SHAPES[name], np.random.default_rng(0)
     tree, points = sphere_tree(shape), points_of(SHAPES[name], rng)
-    node, child = tree
+    node, child = tree.node, tree.child
     squared = sum((points[:, i, None] - node[:, i]) ** 2 for i in range(3))  # (points, nodes)
     inside = squared <= (node[:, 3] + 1e-12) ** 2
     for at in range(len(node))[::-1]:  # children come after their parent
         if child[at] >= 0:
             inside[:, at] &= inside[:, child[at]] | inside[:, child[at] + 1]
     assert inside[:, 0].all()
+
+
+@pytest.mark.parametrize("name", ["box", "cylinder", "gem", "bracket", "cup"])
+def test_hulls_contain_the_shape_at_every_level(name):
+    """A point of the shape is in the hulls of a path of nodes from the root to a leaf."""
+    shape, rng = SHAPES[name], np.random.default_rng(0)
+    tree, points = fit_spheres(shape, max_leaves=200), points_of(SHAPES[name], rng, 300)
+    assert (tree.hull[:, 1] > 0).all()
+    hull = np.vstack([tree.hull, [len(tree.ball), 1]])
+    T, work = np.eye(4)[:3].copy(), hull_scratch()
+    for point in rng.permutation(points)[:60]:
+        ball, inside = np.vstack([tree.ball, [*point, 0.0]]), np.zeros(len(tree.node), bool)
+        for at in range(len(tree.node))[::-1]:  # children come after their parent
+            upper = hull_distance(hull, ball, at, len(tree.node), T, np.inf, work)[1]
+            inside[at] = upper <= 1e-9
+            if tree.child[at] >= 0:
+                inside[at] &= inside[tree.child[at]] or inside[tree.child[at] + 1]
+        assert inside[0]
+
+
+def test_scaled_and_placed_hulls_contain_the_placed_shape():
+    tree, T = fit_spheres(SHAPES["gem"], max_leaves=50), np.eye(4)
+    T[:3, 3] = 1.0, 2.0, 3.0
+    placed = tree.placed(T, 2.0)
+    assert np.allclose(placed.ball[:, :3], 2.0 * tree.ball[:, :3] + T[:3, 3])
+    assert np.allclose(placed.ball[:, 3], 2.0 * tree.ball[:, 3])
 
 
 @pytest.mark.parametrize("name", [name for name in SHAPES if name != "cup"])

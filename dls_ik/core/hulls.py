@@ -1,0 +1,342 @@
+"""Distances of convex hulls of balls, with proofs (Gilbert, Johnson & Keerthi 1988).
+
+A leaf of a tree has balls of one radius whose hull contains its piece of the solid. The distance of
+two hulls along any unit vector, from the farthest point of one to the nearest point of the other,
+is a lower bound of the distance of the pieces. The algorithm improves the vector until the bound is
+the distance; the bound holds wherever the algorithm stops.
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from dls_ik.core.jit import allocating, force_inline, kernel
+from dls_ik.core.types import Array, Indices
+
+BALL_RADIUS = 3  # column of a ball after its centre
+WEIGHT = 6  # column of a simplex
+SHARP_RANGE = 0.005  # [m] beyond the distance to keep, within which hulls sharpen distances
+MAX_ITERATIONS = 40
+DISTANCE_TOLERANCE = 1e-10  # [m] between the bounds of a distance
+FLAT = 1e-9  # volume of a tetrahedron, relative to its edges, below which it contains nothing
+
+
+class HullScratch(NamedTuple):
+    """Scratch of one thread."""
+
+    simplex: Array  # (4, 7) difference of two centres, centre of the second, weight
+    normal: Array  # (3,) unit vector from one hull to another
+
+
+@allocating
+def hull_scratch() -> HullScratch:
+    """Allocate the scratch of one thread."""
+    normal = np.zeros(3)
+    normal[0] = 1.0
+    return HullScratch(np.zeros((4, 7)), normal)
+
+
+# The distance -------------------------------------------------------------------------------------
+
+
+@force_inline
+def leaf_bound(
+    hull: Indices, ball: Array, one: int, two: int, T: Array, apart: float, padding: float,
+    sharp: float, work: HullScratch,
+) -> float:  # fmt: skip
+    """Sharpen the lower bound `apart` of the distance of two leaves by their hulls [m].
+
+    Args:
+        padding: by which the distance is less than that of the hulls [m].
+        sharp: bound up to which it is sharpened [m]; it stays a continuous function of the pose.
+    """
+    if apart >= sharp or hull[one, 1] == 0 or hull[two, 1] == 0:
+        return apart
+    lower, _ = hull_distance(hull, ball, one, two, T, sharp + padding, work)
+    return max(apart, min(lower - padding, sharp))
+
+
+@kernel
+def hull_distance(
+    hull: Indices, ball: Array, one: int, two: int, T: Array, enough: float, work: HullScratch
+) -> tuple[float, float]:
+    """Bound the distance [m] of two hulls from below and above; -inf and 0 if they overlap.
+
+    Args:
+        hull: (N, 2) first ball and number of balls, at least one, of each hull.
+        ball: (M, 4) centres and radii [m].
+        one, two: numbers of the hulls.
+        T: (3, 4) from the frame of the second hull to that of the first.
+        enough: lower bound [m] that is not improved.
+        work: `normal` in: the first unit vector to try, in the frame of the first hull, out: the
+            one of the lower bound; `simplex` out: the nearest points, by their weights.
+    """
+    simplex, normal = work.simplex, work.normal
+    radii = ball[hull[one, 0], BALL_RADIUS] + ball[hull[two, 0], BALL_RADIUS]
+    lower, upper, size = -np.inf, np.inf, 0
+    nx, ny, nz = normal[0], normal[1], normal[2]
+    for _ in range(MAX_ITERATIONS):
+        far, near = _support(hull, ball, one, two, T, nx, ny, nz)
+        bx, by, bz = ball[near, 0], ball[near, 1], ball[near, 2]
+        x = T[0, 0] * bx + T[0, 1] * by + T[0, 2] * bz + T[0, 3] - ball[far, 0]
+        y = T[1, 0] * bx + T[1, 1] * by + T[1, 2] * bz + T[1, 3] - ball[far, 1]
+        z = T[2, 0] * bx + T[2, 1] * by + T[2, 2] * bz + T[2, 3] - ball[far, 2]
+        bound = nx * x + ny * y + nz * z
+        if bound > lower:
+            lower = bound
+            normal[0], normal[1], normal[2] = nx, ny, nz
+        if lower - radii >= enough or upper - lower <= DISTANCE_TOLERANCE:
+            break
+        is_known = False
+        for i in range(size):
+            is_known = is_known or (
+                simplex[i, 0] == x and simplex[i, 1] == y and simplex[i, 2] == z
+            )
+        if is_known:
+            break
+        simplex[size, 0], simplex[size, 1], simplex[size, 2] = x, y, z
+        simplex[size, 3], simplex[size, 4], simplex[size, 5] = bx, by, bz
+        size = _nearest_weights(simplex, size + 1)
+        if size == 4:
+            return -np.inf, 0.0
+        x = y = z = 0.0
+        for i in range(size):
+            x += simplex[i, WEIGHT] * simplex[i, 0]
+            y += simplex[i, WEIGHT] * simplex[i, 1]
+            z += simplex[i, WEIGHT] * simplex[i, 2]
+        length = sqrt(x * x + y * y + z * z)
+        if length <= DISTANCE_TOLERANCE:
+            return -np.inf, 0.0
+        if length >= upper:
+            break
+        upper = length
+        nx, ny, nz = x / length, y / length, z / length
+    for i in range(size, 4):
+        simplex[i, WEIGHT] = 0.0
+    if lower <= 0.0:
+        return -np.inf, max(upper - radii, 0.0)
+    return lower - radii, max(upper - radii, 0.0)
+
+
+@kernel
+def keeps_along(
+    hull: Indices, ball: Array, one: int, two: int, T: Array, distance: float, work: HullScratch
+) -> bool:
+    """Test if two hulls are apart by a distance [m] along the unit vector that was found last."""
+    if hull[one, 1] == 0 or hull[two, 1] == 0:
+        return False
+    nx, ny, nz = work.normal[0], work.normal[1], work.normal[2]
+    x = T[0, 0] * nx + T[1, 0] * ny + T[2, 0] * nz
+    y = T[0, 1] * nx + T[1, 1] * ny + T[2, 1] * nz
+    z = T[0, 2] * nx + T[1, 2] * ny + T[2, 2] * nz
+    first, nearest = hull[two, 0], np.inf
+    for i in range(first, first + hull[two, 1]):
+        nearest = min(nearest, x * ball[i, 0] + y * ball[i, 1] + z * ball[i, 2])
+    radii = ball[first, BALL_RADIUS] + ball[hull[one, 0], BALL_RADIUS]
+    most = nearest + nx * T[0, 3] + ny * T[1, 3] + nz * T[2, 3] - radii - distance
+    first = hull[one, 0]
+    for i in range(first, first + hull[one, 1]):
+        if not nx * ball[i, 0] + ny * ball[i, 1] + nz * ball[i, 2] <= most:
+            return False
+    return True
+
+
+@force_inline
+def _support(
+    hull: Indices, ball: Array, one: int, two: int, T: Array, nx: float, ny: float, nz: float
+) -> tuple[int, int]:
+    """Return the farthest ball of the first hull along a vector, and the nearest of the second."""
+    first = hull[one, 0]
+    far, farthest = first, -np.inf
+    for i in range(first, first + hull[one, 1]):
+        s = nx * ball[i, 0] + ny * ball[i, 1] + nz * ball[i, 2]
+        if s > farthest:
+            far, farthest = i, s
+    x = T[0, 0] * nx + T[1, 0] * ny + T[2, 0] * nz
+    y = T[0, 1] * nx + T[1, 1] * ny + T[2, 1] * nz
+    z = T[0, 2] * nx + T[1, 2] * ny + T[2, 2] * nz
+    first = hull[two, 0]
+    near, nearest = first, np.inf
+    for i in range(first, first + hull[two, 1]):
+        s = x * ball[i, 0] + y * ball[i, 1] + z * ball[i, 2]
+        if s < nearest:
+            near, nearest = i, s
+    return far, near
+
+
+# The point of a simplex that is nearest to the origin ---------------------------------------------
+
+
+@kernel
+def _nearest_weights(simplex: Array, size: int) -> int:
+    """Write the weights of the point nearest to the origin; drop corners that have none.
+
+    Returns:
+        The number of corners that are left; 4 if the simplex contains the origin.
+    """
+    if size == 1:
+        simplex[0, WEIGHT] = 1.0
+        return 1
+    a = b = c = 0.0
+    i, j, k = 0, 1, 2
+    if size == 2:
+        b = _share_of_edge(simplex, 0, 1)
+        a = 1.0 - b
+    elif size == 3:
+        a, b, c = _weights_of_triangle(simplex, 0, 1, 2)
+    else:
+        best, is_inside = np.inf, True
+        for face in range(4):
+            one = 1 if face == 0 else 0
+            two = 1 if face > 1 else 2
+            three = 2 if face == 3 else 3
+            if _contains_side(simplex, one, two, three, face):
+                continue
+            is_inside = False
+            u, v, w = _weights_of_triangle(simplex, one, two, three)
+            squared = 0.0
+            for axis in range(3):
+                part = u * simplex[one, axis] + v * simplex[two, axis] + w * simplex[three, axis]
+                squared += part * part
+            if squared < best:
+                best, i, j, k, a, b, c = squared, one, two, three, u, v, w
+        if is_inside:
+            return 4
+    simplex[i, WEIGHT], simplex[j, WEIGHT] = a, b
+    if size > 2:
+        simplex[k, WEIGHT] = c
+    if size == 4:
+        simplex[6 - i - j - k, WEIGHT] = 0.0
+    left = 0
+    for at in range(size):
+        if simplex[at, WEIGHT] > 0.0:
+            for column in range(7):
+                simplex[left, column] = simplex[at, column]
+            left += 1
+    return left
+
+
+@force_inline
+def _contains_side(simplex: Array, i: int, j: int, k: int, top: int) -> bool:
+    """Return whether the origin is on the same side of a face as the fourth corner."""
+    ax, ay, az = simplex[i, 0], simplex[i, 1], simplex[i, 2]
+    ux, uy, uz = simplex[j, 0] - ax, simplex[j, 1] - ay, simplex[j, 2] - az
+    vx, vy, vz = simplex[k, 0] - ax, simplex[k, 1] - ay, simplex[k, 2] - az
+    x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    wx, wy, wz = simplex[top, 0] - ax, simplex[top, 1] - ay, simplex[top, 2] - az
+    up, origin = x * wx + y * wy + z * wz, -(x * ax + y * ay + z * az)
+    squared = (ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)
+    scale = sqrt(squared * (wx * wx + wy * wy + wz * wz))
+    return abs(up) > FLAT * scale and up * origin >= 0.0
+
+
+@force_inline
+def _share_of_edge(simplex: Array, i: int, j: int) -> float:
+    """Return the weight of the second of two corners."""
+    along = squared = 0.0
+    for axis in range(3):
+        u = simplex[j, axis] - simplex[i, axis]
+        along -= u * simplex[i, axis]
+        squared += u * u
+    if along <= 0.0:
+        return 0.0
+    return 1.0 if along >= squared else along / squared
+
+
+@kernel
+def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float, float, float]:
+    """Return the weights of three corners (Ericson 2005, 5.1.5)."""
+    ax, ay, az = simplex[i, 0], simplex[i, 1], simplex[i, 2]
+    bx, by, bz = simplex[j, 0], simplex[j, 1], simplex[j, 2]
+    cx, cy, cz = simplex[k, 0], simplex[k, 1], simplex[k, 2]
+    ux, uy, uz, vx, vy, vz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
+    d1, d2 = -(ux * ax + uy * ay + uz * az), -(vx * ax + vy * ay + vz * az)
+    d3, d4 = -(ux * bx + uy * by + uz * bz), -(vx * bx + vy * by + vz * bz)
+    d5, d6 = -(ux * cx + uy * cy + uz * cz), -(vx * cx + vy * cy + vz * cz)
+    if d1 <= 0.0 and d2 <= 0.0:
+        return 1.0, 0.0, 0.0
+    if d3 >= 0.0 and d4 <= d3:
+        return 0.0, 1.0, 0.0
+    if d6 >= 0.0 and d5 <= d6:
+        return 0.0, 0.0, 1.0
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    if vc <= 0.0 and d1 > 0.0 and d3 < 0.0:
+        t = d1 / (d1 - d3)
+        return 1.0 - t, t, 0.0
+    if vb <= 0.0 and d2 > 0.0 and d6 < 0.0:
+        t = d2 / (d2 - d6)
+        return 1.0 - t, 0.0, t
+    if va <= 0.0 and d4 - d3 > 0.0 and d5 - d6 > 0.0:
+        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        return 0.0, 1.0 - t, t
+    total = va + vb + vc
+    if not (va >= 0.0 and vb >= 0.0 and vc >= 0.0 and total > 0.0):  # only by rounding
+        return 1.0, 0.0, 0.0
+    return va / total, vb / total, vc / total
+
+
+# Hulls with few corners ---------------------------------------------------------------------------
+
+
+@allocating
+def choose_corners(points: Array, most: int, tolerance: float) -> tuple[int, float]:
+    """Reorder points (k, 4) so that the hull of the first few nearly contains the others.
+
+    The point farthest from the hull is added to it until all are within the tolerance.
+
+    Args:
+        points: k >= 1 centres, with radius 0.
+        most: number of points in the hull.
+        tolerance: [m].
+
+    Returns:
+        The number of points in the hull, and how far the others are outside at most [m].
+    """
+    hull, T, work = np.zeros((2, 2), np.int64), np.zeros((3, 4)), hull_scratch()
+    for i in range(3):
+        T[i, i] = 1.0
+    hull[1, 1] = 1
+    # The first corner is the farthest from the middle.
+    middle = np.zeros(3)
+    for i in range(points.shape[0]):
+        for axis in range(3):
+            middle[axis] += points[i, axis] / points.shape[0]
+    first, farthest = 0, -1.0
+    for i in range(points.shape[0]):
+        squared = 0.0
+        for axis in range(3):
+            squared += (points[i, axis] - middle[axis]) ** 2
+        if squared > farthest:
+            first, farthest = i, squared
+    _swap(points, 0, first)
+    count, last, outside = 1, points.shape[0], 0.0
+    while count < last:
+        hull[0, 1] = count
+        found, farthest = -1, 0.0
+        i = count
+        while i < last:
+            hull[1, 0] = i
+            _, d = hull_distance(hull, points, 0, 1, T, np.inf, work)
+            if d <= tolerance:
+                outside = max(outside, d)
+                last -= 1
+                _swap(points, i, last)
+                continue
+            if d > farthest:
+                found, farthest = i, d
+            i += 1
+        if found < 0:
+            break
+        if count == most:
+            outside = max(outside, farthest)
+            break
+        _swap(points, count, found)
+        count += 1
+    return count, outside
+
+
+@force_inline
+def _swap(points: Array, i: int, j: int) -> None:
+    for axis in range(4):
+        points[i, axis], points[j, axis] = points[j, axis], points[i, axis]
