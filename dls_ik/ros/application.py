@@ -31,7 +31,8 @@ from dls_ik.ros.presets import is_of_preset, with_preset
 from dls_ik.ros.process import LiveParameters, given_values, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
-from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor, load_collision_library
+from dls_ik.ros.services.scene_build import load_collision_library
+from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
 from dls_ik.ros.services.server import NAMES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor

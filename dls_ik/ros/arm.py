@@ -95,7 +95,7 @@ class Arm:
     ) -> None:
         self.robot, self.srdf = robot, srdf
         self.surroundings = surroundings or Surroundings()
-        self.beside = joints_beside(robot)
+        self.outside_joints = joints_outside_chain(robot)
         self.parameters = parameters
         self.tree: Tree = robot.tree
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
@@ -214,7 +214,7 @@ def _rehearse(controller: Controller, q: Array) -> None:
     controller.stop_path(0.01)
 
 
-def joints_beside(robot: RobotModel) -> tuple[str, ...]:
+def joints_outside_chain(robot: RobotModel) -> tuple[str, ...]:
     """Return the joints of a robot that are not of its chain, such as fingers and other arms."""
     masters = dict.fromkeys(mimic.master for mimic in robot.tree.mimic_of.values())
     return tuple(name for name in masters if name not in robot.joint_names)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable
 from functools import partial
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
@@ -20,8 +19,9 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.connection import PATIENCE, ServiceClient
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.scene import fill_message
-from dls_ik.ros.services.scene_monitor import LIBRARY, QOS, TOPICS
-from dls_ik.ros.services.whole_scene import WHOLE
+from dls_ik.ros.services.scene_build import has_collision_library
+from dls_ik.ros.services.scene_monitor import SCENE_QOS, SCENE_TOPICS
+from dls_ik.ros.services.whole_scene import SCENE_SERVICE
 from dls_ik.scene import planning_scene
 from dls_ik.scene.formats import read_scene
 from dls_ik.scene.messages import read_messages
@@ -52,9 +52,9 @@ class NodeScene:
         self.scene, self.note = _own_scene(robot)
         self._missing = self.note  # said where the node has nothing to say
         self._robot = robot
-        self._service = ServiceClient(node, GetPlanningScene, WHOLE)
-        self._publisher = node.create_publisher(PlanningScene, TOPIC, QOS)
-        for topic, kind in TOPICS.items():
+        self._service = ServiceClient(node, GetPlanningScene, SCENE_SERVICE)
+        self._publisher = node.create_publisher(PlanningScene, TOPIC, SCENE_QOS)
+        for topic, kind in SCENE_TOPICS.items():
             node.create_subscription(kind, topic, self._hear, QoSProfile(depth=1), raw=True)
         self._executor = LatestOnlyExecutor(self._fail)
         self._has_news = False
@@ -232,7 +232,7 @@ def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
     The pairs that may touch come from the node.
     """
     pairs = Srdf(robot.name)
-    if find_spec(LIBRARY) is None:
+    if not has_collision_library():
         return planning_scene.PlanningScene(robot, pairs, bodies={}), NO_LIBRARY
     try:
         return planning_scene.PlanningScene(robot, pairs), ""

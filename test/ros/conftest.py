@@ -50,6 +50,6 @@ def arms_client(private_domain):
     from ros_client import Client, NodeProcess
 
     with NodeProcess("-r", "__ns:=/arms", *ARGUMENTS) as node, Client("/arms") as client:
-        node.wait_for_line("scene known" if find_spec("coal") else "ready")
+        node.wait_for_line("planning scene built" if find_spec("coal") else "ready")
         client.process = node
         yield client

@@ -265,7 +265,7 @@ def test_a_ready_node_does_not_look_at_all_its_objects(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with NodeProcess("-r", "__ns:=/calm", "-p", "robot:=wam", PYTHONPATH=path) as node:
         node.wait_for_line("ready after")
-        node.wait_for_line("scene known")
+        node.wait_for_line("planning scene built")
         lines = list(node.lines)
     ready = next(k for k, line in enumerate(lines) if "ready after" in line)
     assert max(looked_at(lines[:ready])) > 10 * max(looked_at(lines[ready:]), default=0)

@@ -34,7 +34,7 @@ from dls_ik.ros.services.constraints import (
     rotation_angles,
 )
 from dls_ik.ros.services.request import RobotContext, is_moved, read_state
-from dls_ik.ros.services.scene_monitor import located
+from dls_ik.ros.services.scene_frames import resolve_frames
 from dls_ik.scene.changes import apply_changes
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import Operation, RemoveAttached
@@ -95,7 +95,7 @@ def scene_in_state(
         try:
             change = read_messages(list(messages))
             keep: list[Operation] = [] if keeps else [RemoveAttached()]
-            operations = located((*keep, *change.operations), placed, values, context.frames)
+            operations = resolve_frames((*keep, *change.operations), placed, values, context.frames)
             known = {name: value for name, value in values.items() if name in tree.mimic_of}
             placed = apply_changes(placed, operations, scene.pairs, known)
         except SceneError as error:
