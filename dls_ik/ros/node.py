@@ -90,12 +90,14 @@ def own_arguments(args: Sequence[str] | None) -> list[str]:
 
 
 def _describe(parameters: type[Any]) -> str:
-    from dls_ik.ros.declare import declared
+    from dls_ik.ros.declare import declared, yaml_number
 
     entries = []
     for name, field in declared(parameters).items():
         about, default = field.metadata, field.default
-        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+        shown = yaml_number(default) if isinstance(default, float) else str(default)
+        if isinstance(default, tuple):
+            shown = ",".join(map(str, default))
         text = f"{about['text']} [{about['unit']}]" if about["unit"] else about["text"]
         if about["choices"]:
             text += f"; one of {', '.join(about['choices'])}"

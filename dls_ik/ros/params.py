@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
@@ -20,10 +20,11 @@ from dls_ik.text import listing
 REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
-NO_LIMIT = 1e9  # [rad/s^2 or m/s^2, m/s or rad/s]
+MIN_NO_LIMIT = 1e9  # [rad/s^2 or m/s^2, m/s or rad/s] limits of this size count as infinite
 
 # Not `groups`, which is the list of their names: YAML, and `ros2 param dump`, cannot have both.
 PREFIX = "group"
+METHOD_OPTIONS = "method_options"  # prefix of the options of methods
 
 GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
@@ -266,13 +267,13 @@ class Parameters(GroupsParameters):
     )
     bound_details: tuple[BoundParameters, ...] = ()  # one for each of them
     max_linear_speed: float = parameter(
-        NO_LIMIT,
-        "largest speed of the tip, whatever is asked for; 1e9: no limit",
+        math.inf,
+        "maximum speed of the tip, for any target; .inf: no limit",
         "m/s",
-        (1e-6, NO_LIMIT),
+        (1e-6, math.inf),
     )
     max_angular_speed: float = parameter(
-        NO_LIMIT, "largest angular speed of the tip; 1e9: no limit", "rad/s", (1e-6, NO_LIMIT)
+        math.inf, "maximum angular speed of the tip; .inf: no limit", "rad/s", (1e-6, math.inf)
     )
     scale: float = option(ControllerOptions, "scale")
 
@@ -289,10 +290,10 @@ class Parameters(GroupsParameters):
     )
     acceleration: tuple[float, ...] = parameter(
         (),
-        "largest acceleration, for all joints or for each; empty: by the reach of the arm; 1e9: no "
-        "limit",
+        "maximum acceleration, one for all joints or one for each; empty: computed from the reach "
+        "of the arm; [.inf]: no limit",
         "rad/s^2 or m/s^2",
-        (1e-6, NO_LIMIT),
+        (1e-6, math.inf),
         read_only=True,
     )
     jerk: tuple[float, ...] = option(ControllerOptions, "jerk", read_only=True)
@@ -366,13 +367,18 @@ class Parameters(GroupsParameters):
     )
 
     # Options of methods, for services and stream
-    alpha: float = option(SolverOptions, "alpha")
-    lambda_: float = option(SolverOptions, "lambda_")
-    nu: float = option(SolverOptions, "nu")
-    sigma0: float = option(SolverOptions, "sigma0")
-    gamma_max: float = option(SolverOptions, "gamma_max")
-    margin: float = option(SolverOptions, "margin")
-    mu: float = option(SolverOptions, "mu")
+    alpha: float = option(SolverOptions, "alpha", group=METHOD_OPTIONS)
+    lambda_: float = option(SolverOptions, "lambda_", group=METHOD_OPTIONS)
+    nu: float = option(SolverOptions, "nu", group=METHOD_OPTIONS)
+    sigma0: float = option(SolverOptions, "sigma0", group=METHOD_OPTIONS)
+    gamma_max: float = option(SolverOptions, "gamma_max", group=METHOD_OPTIONS)
+    margin: float = option(SolverOptions, "margin", group=METHOD_OPTIONS)
+    mu: float = option(SolverOptions, "mu", group=METHOD_OPTIONS)
+
+    FORMER_NAMES: ClassVar = {
+        name: f"{METHOD_OPTIONS}.{name}"
+        for name in ("alpha", "lambda", "nu", "sigma0", "gamma_max", "margin", "mu")
+    }
 
     def changed(self, given: Mapping[str, Any]) -> "Parameters":
         """Return them with some values changed, ``bound.NAME.box`` and the like among them."""
@@ -442,10 +448,10 @@ class Parameters(GroupsParameters):
         given["supervised"] = self.feedback_mode == REQUIRED
         if self.acceleration:
             given["acceleration"] = tuple(
-                math.inf if limit >= NO_LIMIT else limit for limit in self.acceleration
+                math.inf if limit >= MIN_NO_LIMIT else limit for limit in self.acceleration
             )
         for name in ("max_linear_speed", "max_angular_speed"):
-            given[name] = math.inf if given[name] >= NO_LIMIT else given[name]
+            given[name] = math.inf if given[name] >= MIN_NO_LIMIT else given[name]
         return {name: _for_joints(value) for name, value in given.items() if value != ()}
 
     @property
@@ -474,3 +480,4 @@ def _bound_names(given: Any) -> Any:
 
 
 DECLARED = declared(Parameters)  # without those of each group
+ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # of options, by field

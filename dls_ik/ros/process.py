@@ -93,7 +93,7 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
         try:
             try:
                 rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-                node = Node(name)
+                node = ParameterNode(name)
             except RuntimeError as error:
                 raise StartError(f"{error}{_remedy(str(error))}") from error
             handler = LogHandler(node)
@@ -213,6 +213,20 @@ def warm_up(
 # Parameters of a running node
 
 
+class ParameterNode(Node):
+    """A node that refuses former names of parameters with a message that gives the new ones."""
+
+    check_names: Callable[[Sequence[str]], None] = staticmethod(lambda names: None)
+
+    def set_parameters_atomically(self, parameter_list: list[Any]) -> SetParametersResult:
+        """Set parameters all at once or not at all; called by the services of rclpy."""
+        try:
+            self.check_names([each.name for each in parameter_list])
+        except DlsIkError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return super().set_parameters_atomically(parameter_list)
+
+
 def given_values(node: Node) -> dict[str, Any]:
     """Return the values that a node was started with, by name, without empty lists."""
     given = {
@@ -239,6 +253,9 @@ class LiveParameters(Generic[ParameterSetT]):
         self._given = compat.parameter_overrides(node)
         _fix_clock(node)
         fixed = declared(type(defaults))
+        defaults.check_names(list(self._given))
+        if isinstance(node, ParameterNode):
+            node.check_names = defaults.check_names
         given = {
             name: self._declare(name, field, getattr(defaults, field.name))
             for name, field in fixed.items()

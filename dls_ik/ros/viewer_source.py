@@ -23,7 +23,7 @@ from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, 
 from dls_ik.ros.client.target_publisher import state_name
 from dls_ik.ros.declare import declared
 from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
-from dls_ik.ros.params import Parameters
+from dls_ik.ros.params import ROS_NAMES, Parameters
 from dls_ik.ros.robot_source import MAX_BYTES as MAX_DESCRIPTION
 from dls_ik.ros.robot_source import QOS as DESCRIPTION
 from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
@@ -129,7 +129,7 @@ class LatestMessages:
 
 
 PARAMETERS = declared(Parameters)
-CHANGEABLE = tuple(name for name, field in PARAMETERS.items() if not field.metadata["read_only"])
+CHANGEABLE = tuple(f.name for f in PARAMETERS.values() if not f.metadata["read_only"])
 SIM_TIME = "use_sim_time"
 
 
@@ -284,7 +284,7 @@ class NodeSource:
         current = self._parameters.current
         values = {**current.solver_options(), "when_stuck": current.when_stuck}
         rows = tunable_parameters(current.stream_method, values)
-        return tuple(row for row in rows if row.name.rstrip("_") in CHANGEABLE)
+        return tuple(row for row in rows if row.name in CHANGEABLE)
 
     def set_target(self, T: Array) -> None:
         """Send a pose (4, 4)."""
@@ -308,7 +308,7 @@ class NodeSource:
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Change a parameter of the node."""
-        self._parameters.write(name.rstrip("_"), value)
+        self._parameters.write(ROS_NAMES.get(name, name), value)
 
     def set_bare(self, bare: bool) -> None:
         """Refuse: the node keeps its limits.

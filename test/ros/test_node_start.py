@@ -284,6 +284,10 @@ def test_a_start_that_fails_ends_with_one_line_and_code_1(tmp_path):
     wam, topic = ("-p", "robot:=wam"), "forward_position_controller/commands:=joint_states"
     begun = [
         (NodeProcess(*wam, "-p", "method:=nope"), ("FATAL", "cannot start", "'nope'")),
+        (
+            NodeProcess(*wam, "-p", "alpha:=0.5"),
+            ("FATAL", "cannot start: parameter 'alpha' is now 'method_options.alpha'"),
+        ),
         (NodeProcess(*wam, ROS_LOG_DIR="/proc/none"), ("/proc/none", *words)),
         (NodeProcess(*wam, ROS_LOG_DIR="/etc/passwd"), ("/etc/passwd", *words)),
         (
@@ -363,7 +367,7 @@ def test_a_robot_of_a_xacro_file_with_arguments_and_bad_mimics_elsewhere(tmp_pat
 @pytest.mark.parametrize(
     ("process", "name", "arguments"),
     [
-        (NodeProcess, "/dump/dls_ik", (*ARGUMENTS, "-p", "jerk:=[]", "-p", "nu:=1")),
+        (NodeProcess, "/dump/dls_ik", (*ARGUMENTS, "-p", "jerk:=[]", "-p", "method_options.nu:=1")),
         (SimArmProcess, "/dump/sim_arm", ("-p", "robot:=wam", "-p", "delay:=0.1")),
     ],
 )

@@ -102,7 +102,7 @@ def test_method_and_parameters_are_changed_in_the_node(source):
         assert client.get_parameter("stream_method").string_value == "sdls+clamp"
         assert source.method == "sdls+clamp"
         source.set_parameter("gamma_max", 0.3)
-        assert client.get_parameter("gamma_max").double_value == 0.3
+        assert client.get_parameter("method_options.gamma_max").double_value == 0.3
     with pytest.raises(OptionError, match="unknown method 'nonsense'"):
         source.set_method("nonsense")
     with pytest.raises(OptionError, match="alpha"):

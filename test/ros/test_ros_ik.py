@@ -139,7 +139,8 @@ def test_seed_outside_the_limits_is_taken(arm):
 def test_arm_keeps_its_servo_until_the_stream_is_concerned(arm):
     assert arm.changed(arm.parameters.changed({"method": "jd"})).controller is arm.controller
     assert arm.changed(arm.parameters.changed({"group_name": "x"})).controller is arm.controller
-    assert arm.changed(arm.parameters.changed({"nu": 5.0})).controller is not arm.controller
+    other_shape = arm.parameters.changed({"method_options.nu": 5.0})
+    assert arm.changed(other_shape).controller is not arm.controller
     assert arm.changed(arm.parameters.changed({"stream_method": "jd"})).controller.method == "jd"
 
 

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
-from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import preset_file, preset_names, preset_values, with_preset
 from dls_ik.ros.robot_source import RefusedError, robot_from_parameters
 from dls_ik.servo import gentle_acceleration
@@ -99,8 +99,9 @@ def test_preset_of_another_arm_is_named():
         robot_from_parameters(parameters)
 
 
-def test_largest_limit_is_none():
-    options = Parameters().changed({"acceleration": [1.0, NO_LIMIT]}).controller_options()
+@pytest.mark.parametrize("none", [np.inf, 1e9])
+def test_largest_limit_is_none(none):
+    options = Parameters().changed({"acceleration": [1.0, none]}).controller_options()
     assert options["acceleration"] == (1.0, np.inf)
 
 
