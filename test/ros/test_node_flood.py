@@ -93,7 +93,7 @@ def test_the_line_of_requests_is_as_long_as_its_parameter_says(client, asker):
     asked = [asker.solve_async(HARD, timeout=2.0) for _ in range(300)]
     served(client, asker)  # compute_fk does not wait behind them
     client.spin_until(lambda: all(each.done() for each in asked), timeout=120.0)
-    crowded = f"{QUEUE} requests wait already, and the parameter service_queue is {QUEUE}"
+    crowded = f"{QUEUE} requests are queued already, and the parameter service_queue is {QUEUE}"
     refused = [each.result() for each in asked if crowded in each.result().message]
     assert len(refused) > 150
     assert {answer.code for answer in refused} == {TIMED_OUT}

@@ -26,8 +26,9 @@ from dls_ik.errors import Code, SceneError, ScenePendingError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.request import MAX_BYTES, read_ik_request
-from dls_ik.ros.services.server import FastPathCache, answer_fk, ik_slices
+from dls_ik.ros.services.answers import answer_fk, ik_slices
+from dls_ik.ros.services.fast_path import FastPathCache
+from dls_ik.ros.services.request import MAX_REQUEST_BYTES, read_ik_request
 from dls_ik.solver.calls import finished
 
 TURN_ABOUT_Z = rigid(rotation([0, 0, 1], 0.5), [0.1, -0.2, 0.3])
@@ -151,7 +152,7 @@ def ask_fk(arm, links=(), frame="", **fields):
 
 
 def test_more_links_than_anybody_needs_are_refused(arm):
-    words = "at most 1000 links in a request, given 1001"
+    words = "at most 1000 links in a request, not 1001"
     refusal(Code.INVALID_LINK_NAME, words, ask_fk, arm, ["tool"] * 1001)
     assert len(ask_fk(arm, ["tool"] * 1000).response.pose_stamped) == 1000
 
@@ -292,7 +293,7 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
     assert request.state.positions == {"a1": 0.3, "tilt": 0.3}
     assert len(serialize_message(request.poses[0])) + len(str(request.state)) < 2000
     note = answer_ik(message, arm, CURRENT, Frames()).message
-    assert "degrees of freedom are not used; attached objects are not used" in note
+    assert "degrees of freedom are ignored; attached objects are ignored" in note
     assert message == before
 
 
@@ -300,14 +301,14 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
 def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
     frame = PoseStamped()
     frame.header.frame_id = "x" * 100
-    many = MAX_BYTES // 150
+    many = MAX_REQUEST_BYTES // 150
     given = {
-        "group": {"group_name": "x" * MAX_BYTES},
-        "link": {"ik_link_name": "x" * MAX_BYTES},
-        "constraint": {"constraints": joint_constraint("x" * MAX_BYTES, 0.0)},
+        "group": {"group_name": "x" * MAX_REQUEST_BYTES},
+        "link": {"ik_link_name": "x" * MAX_REQUEST_BYTES},
+        "constraint": {"constraints": joint_constraint("x" * MAX_REQUEST_BYTES, 0.0)},
         "frames": {"ik_link_names": ["x"] * many, "pose_stamped_vector": [frame] * many},
     }
-    words = f"the request has \\d+ bytes that count; at most {MAX_BYTES}"
+    words = f"the request has \\d+ bytes, more than {MAX_REQUEST_BYTES}"
     refusal(Code.FAILURE, words, read, arm, **given[fields])
 
 
