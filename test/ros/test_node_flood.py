@@ -121,7 +121,7 @@ def test_messages_without_end_are_not_kept(node, client, asker):
     for k in range(200):
         states.publish(JointState(name=[f"{k}" + "x" * 400_000], position=[0.0]))
     many = JointState(name=["x"] * 1_000_000, position=[0.0] * 1_000_000)
-    publish_until(client, node, states, many, "a message on /flood/joint_states has", "not used")
+    publish_until(client, node, states, many, "a message on /flood/joint_states has", "ignored")
     asked = [asker.solve_async(WAM.fk(Q), group=f"{k}" + "x" * 4_000_000) for k in range(20)]
     client.spin_until(lambda: all(each.done() for each in asked))
     assert all("that count; at most" in each.result().message for each in asked)

@@ -95,7 +95,7 @@ def test_unknown_presets_are_refused(given, words):
 
 def test_preset_of_another_arm_is_named():
     parameters = with_preset({"preset": "ur5e"}).changed({"robot": "wam"})
-    with pytest.raises(RefusedError, match=r"'tool0'.*wam_tip.*or else the preset ur5e"):
+    with pytest.raises(RefusedError, match=r"'tool0'.*wam_tip.*which the preset ur5e sets"):
         robot_from_parameters(parameters)
 
 

@@ -51,7 +51,7 @@ def test_a_quaternion_of_another_length_is_told_once_in_the_log_and_in_the_statu
     target.pose.orientation.z += 1.0
     words = world.run(20, target=target).message
     assert "quaternion" in words
-    assert "w is 1 where it is left out" in words
+    assert "an omitted w is 1" in words
     assert sum("quaternion" in line for line in world.node.lines) == 1
     assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).message
 
