@@ -186,7 +186,7 @@ def test_robot_of_a_file_namespace_and_remapping():
     arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
     arguments += ("-p", "robt:=wam")
     with NodeProcess(*arguments, "-p", f"robot:={file}") as node, Client("left") as client:
-        node.wait_for_line("WARN", "'robt' is not used; did you mean robot?")
+        node.wait_for_line("WARN", "'robt' is ignored; did you mean robot?")
         line = node.wait_for_line("ready", "/left/forward", "/left/compute_ik", "/left/target_pose")
         robot = RobotModel.from_name("puma560")
         assert ", ".join(robot.joint_names) in line

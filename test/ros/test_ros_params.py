@@ -170,7 +170,7 @@ def test_a_bound_in_a_frame_that_moves_or_is_unknown_is_refused():
         raise FrameError(f"unknown frame {frame!r}")
 
     tip = {"bounds": "a", "bound.a.sphere": 1.0, "bound.a.frame": "tip"}
-    with pytest.raises(OptionError, match=r"'tip', which moves against the root.*: base"):
+    with pytest.raises(OptionError, match=r"'tip', which moves relative to the root.*: base"):
         workspace(tip)
     with pytest.raises(OptionError, match=r"bound\.a\.frame: unknown frame 'table'"):
         workspace({**tip, "bound.a.frame": "table"}, unknown)

@@ -183,7 +183,7 @@ class ServoCycle:
             arm.controller.reset()
             self._log.warn("lost", f"no joint states on {self._states.topic} any more: {LOST}")
         may_start = self._states.may_start(arm, now, is_measured)
-        hindrance = self._look(arm, now, self._states.values) or arm.surroundings.hindrance
+        hindrance = self._look(arm, now, self._states.values) or arm.surroundings.hold_reason
         self._hindrance = hindrance
         if hindrance and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
@@ -236,7 +236,7 @@ class ServoCycle:
             arm.controller.seed(arm.start)
         elif arm.controller is not old.controller:
             is_same = arm.robot.joint_names == old.robot.joint_names
-            if is_same and arm.surroundings.hindrance == PREPARING and arm.robot is not old.robot:
+            if is_same and arm.surroundings.hold_reason == PREPARING and arm.robot is not old.robot:
                 return False  # the one before knows its scene
             if is_same:
                 arm.controller.take_over(old.controller)

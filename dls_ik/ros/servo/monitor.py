@@ -173,7 +173,7 @@ def surroundings_values(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
         count = len(now.objects) + len(now.attached)
         kept = f"{options.min_distance:g} m from {len(now.links)} links and {count} objects"
     else:
-        kept = f"not avoided: {around.hindrance or around.reason}".removesuffix(": ")
+        kept = f"not avoided: {around.hold_reason or around.reason}".removesuffix(": ")
     nearest = None if output is None else output.nearest
     return {
         "collisions": kept,
