@@ -18,7 +18,7 @@ from dls_ik.ros.declare import checked, parameter
 from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace, SphereBound
 from dls_ik.text import listing, quoted
 
-PREFIX = "bound"
+BOUND_PREFIX = "bound"
 SHAPES = ("box", "sphere", "half_space")
 
 
@@ -69,24 +69,24 @@ class BoundParameters:
         if len(given) != 1:
             raise OptionError(
                 f"bound {self.name!r} has {listing(given) if given else 'no shape'}: give one of "
-                f"{listing(f'{PREFIX}.{self.name}.{name}' for name in SHAPES)}"
+                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in SHAPES)}"
             )
         for name, count in (("box", 3), ("half_space", 4), ("position", 3), ("orientation", 3)):
             value = getattr(self, name)
             if value and len(value) != count:
                 raise OptionError(
-                    f"{PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
+                    f"{BOUND_PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
                 )
         if self.box and min(self.box) <= 0.0:
-            raise OptionError(f"{PREFIX}.{self.name}.box takes lengths above 0, not {self.box}")
+            raise OptionError(f"{BOUND_PREFIX}.{self.name}.box takes lengths above 0, not {self.box}")
         if self.half_space and not any(self.half_space[:3]):
-            raise OptionError(f"{PREFIX}.{self.name}.half_space has a normal of length 0")
+            raise OptionError(f"{BOUND_PREFIX}.{self.name}.half_space has a normal of length 0")
 
 
 def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
     """Return the fields of bounds by full parameter names, such as ``bound.cell.box``."""
     own = [field for field in fields(BoundParameters) if field.metadata]
-    return {f"{PREFIX}.{name}.{field.name}": field for name in names for field in own}
+    return {f"{BOUND_PREFIX}.{name}.{field.name}": field for name in names for field in own}
 
 
 def changed_bounds(
@@ -141,11 +141,11 @@ def _pose(given: BoundParameters, tree: Tree, lookup: Callable[[str], Array]) ->
         try:
             T_root_frame = lookup(frame)
         except FrameError as error:
-            raise OptionError(f"{PREFIX}.{given.name}.frame: {error}") from error
+            raise OptionError(f"{BOUND_PREFIX}.{given.name}.frame: {error}") from error
     elif (fixed := tree.fixed_offset(tree.root, frame)) is None:
         links = (each for each in tree.links if tree.fixed_offset(tree.root, each) is not None)
         raise OptionError(
-            f"{PREFIX}.{given.name}.frame is {quoted(frame)}, which moves relative to the root; "
+            f"{BOUND_PREFIX}.{given.name}.frame is {quoted(frame)}, which moves relative to the root; "
             f"fixed links: {listing(links)}"
         )
     else:

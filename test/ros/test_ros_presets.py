@@ -141,9 +141,9 @@ def values_of(state, robot):
 @pytest.mark.parametrize(
     ("arguments", "origin"),
     [
-        (("-p", "preset:=ur5e"), "of the preset ur5e"),
-        (("-p", "preset:=ur5e", "-p", "acceleration:=[2.0]"), "of the parameter acceleration"),
-        (("--params-file", str(preset_file("ur5e.yaml"))), "of the parameter acceleration"),
+        (("-p", "preset:=ur5e"), "from the preset ur5e"),
+        (("-p", "preset:=ur5e", "-p", "acceleration:=[2.0]"), "from the parameter acceleration"),
+        (("--params-file", str(preset_file("ur5e.yaml"))), "from the parameter acceleration"),
     ],
     ids=["preset", "given", "file"],
 )
