@@ -106,7 +106,7 @@ def _compile_kernels(node: Node, stop: Future) -> bool:
 
 
 class Application:
-    """Holds the arm in use, and replaces it as a whole when the robot or a parameter changes.
+    """The arm in use, replaced as a whole when the robot or a parameter changes.
 
     A robot from the topic is prepared in a separate thread before it replaces the previous one.
     Requests that arrived earlier are answered with the previous robot.
@@ -117,9 +117,9 @@ class Application:
     ) -> None:
         self._node, self._kernels = node, kernels
         self._live = live
-        self._parameters = live.current  # in force, or about to be
+        self._parameters = live.current  # current or about to become current
         self._arm: Arm | None = None
-        self._first: Arm | None = None  # with the robot of the parameters
+        self._first: Arm | None = None  # arm with the robot of the parameters
         self._reason = ""  # why the robot of the parameters is not usable
         self._swap = threading.Lock()  # guards changes of the arm and the parameters
         self._builder = LatestOnlyExecutor(self._fault)

@@ -294,7 +294,7 @@ def _body(tree: Tree, link: str) -> str:
 
 
 class SolverCache:
-    """Finds the solver for requested links: the solver of the group, or a new one."""
+    """Cache of solvers for requested links: solvers of groups, or new ones."""
 
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
         self._tree = tree

@@ -78,7 +78,8 @@ class BoundParameters:
                     f"{BOUND_PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
                 )
         if self.box and min(self.box) <= 0.0:
-            raise OptionError(f"{BOUND_PREFIX}.{self.name}.box takes lengths above 0, not {self.box}")
+            name = f"{BOUND_PREFIX}.{self.name}.box"
+            raise OptionError(f"{name} takes lengths above 0, not {self.box}")
         if self.half_space and not any(self.half_space[:3]):
             raise OptionError(f"{BOUND_PREFIX}.{self.name}.half_space has a normal of length 0")
 
@@ -145,8 +146,8 @@ def _pose(given: BoundParameters, tree: Tree, lookup: Callable[[str], Array]) ->
     elif (fixed := tree.fixed_offset(tree.root, frame)) is None:
         links = (each for each in tree.links if tree.fixed_offset(tree.root, each) is not None)
         raise OptionError(
-            f"{BOUND_PREFIX}.{given.name}.frame is {quoted(frame)}, which moves relative to the root; "
-            f"fixed links: {listing(links)}"
+            f"{BOUND_PREFIX}.{given.name}.frame is {quoted(frame)}, which moves relative to the "
+            f"root; fixed links: {listing(links)}"
         )
     else:
         T_root_frame = fixed

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from dls_ik.errors import OptionError
 from dls_ik.text import quoted
 
-MAX_ITEMS = 1000  # of a list
+MAX_ITEMS = 1000  # list items
 MAX_ITEM_LENGTH = 256  # characters of a name in a list
 TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 

@@ -10,7 +10,7 @@ from rclpy.timer import Timer
 
 from dls_ik.text import listing
 
-MAX_NAMED_PUBLISHERS = 3  # in one log line
+MAX_NAMED_PUBLISHERS = 3  # per log line
 
 
 def type_name(message_type: Any, folder: str = "msg") -> str:

@@ -157,7 +157,7 @@ def _transform(buffer: Any, target: str, source: str, stamp: Any) -> Any:
 
 
 class Frames:
-    """Finds frames by name: first among the links of the robot, then by a lookup in TF."""
+    """Frames by name: links of the robot, or else frames of TF."""
 
     def __init__(self, lookup: Lookup = no_tf2) -> None:
         self._lookup = lookup

@@ -23,7 +23,7 @@ from dls_ik.errors import SceneError
 from dls_ik.text import escape
 
 MAX_BUILDS_PER_KERNEL = 2  # a second build if the cache loses the kernel
-NICENESS = 10  # of the child process
+NICENESS = 10  # child process priority
 SCENE_KERNELS = "the kernels of collision checks"
 SCENE_BUILD_TIME = "about a minute on two free cores"
 
@@ -31,13 +31,13 @@ SCENE_BUILD_TIME = "about a minute on two free cores"
 class Build(NamedTuple):
     """A job of the child process."""
 
-    name: str  # of the kernels, in messages
-    arguments: Sequence[str]  # of dls_ik.warm_up
+    name: str  # name of the kernels in messages
+    arguments: Sequence[str]  # command line of dls_ik.warm_up
     stdin: bytes = b""
 
 
 class KernelBuilder:
-    """Compiles missing kernels in a child process, one build at a time.
+    """Compiler of missing kernels: a child process, one build at a time.
 
     Args:
         logger: Logger of the node.
@@ -47,7 +47,7 @@ class KernelBuilder:
         self._logger = logger
         self._changed = threading.Condition()
         self._queue: list[Build] = []  # the first build is running
-        self._attempts: Counter[tuple[object, ...]] = Counter()  # by kernel and signature
+        self._attempts: Counter[tuple[object, ...]] = Counter()  # builds by kernel and signature
         self._failures: dict[str, str] = {}  # reasons by name of the build
         self._child: subprocess.Popen[bytes] | None = None
         self._closed, self._is_loading = threading.Event(), False
@@ -169,7 +169,7 @@ class KernelBuilder:
         finally:
             self._child = None
         lines = stderr.decode(errors="replace").strip().splitlines()
-        exit_note = f"python -m {warm_up.__name__} ended with code {child.returncode}"
+        exit_note = f"python -m {warm_up.__name__} exited with code {child.returncode}"
         return (lines[-1] if lines else exit_note) if child.returncode else ""
 
 

@@ -28,11 +28,11 @@ For example:
 
 
 class Program(NamedTuple):
-    """A node as a program; slow imports are inside of functions."""
+    """A node as a program; functions contain the slow imports."""
 
     name: str
     module: str
-    about: str  # for --help
+    about: str  # text of --help
     examples: tuple[str, ...]
     load_parameters: Callable[[], type[Any]]  # returns the class with the parameters
     load_run: Callable[[], Callable[[Sequence[str] | None], int]]  # returns the main function

@@ -22,7 +22,7 @@ AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 MIN_UNLIMITED = 1e9  # [rad/s^2, m/s^2, m/s, rad/s] a limit of this size means no limit, as .inf
 
-# Not "groups": in YAML this name is the list of groups and cannot have members as well.
+# The list of groups is named "groups"; in YAML the same name cannot have members as well.
 GROUP_PREFIX = "group"
 METHOD_OPTIONS = "method_options"  # prefix of the options of methods
 
@@ -485,4 +485,4 @@ def _read_bound_names(given: Any) -> Any:
 
 
 DECLARED = declared(Parameters)  # without parameters of groups and bounds
-ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # by field name
+ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # keys: field names

@@ -15,7 +15,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.text import did_you_mean, listing, quoted
 
 KNOWN_PRESET_FILE = "wam.yaml"  # locates the folder
-MAX_SUGGESTIONS = 3  # for an unknown preset
+MAX_SUGGESTIONS = 3  # similar names for an unknown preset
 # Values of a preset that other given parameters suppress.
 SUPPRESSED_BY = {
     "robot": ("robot_description",),

@@ -48,7 +48,7 @@ RCLPY_PARAMETERS = ("qos_overrides.", "start_type_description_service", SIM_TIME
 
 
 class StartError(DlsIkError):
-    """A command line from which rclpy cannot create a node."""
+    """An error for a command line from which rclpy cannot create a node."""
 
 
 def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Future], bool]) -> int:
@@ -214,7 +214,7 @@ def warm_up(
 
 
 class ParameterNode(Node):
-    """A node that refuses former names of parameters with a message that gives the new ones."""
+    """A node that refuses former parameter names with a message that gives the new names."""
 
     check_names: Callable[[Sequence[str]], None] = staticmethod(lambda names: None)
 
@@ -237,7 +237,7 @@ def given_values(node: Node) -> dict[str, Any]:
 
 
 class LiveParameters(Generic[ParameterSetT]):
-    """Declares the parameters of a node, and applies changes all at once or not at all.
+    """The declared parameters of a running node; changes apply all at once or not at all.
 
     Args:
         defaults: Values of the parameters that the node was started without.

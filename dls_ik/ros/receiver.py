@@ -30,7 +30,7 @@ Reply = Callable[[Any], None]  # sends its first response only; callable from an
 
 
 class MessageReceiver(CallbackGroup):
-    """Callback group whose subscriptions and services one thread serves instead of an executor.
+    """Callback group with subscriptions and services that one thread serves instead of an executor.
 
     Subscriptions have no event handlers, because these would wake the executor for each message.
     Use them only with quality-of-service settings that are compatible with every publisher.
@@ -149,7 +149,7 @@ class MessageReceiver(CallbackGroup):
 
 
 class OneReply:
-    """Sends the first response to a request, and drops later ones."""
+    """Reply that sends the first response to a request and drops later ones."""
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send, self._lock, self._is_sent = send, threading.Lock(), False

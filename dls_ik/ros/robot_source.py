@@ -90,7 +90,7 @@ def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
 
 
 class DescriptionTopic:
-    """Receives robots from the topic; logs refusals, and reminders while there is no robot.
+    """Robots from the topic; refusals are logged, and reminders while there is no robot.
 
     Args:
         take: Called with each usable robot; raises a DlsIkError to refuse the robot.
@@ -172,7 +172,7 @@ class DescribedRobot(NamedTuple):
 
 
 class ForeignFileError(RobotModelError):
-    """A remote node names a local file, which is not opened for security."""
+    """A local file named by a remote node, which is not opened for security."""
 
 
 def served_robot(

@@ -123,7 +123,7 @@ def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
 
 
 class TypeMonitor:
-    """Warns once about each publisher whose message type differs from the node's subscription.
+    """Monitor of message types: one warning per publisher with another type than the node's.
 
     The middleware drops such messages silently. A publisher is reported after two consecutive
     checks, so that a subscription has time to adapt to its type.

@@ -28,7 +28,7 @@ def trace(error: BaseException) -> str:
 
 
 class LogHandler(logging.Handler):
-    """Forwards warnings of the package from Python's log to the log of a node.
+    """Handler that forwards warnings of the package to the log of a node.
 
     Args:
         node: A :class:`rclpy.node.Node`; this module does not import rclpy.
@@ -44,7 +44,7 @@ class LogHandler(logging.Handler):
 
 
 class Throttle:
-    """Logs at most one message per subject and period of the steady clock.
+    """Logger with at most one message per subject and period of the steady clock.
 
     The throttle of rclpy's logger inspects the source of its caller at each call, which is too slow
     for a control cycle, and uses a clock that can jump back.
@@ -138,7 +138,7 @@ def free_streams() -> None:
         if not _is_open(number):
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `number`
     for number in OUTPUTS:
-        with suppress(OSError):  # for example no reader; then no write blocks
+        with suppress(OSError):  # a stream without a reader fails here, but never blocks
             _unblock(number)
 
 
@@ -172,7 +172,7 @@ def _unblock(number: int) -> None:
 
 # Child processes
 
-# Time [s] for a process to end after each signal, in this order.
+# Time to wait for the exit of a process after each signal, in this order [s].
 SIGNAL_TIMEOUTS = {signal.SIGINT: 8.0, signal.SIGTERM: 3.0, signal.SIGKILL: 3.0}
 
 

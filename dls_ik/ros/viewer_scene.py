@@ -177,7 +177,7 @@ class NodeScene:
         before, found = self.scene.snapshot.objects, list[Operation]()
         for given in operations:
             each: Operation = given
-            if isinstance(each, RemoveObject):  # of all objects
+            if isinstance(each, RemoveObject):  # removal of all objects
                 gone = [name for name in before if name not in shapes and name not in held]
                 found += map(RemoveObject, gone)
                 continue

@@ -38,7 +38,7 @@ from dls_ik.viewer.source import FOLLOWERS, Sample, TunableParameter, tunable_pa
 
 try:
     from moveit_msgs.msg import ServoStatus
-except ImportError:  # before moveit_msgs 2.3
+except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
 NODE = "dls_ik"
@@ -142,7 +142,7 @@ class NodeParameters:
             node, SetParametersAtomically, f"{name}/set_parameters_atomically"
         )
         self.current = Parameters()
-        self.use_sim_time = True  # until known; no stamps of this machine's clock are sent then
+        self.use_sim_time = True  # until read; then no stamps of a wrong clock are sent
 
     def read(self, wait: float = 0.0) -> Parameters:
         """Read the parameters of the node; wait up to a time [s] for its service.
@@ -184,7 +184,7 @@ class NodeParameters:
 
 
 class DragPublisher:
-    """Publishes the poses of a drag, and the last pose again after the drag has ended.
+    """Publisher of the poses of a drag, which repeats the last pose after the drag.
 
     An arm stops when a stream of poses ends, but moves all the way to a single pose.
     """

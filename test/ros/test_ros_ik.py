@@ -363,7 +363,7 @@ def test_a_scene_that_is_not_there_is_no_success(arm):
         raise SceneError("a mesh cannot be read")
 
     message = PositionIKRequest(avoid_collisions=True, pose_stamped=pose(arm, "tool"))
-    words = "cannot be checked yet: the planning scene is being prepared; ask again"
+    words = "cannot be checked yet: the planning scene is being prepared; send the request again"
     refusal(Code.TIMED_OUT, words, read_ik_request, message, arm, pending)
     words = "a mesh cannot be read; .*set the parameter avoid_collisions to ignore"
     refusal(Code.COLLISION_CHECKING_UNAVAILABLE, words, read_ik_request, message, arm, missing)

@@ -30,7 +30,7 @@ from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import listing, quoted
 
-MAX_FK_LINKS = 1000  # of a request, or all links of a robot that has more
+MAX_FK_LINKS = 1000  # per request; more only for robots with more links
 POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
 
 

@@ -8,7 +8,7 @@ MAX_QUEUED_CHANGES, MAX_QUEUED_BYTES = 10_000, 16 * 1024 * 1024  # per queue of 
 
 
 class ChangeQueue:
-    """Applies scene changes one at a time, in order, in one thread, and counts lost changes.
+    """Queue whose thread applies scene changes one at a time, in order; counts lost changes.
 
     A change is lost if it is too large, if the queue is full, or if its bytes cannot be read. The
     scene then differs from the scene of the publisher until a whole scene is applied.

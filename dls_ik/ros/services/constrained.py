@@ -35,7 +35,7 @@ from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import Task
 from dls_ik.text import listing
 
-MAX_VARIANTS = 64  # of one request
+MAX_VARIANTS = 64  # variants per request
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
 FIRST_ROUND_RESTARTS = 50  # enough for nearly all solvable variants

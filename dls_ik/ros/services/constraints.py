@@ -22,7 +22,7 @@ from dls_ik.text import listing, quoted
 
 REGION_TOLERANCE = 1e-6  # [m or rad] outside a region that counts as inside, as in the solver
 ANGLES = ("euler", "vector")  # index: `parameterization` of an orientation constraint
-MAX_PRIMITIVES = 64  # in the union of one constraint region
+MAX_PRIMITIVES = 64  # union of primitives in one constraint region
 
 
 def invalid(message: str) -> RequestError:

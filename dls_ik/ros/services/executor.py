@@ -11,9 +11,9 @@ from functools import partial
 
 TURN_DURATION = 0.02  # [s] approximate time that a job runs while other jobs wait
 DEADLINE_CHECK_PERIOD = 0.01  # [s]
-# A started job normally ends by itself soon after its deadline, and its own answer says more than
-# the answer of the watchdog. The watchdog ends the job only after MAX_OVERTIME of processor time
-# or of waiting for a turn, or after MAX_STARVED without a processor or a lock.
+# A started job normally stops by itself soon after its deadline, and then gives a better answer
+# than the watchdog. So the watchdog cuts it only after MAX_OVERTIME of processor time or of waiting
+# for a turn, or after MAX_STARVED without a processor or a lock.
 MAX_OVERTIME, MAX_STARVED = 0.02, 0.2  # [s] after the deadline
 
 
@@ -42,7 +42,7 @@ class _Job:
 
 
 class BoundedExecutor:
-    """Runs jobs in turns on a few threads, first come first served; limits the waiting jobs.
+    """A few threads that run jobs in turns, first come first served, and a bounded queue.
 
     A long job goes back to the end of the queue after each turn. A job that has not started by its
     deadline is given up at once, even if all threads are blocked. A started job that is late gets
@@ -177,14 +177,14 @@ class BoundedExecutor:
 
 def _thread_clock() -> Callable[[], float]:
     """Return a clock of this thread's processor time [s]; wall time where there is none."""
-    find = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
+    find = getattr(time, "pthread_getcpuclockid", None)  # missing on macOS and Windows
     if find is None:
         return time.perf_counter
     return partial(time.clock_gettime, find(threading.get_ident()))
 
 
 class LatestOnlyExecutor:
-    """Runs jobs one at a time in one thread; a newer job replaces the waiting one.
+    """A thread that runs one job at a time; a newer job replaces the waiting one.
 
     Args:
         failed: Called with the exception that a job raises.
@@ -221,7 +221,7 @@ class LatestOnlyExecutor:
 
 
 class SerialExecutor:
-    """Runs jobs one at a time and in order in one thread; limits their number and total size.
+    """A thread that runs jobs in order, and a queue bounded in number and total size.
 
     Args:
         name: Name of the thread.

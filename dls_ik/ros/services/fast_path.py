@@ -6,17 +6,17 @@ from weakref import ref
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.services.request import IkRequest
 
-MAX_KINDS = 1000  # of requests that the cache holds
+MAX_KINDS = 1000  # kinds of requests in the cache
 FIRST_SOLUTION = "speed"  # solve_type
 
 
 class FastPathCache:
-    """Knows the kinds of requests that the receiving thread may try to solve at once.
+    """The kinds of requests that the receiving thread may try to solve at once.
 
-    The first request of a kind may need a new solver, which takes some tenths of a second. Only the
-    solve_type `speed` qualifies: other types would lose an attempt that is stopped early. Solvers
-    and scenes are referenced weakly, because a changing scene replaces its snapshot many times a
-    second.
+    The first request of a kind may need a new solver, which takes a few tenths of a second. Only
+    the solve_type `speed` qualifies: other types lose their work if they are stopped early.
+    Solvers and scenes are referenced weakly, because a changing scene replaces its snapshot many
+    times a second.
     """
 
     def __init__(self) -> None:

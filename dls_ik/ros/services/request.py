@@ -37,15 +37,15 @@ APPROXIMATE_NOTE = (
 class GivenState(NamedTuple):
     """The robot state of a request."""
 
-    positions: dict[str, float]  # by joint name [rad or m]
-    notes: tuple[str, ...]  # on ignored parts, for the message of the response
+    positions: dict[str, float]  # [rad or m], keys: joint names
+    notes: tuple[str, ...]  # ignored parts, listed in the message of the response
     attached: tuple[Any, ...] = ()  # moveit_msgs/AttachedCollisionObject
     keeps_attached: bool = True  # False: `attached` replaces the attached objects of the scene
 
     def overlay(self, tree: Tree, current: Mapping[str, float]) -> dict[str, float]:
         """Return the current joint positions by name, replaced by the given positions.
 
-        Joints without a value are left out; they count as 0, or as the limit closest to 0.
+        Joints without a value are left out: the tree sets them to 0, or to the limit closest to 0.
         """
         known = {name: value for name, value in current.items() if name in tree.mimic_of}
         return {**known, **self.positions}
@@ -145,7 +145,7 @@ def _scene(
     try:
         scene = find_scene(arm.tree)
     except ScenePendingError as error:
-        words = f"collisions cannot be checked yet: {error}; ask again"
+        words = f"collisions cannot be checked yet: {error}; send the request again"
         raise RequestError(Code.TIMED_OUT, words) from error
     except SceneError as error:
         raise RequestError(
@@ -287,7 +287,7 @@ class RobotContext(NamedTuple):
     arm: Arm
     frames: Frames
     values: Mapping[str, float]  # joint positions by name [rad or m]
-    scene: PlanningScene | None = None  # in this state; answers must be collision-free in it
+    scene: PlanningScene | None = None  # scene in this state; answers must be collision-free
 
     def link_pose(self, link: str, base: str) -> Array:
         """Return (4, 4) T_base_link in this state."""

@@ -34,7 +34,7 @@ class SceneEntry(NamedTuple):
 
 
 class SceneCallbacks(NamedTuple):
-    """The functions by which the scene and the rest of the node work together.
+    """Callbacks that connect the scene to the rest of the node.
 
     All but `current` run in the thread of the scene.
     """
@@ -59,7 +59,7 @@ class RobotScene:
     def __init__(self, frames: FrameLookup, callbacks: SceneCallbacks) -> None:
         self.frames, self.callbacks = frames, callbacks
         self.entry = SceneEntry()
-        self.arm: Arm | None = None  # in use; set by any thread
+        self.arm: Arm | None = None  # the arm in use; set by any thread
         self._publish_time = self._joint_check_time = -math.inf  # [s]
 
     @property

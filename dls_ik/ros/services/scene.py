@@ -45,7 +45,7 @@ from dls_ik.scene.snapshot import Contact, SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.scene.weak_memo import kept_with_owner
 
-MAX_CONTACTS = 1000  # in a response
+MAX_CONTACTS = 1000  # per response
 LIST_ITEMS: Mapping[str, Any] = {  # message type of the items, by field name
     "attached_collision_objects": AttachedCollisionObject,
     "collision_objects": CollisionObject,

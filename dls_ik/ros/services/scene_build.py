@@ -115,7 +115,7 @@ def log_new_scene(scene: PlanningScene, topics: Iterable[str], logger: Any) -> N
 
 
 class SceneBuilder:
-    """Builds the scene of each new robot, with the objects of the previous scene or of a file.
+    """Builder of the scene of each new robot, with objects of the previous scene or of a file.
 
     Args:
         scene: Receives the scenes.
@@ -142,7 +142,7 @@ class SceneBuilder:
         """Build the scene of a robot; do nothing if another robot is in use by now.
 
         Returns:
-            True if changes were refused meanwhile: an earlier build for this robot had failed.
+            True if an earlier build for this robot had failed, so that changes were refused.
         """
         target, tree, arm = self._scene, robot.tree, self._scene.arm
         if arm is None or arm.tree is not tree:

@@ -14,7 +14,7 @@ JointValues = Mapping[str, float]  # joint positions by name [rad or m]
 
 
 class FrameLookup(Protocol):
-    """Finds frames among the links of a robot and in TF, as :class:`dls_ik.ros.frames.Frames`."""
+    """Lookup of frames among the links of a robot and in TF; see :mod:`dls_ik.ros.frames`."""
 
     def T_root_frame(self, frame: str, tree: Tree, values: JointValues) -> Array:
         """Return (4, 4) ``T_root_frame``, or raise a FrameError."""

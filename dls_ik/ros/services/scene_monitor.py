@@ -46,7 +46,7 @@ LOST_CHANGES = (
 
 
 class PlanningSceneMonitor:
-    """Connects the planning scene of the robot in use to ROS.
+    """ROS interface of the planning scene of the robot in use.
 
     Args:
         current: Returns joint positions of an arm by name [rad or m].

@@ -46,7 +46,7 @@ QUEUE_FULL, TOO_SLOW = "too many requests are queued", "the check takes longer t
 
 
 class ServiceServer:
-    """Answers service requests for the arm in use.
+    """Service servers for the arm in use.
 
     Args:
         arm: Returns the arm in use, or raises a RequestError if there is none.
@@ -203,7 +203,7 @@ class ServiceServer:
     def _with_code(self, response: Any, code: Code, message: str) -> Any:
         error_code = response.error_code
         error_code.val = int(code)
-        if hasattr(error_code, "message"):  # not on Humble
+        if hasattr(error_code, "message"):  # missing on Humble
             error_code.message, error_code.source = escape(message), self._node.get_name()
         return response
 

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle
 
-SCENE_SERVICE = "get_planning_scene"  # of move_group, in the namespace of its topic
+SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its topic
 ALL_COMPONENTS = 1023  # bits of moveit_msgs/PlanningSceneComponents
 REQUEST_PERIOD = 1.0  # [s] between checks whether a request is due and the service available
 ANSWER_TIMEOUT = 10.0  # [s] from a request to its answer
@@ -19,7 +19,7 @@ MAX_REPEATED_CHANGES = 1000  # received while an answer is on its way, and appli
 
 
 class WholeScene:
-    """Requests the whole scene of another node, whose topic publishes only later changes.
+    """Client for the whole scene of another node, whose topic has only later changes.
 
     Args:
         topic: Topic with the scene of the other node; the service is in the same namespace.
