@@ -48,7 +48,7 @@ MAX_KERNEL_BUILDS = 20  # missing kernels that the stream of one robot waits for
 THREAD_SWITCH_INTERVAL = 3e-4  # [s]; Python's default of 5 ms is longer than a cycle
 
 
-def acceleration_sentence(arm: Arm) -> str:
+def describe_acceleration(arm: Arm) -> str:
     """Describe the acceleration limits and their origin."""
     parameters = arm.parameters
     limits, _ = motion_limits(arm.controller.options, arm.robot)
@@ -133,7 +133,7 @@ class Application:
         self._scenes = PlanningSceneMonitor(
             node, live.current, current, frames, self._adopt, self._equip, *waits
         )
-        self._loop.cycle.watch(self._scenes.look)
+        self._loop.cycle.watch(self._scenes.check_stream)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)
@@ -332,7 +332,7 @@ class Application:
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
             f"{' and '.join(self._loop.topics)}"
         )
-        node.get_logger().info(acceleration_sentence(arm))
+        node.get_logger().info(describe_acceleration(arm))
         pairs = zip(robot.joint_names, robot.velocity, strict=True)
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]
         if unlimited:

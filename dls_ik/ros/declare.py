@@ -155,8 +155,8 @@ class ParameterSet:
     def check(self) -> None:
         """Raise a DlsIkError if values contradict each other."""
 
-    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return more parameters that these values declare, by their names in ROS."""
+    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+        """Return the parameters that depend on other values, such as ``groups``, by ROS name."""
         return {}
 
 

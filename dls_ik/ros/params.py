@@ -84,13 +84,13 @@ class GroupParameters:
         """
         values = {
             field.name: checked(name, field, given[name])
-            for name, field in fields_of([self.name]).items()
+            for name, field in group_fields([self.name]).items()
             if name in given
         }
         return replace(self, **values)
 
 
-def fields_of(groups: Iterable[str]) -> "dict[str, Field[Any]]":
+def group_fields(groups: Iterable[str]) -> "dict[str, Field[Any]]":
     """Return the fields of groups by full parameter names, such as ``group.left_arm.tip``."""
     own = [field for field in fields(GroupParameters) if field.metadata]
     return {f"{GROUP_PREFIX}.{group}.{field.name}": field for group in groups for field in own}
@@ -120,13 +120,13 @@ class GroupsParameters(RobotParameters):
         before = {group.name: group for group in self.group_details}
         details = [before.get(name, GroupParameters(name)).changed(given) for name in names]
         with_groups = replace(self, group_details=tuple(details))
-        of_groups = fields_of(names)
+        of_groups = group_fields(names)
         rest = {name: value for name, value in given.items() if name not in of_groups}
         return super(GroupsParameters, with_groups).changed(rest)
 
-    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
         """Return the parameters of all groups by name."""
-        return fields_of(_read_group_names(given.get("groups", self.groups)))
+        return group_fields(_read_group_names(given.get("groups", self.groups)))
 
     def check(self) -> None:
         """Raise an OptionError if a group is listed twice, or no single tip follows targets."""
@@ -390,10 +390,10 @@ class Parameters(GroupsParameters):
         rest = {name: value for name, value in given.items() if name not in of_bounds}
         return super(Parameters, replace(self, bound_details=details)).changed(rest)
 
-    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
         """Return the parameters of all groups and bounds by name."""
         names = _read_bound_names(given.get("bounds", self.bounds))
-        return super().further(given) | bound_fields(names)
+        return super().dynamic_fields(given) | bound_fields(names)
 
     def check(self) -> None:
         """Check that the values fit each other.

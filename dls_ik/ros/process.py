@@ -260,11 +260,11 @@ class LiveParameters(Generic[ParameterSetT]):
             name: self._declare(name, field, getattr(defaults, field.name))
             for name, field in fixed.items()
         }
-        further = defaults.further(given)
+        dynamic = defaults.dynamic_fields(given)
         given |= {
-            name: self._declare(name, field, field.default) for name, field in further.items()
+            name: self._declare(name, field, field.default) for name, field in dynamic.items()
         }
-        self._declared = fixed | further
+        self._declared = fixed | dynamic
         self.current = defaults.changed(given)
         self._warn_of_unknown_names()
 

@@ -59,7 +59,7 @@ class NodeScene:
         self._executor = LatestOnlyExecutor(self._fail)
         self._has_news = False
         self._pending: Any = None  # future of a request
-        self._request_time, self._answer_time = float("-inf"), 0.0  # [s]
+        self._request_time, self._answer_duration = float("-inf"), 0.0  # [s]
         self._content = b""  # last answer, serialized
         self._shapes: dict[str, bytes] = {}  # shapes of its objects, serialized
         self._known: dict[str, Body] = {}  # bodies that the node has
@@ -108,7 +108,7 @@ class NodeScene:
         self._send(now)
         if self._pending is not None:
             if self._pending.done():
-                self._answer_time = now - self._request_time
+                self._answer_duration = now - self._request_time
                 self._executor.submit(partial(self._take, self._pending))
             elif now < self._request_time + PATIENCE:
                 return
@@ -117,7 +117,7 @@ class NodeScene:
             self._pending = None
         wait = max(
             CHANGE_DELAY if self._has_news else REQUEST_PERIOD,
-            self._answer_time / MAX_ANSWER_SHARE,
+            self._answer_duration / MAX_ANSWER_SHARE,
         )
         if now < self._request_time + wait:
             return

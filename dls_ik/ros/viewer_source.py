@@ -153,7 +153,7 @@ class NodeParameters:
             DlsIkError: If a value is not valid in this version.
         """
         values = self._values(PARAMETERS, wait)
-        values |= self._values(Parameters().further(values))
+        values |= self._values(Parameters().dynamic_fields(values))
         self.use_sim_time = bool(self._values([SIM_TIME]).get(SIM_TIME, True))
         self.current = Parameters().changed(values)
         return self.current

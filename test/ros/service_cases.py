@@ -50,7 +50,7 @@ CONSTRAINED = {
     ),
     "a joint constraint with NaN or a tolerance below 0": (
         constrained(joint("left_wam_j1", 0.2, -1.0)),
-        "tolerances .* from 0 on.*-1",
+        "tolerances .*-1.* 0 or more",
     ),
     "a pose within its orientation constraint": (
         constrained(orientation(LEFT, TURNED, (0.1, 0.1, 0.1))),
@@ -172,7 +172,7 @@ CASES = {
         request(REACHED, ik_link_name=LEFT, group_name="both_arms")
     ),
     "a pose for no link of a group with several tips": Case(
-        request(REACHED, group_name="both_arms"), "several tips, name links: left_wam_tip"
+        request(REACHED, group_name="both_arms"), "several tips; give ik_link_names: left_wam_tip"
     ),
     "fewer links than poses": Case(several(TWO, [LEFT]), "2 poses .* given 1"),
     "a link given twice": Case(several(TWO, [LEFT, LEFT]), "'left_wam_tip' is given twice"),

@@ -92,7 +92,7 @@ def publish(scenes, name):
 
 
 def hold_reason(scenes):
-    return scenes.monitor.look(scenes.arm, 0.0, dict)
+    return scenes.monitor.check_stream(scenes.arm, 0.0, dict)
 
 
 def seen(scenes):

@@ -270,8 +270,8 @@ def _solve_variants(
     In a first round each variant gets a few restarts, so that the answer does not depend on the
     clock. In a second round the variants share the remaining time.
     """
-    begin = time.perf_counter()
-    deadline = begin + timeout
+    start = time.perf_counter()
+    deadline = start + timeout
     try:
         solver = make()
         has_first_round = len(variants) > 1 and solver.method == AUTO
@@ -284,7 +284,7 @@ def _solve_variants(
     except (MethodError, OptionError) as error:
         raise RequestError(Code.NO_IK_SOLUTION, f"constraints: {error}") from error
     result, variant = found
-    return result._replace(duration=time.perf_counter() - begin), variant
+    return result._replace(duration=time.perf_counter() - start), variant
 
 
 def _solve_in_turn(
@@ -296,10 +296,10 @@ def _solve_in_turn(
 ) -> Slices:
     """Solve variants up to the first solution; `split` divides the remaining time equally."""
     for i, variant in enumerate(variants):
-        left = deadline - time.perf_counter()
-        share = left / (len(variants) - i) if split else left
+        remaining = deadline - time.perf_counter()
+        share = remaining / (len(variants) - i) if split else remaining
         timeout = max(share, MIN_VARIANT_TIMEOUT)
         result = yield from solver.slices(variant.targets, seed, timeout, variant.tasks)
-        if result.success or left <= 0.0:
+        if result.success or remaining <= 0.0:
             break
     return result, variant

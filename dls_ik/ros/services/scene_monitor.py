@@ -105,7 +105,9 @@ class PlanningSceneMonitor:
         """Return the scene of the robot in use; raises as :meth:`RobotScene.find`."""
         return self._scene.find(tree)
 
-    def look(self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]) -> str:
+    def check_stream(
+        self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]
+    ) -> str:
         """Update the joints outside the chain in the scene, and return the hold reason.
 
         Called in each cycle of the servo loop.
@@ -123,7 +125,8 @@ class PlanningSceneMonitor:
             if update is not None:
                 self._queue.submit(update, is_quick=True)
         lost = self._queue.num_lost
-        return LOST_CHANGES.format(lost) if lost > 0 and arm.surroundings.scene is not None else ""
+        is_lost = lost > 0 and arm.surroundings.scene is not None
+        return LOST_CHANGES.format(lost) if is_lost else ""
 
     def submit(self, job: Callable[[], None]) -> bool:
         """Run a job in the thread of the scene, after all queued changes; False: queue full."""
