@@ -43,7 +43,7 @@ from benchmarks.processes import STARTING, Process, proc_figures, ros_node
 from dls_ik import DlsIkError, RobotModel
 from dls_ik.ros.client.ik_client import DEPTH
 from dls_ik.ros.frames import pose_from_matrix
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
@@ -313,7 +313,7 @@ def _some(rng: np.random.Generator, of: Mapping[str, Sequence[Any]], most: int) 
 
 def swap_robots(world: World, rng: np.random.Generator) -> Steps:
     """Send descriptions; wait until a good one is in force, or send others meanwhile."""
-    publisher = world.node.create_publisher(String, "robot_description", QOS)
+    publisher = world.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
     while True:
         count = int(rng.integers(2, 5)) if rng.random() < 0.2 else 1
         for _ in range(count):

@@ -34,7 +34,7 @@ from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.robot_scene import NO_ROBOT
 from dls_ik.ros.services.scene_build import FRAME_TIMEOUT, load_collision_library
 from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
-from dls_ik.ros.services.server import NAMES, ServiceServer
+from dls_ik.ros.services.server import IK_SERVICES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import give_back_memory, trace
@@ -323,7 +323,7 @@ class Application:
 
     def _announce(self, arm: Arm) -> None:
         robot, node = arm.robot, self._node
-        services = " and ".join(map(node.resolve_service_name, NAMES))
+        services = " and ".join(map(node.resolve_service_name, IK_SERVICES))
         groups = f" for {', '.join(arm.parameters.groups)}" if arm.parameters.groups else ""
         node.get_logger().info(
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "

@@ -28,7 +28,7 @@ from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
-DEFAULT = ""  # name of the group for requests without one: the chain that follows targets
+DEFAULT_GROUP = ""  # name of the group for requests without one: the chain that follows targets
 MAX_SRDF_GROUPS = 64
 MAX_CACHED_CHAINS = 64  # combinations of a group and links
 
@@ -100,7 +100,7 @@ class Arm:
         self.tree: Tree = robot.tree
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
         self.groups = build_groups(robot, parameters, groups or {})
-        self.solver = self.groups[DEFAULT].solver
+        self.solver = self.groups[DEFAULT_GROUP].solver
         self._unusable: dict[str, str] = {}  # reasons by SRDF group
         if srdf is not None:
             self._add_srdf_groups(srdf, groups or {})
@@ -174,7 +174,7 @@ class Arm:
         others = self.parameters.group_name
         semantic = {} if self.srdf is None else self.srdf.groups
         if name in others or not (others or self.parameters.groups or semantic):
-            return self.groups[DEFAULT]
+            return self.groups[DEFAULT_GROUP]
         message = f"unknown group {quoted(name)}"
         if name in self._unusable:
             reason = self._unusable[name]
@@ -244,7 +244,7 @@ def build_groups(
         MethodError: If the method cannot solve for a group.
     """
     models = [robot, *(group.solver.robot for group in others.values())]
-    groups = {DEFAULT: _prepared(robot, parameters.method, parameters.timeout, parameters)}
+    groups = {DEFAULT_GROUP: _prepared(robot, parameters.method, parameters.timeout, parameters)}
     for details in parameters.group_details:
         try:
             group = _build_group(details, parameters, models)

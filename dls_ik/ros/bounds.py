@@ -19,7 +19,7 @@ from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace, SphereBound
 from dls_ik.text import listing, quoted
 
 BOUND_PREFIX = "bound"
-SHAPES = ("box", "sphere", "half_space")
+BOUND_SHAPES = ("box", "sphere", "half_space")
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class BoundParameters:
         Raises:
             OptionError: If there is not exactly one shape, or a list has the wrong length.
         """
-        given = [name for name in SHAPES if getattr(self, name)]
+        given = [name for name in BOUND_SHAPES if getattr(self, name)]
         if len(given) != 1:
             raise OptionError(
                 f"bound {self.name!r} has {listing(given) if given else 'no shape'}: give one of "
-                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in SHAPES)}"
+                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in BOUND_SHAPES)}"
             )
         for name, count in (("box", 3), ("half_space", 4), ("position", 3), ("orientation", 3)):
             value = getattr(self, name)

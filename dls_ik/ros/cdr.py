@@ -11,8 +11,8 @@ from rclpy.serialization import deserialize_message
 
 LITTLE_ENDIAN_CDR = b"\x00\x01"  # encapsulation of plain CDR, as sent by x86 and ARM
 ENCAPSULATION_SIZE = 4  # [bytes]; alignment counts from the end of the encapsulation
-HEADER = struct.Struct("<iII")  # sec, nanosec, length of frame_id including its NUL
-POSE = struct.Struct("<7d")  # position, quaternion x, y, z, w
+HEADER_STRUCT = struct.Struct("<iII")  # sec, nanosec, length of frame_id including its NUL
+POSE_STRUCT = struct.Struct("<7d")  # position, quaternion x, y, z, w
 
 
 class Stamp(NamedTuple):
@@ -68,15 +68,15 @@ def read_message(data: bytes, kind: Any) -> Any:
 
 def read_pose(data: bytes) -> PoseStampedView | None:
     """Deserialize a ``geometry_msgs/PoseStamped``; return None for bytes in another format."""
-    frame_start = ENCAPSULATION_SIZE + HEADER.size
+    frame_start = ENCAPSULATION_SIZE + HEADER_STRUCT.size
     if data[:2] != LITTLE_ENDIAN_CDR or len(data) < frame_start:
         return None
-    sec, nanosec, length = HEADER.unpack_from(data, ENCAPSULATION_SIZE)
+    sec, nanosec, length = HEADER_STRUCT.unpack_from(data, ENCAPSULATION_SIZE)
     frame_end = frame_start + length
     pose_start = ENCAPSULATION_SIZE + (frame_end - ENCAPSULATION_SIZE + 7) // 8 * 8
-    if len(data) < pose_start + POSE.size:
+    if len(data) < pose_start + POSE_STRUCT.size:
         return None
     frame = data[frame_start:frame_end].partition(b"\0")[0].decode("utf-8", "replace")
-    x, y, z, *quaternion = POSE.unpack_from(data, pose_start)
+    x, y, z, *quaternion = POSE_STRUCT.unpack_from(data, pose_start)
     pose = PoseView(PositionView(x, y, z), QuaternionView(*quaternion))
     return PoseStampedView(HeaderView(Stamp(sec, nanosec), frame), pose)

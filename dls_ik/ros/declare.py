@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from dls_ik.errors import OptionError
 from dls_ik.text import quoted
 
-MAX_ITEMS = 1000  # list items
+MAX_LIST_ITEMS = 1000
 MAX_ITEM_LENGTH = 256  # characters of a name in a list
 TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 
@@ -43,8 +43,8 @@ def read_numbers(value: Any) -> tuple[float, ...]:
         items = None if isinstance(value, (str, bytes)) else tuple(value)
     except TypeError:  # includes arrays without dimensions, which only look iterable
         items = None
-    if items is None or len(items) > MAX_ITEMS:
-        raise ValueError(f"a list of numbers, at most {MAX_ITEMS}")
+    if items is None or len(items) > MAX_LIST_ITEMS:
+        raise ValueError(f"a list of numbers, at most {MAX_LIST_ITEMS}")
     return tuple(read_number(item) for item in items)
 
 
@@ -53,8 +53,8 @@ def read_names(value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise ValueError("a string, or a list of strings")
-    if len(parts) > MAX_ITEMS or any(len(part) > MAX_ITEM_LENGTH for part in parts):
-        raise ValueError(f"at most {MAX_ITEMS} names of {MAX_ITEM_LENGTH} characters")
+    if len(parts) > MAX_LIST_ITEMS or any(len(part) > MAX_ITEM_LENGTH for part in parts):
+        raise ValueError(f"at most {MAX_LIST_ITEMS} names of {MAX_ITEM_LENGTH} characters")
     return tuple(part.strip() for part in parts if part.strip())
 
 

@@ -17,19 +17,19 @@ from dls_ik.errors import AmbiguousTipError, ChainError, DlsIkError, RobotModelE
 from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
 from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
+from dls_ik.model.xml import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import GroupsParameters, RobotParameters
 from dls_ik.ros.subscriptions import call_every, read_bytes
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing, quoted
 
-TOPIC = "robot_description"
-MAX_BYTES = MAX_TEXT + 16  # size of a serialized String with the description
+DESCRIPTION_TOPIC = "robot_description"
+MAX_DESCRIPTION_BYTES = MAX_URDF_BYTES + 16  # size of a serialized String with the description
 REMINDER_PERIOD = 5.0  # [s] between log lines while the node waits for a robot
 EXECUTABLE_SUFFIXES = (".xacro",)  # files that run expressions
 DESCRIPTION_TIMEOUT = 2.0  # [s] for the description of a node that answers
-QOS = QoSProfile(
+DESCRIPTION_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 
@@ -86,7 +86,7 @@ def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
 
 def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
     """Subscribe to robot descriptions; the latest one is received at once."""
-    node.create_subscription(String, TOPIC, receive, QOS)
+    node.create_subscription(String, DESCRIPTION_TOPIC, receive, DESCRIPTION_QOS)
 
 
 class DescriptionTopic:
@@ -115,9 +115,10 @@ class DescriptionTopic:
         self._parameters, self._ends = parameters, parameters.ends()
         self._take, self._has_robot, self._run = take, has_robot, run
         self._node, self._log, self._logger = node, Throttle(node), node.get_logger()
-        self._topic = node.resolve_topic_name(TOPIC)
+        self._topic = node.resolve_topic_name(DESCRIPTION_TOPIC)
         self._data = b""  # latest serialized message
-        node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
+        topic, qos = DESCRIPTION_TOPIC, DESCRIPTION_QOS
+        node.create_subscription(String, topic, self._receive, qos, raw=True)
         call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
@@ -139,8 +140,8 @@ class DescriptionTopic:
 
     def _receive(self, data: bytes) -> None:
         """Receive a serialized description, and refuse one that is too large."""
-        if len(data) > MAX_BYTES:
-            message = f"the URDF has {len(data)} bytes and is larger than {MAX_TEXT} bytes"
+        if len(data) > MAX_DESCRIPTION_BYTES:
+            message = f"the URDF has {len(data)} bytes and is larger than {MAX_URDF_BYTES} bytes"
             self._run(lambda: self._refuse(RobotModelError(message)))
         elif data != self._data:
             self._data = data

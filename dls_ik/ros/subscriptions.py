@@ -18,7 +18,7 @@ from dls_ik.ros.util import Throttle
 from dls_ik.text import escape
 
 MAX_NAMES = 10_000  # joints of all received messages
-MAX_BYTES = 64 * 1024  # default size limit of a message; joint states of 500 joints take half
+MAX_MESSAGE_BYTES = 64 * 1024  # default size limit; joint states of 500 joints take half
 MAX_REPORTS = 100  # log lines about publishers with another type
 CHECK_PERIOD = 1.0  # [s] between checks of the publishers
 
@@ -43,7 +43,7 @@ def subscribe_bounded(
     store: Callable[[Any, int], None],
     qos: QoSProfile,
     log: Throttle,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_MESSAGE_BYTES,
     receiver: MessageReceiver | None = None,
 ) -> Any:
     """Subscribe to a topic; log and ignore messages that are too large or not readable.

@@ -32,7 +32,8 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Srdf
 from dls_ik.text import listing, quoted
 
-REQUEST_PERIOD, CHANGE_DELAY = 1.0, 0.1  # [s] between requests; after a message about the scene
+SCENE_REQUEST_PERIOD = 1.0  # [s]
+CHANGE_DELAY = 0.1  # [s] from a message about the scene to a request
 MAX_ANSWER_SHARE = 0.02  # fraction of the time that the node spends on answers
 SEND_PERIOD = 0.05  # [s] between two messages while an object is dragged
 OWN_CHANGE_TIME = 1.5  # [s] in which a change made here takes precedence over answers of the node
@@ -116,7 +117,7 @@ class NodeScene:
                 self._pending.cancel()
             self._pending = None
         wait = max(
-            CHANGE_DELAY if self._has_news else REQUEST_PERIOD,
+            CHANGE_DELAY if self._has_news else SCENE_REQUEST_PERIOD,
             self._answer_duration / MAX_ANSWER_SHARE,
         )
         if now < self._request_time + wait:

@@ -24,10 +24,16 @@ from dls_ik.ros.client.target_publisher import state_name
 from dls_ik.ros.declare import declared
 from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
 from dls_ik.ros.params import ROS_NAMES, Parameters
-from dls_ik.ros.robot_source import MAX_BYTES as MAX_DESCRIPTION
-from dls_ik.ros.robot_source import QOS as DESCRIPTION
-from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
-from dls_ik.ros.robot_source import DescribedRobot, ForeignFileError, named_robot, served_robot
+from dls_ik.ros.process import SIM_TIME
+from dls_ik.ros.robot_source import (
+    DESCRIPTION_QOS,
+    DESCRIPTION_TOPIC,
+    MAX_DESCRIPTION_BYTES,
+    DescribedRobot,
+    ForeignFileError,
+    named_robot,
+    served_robot,
+)
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.servo.outputs import arrange
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
@@ -41,13 +47,13 @@ try:
 except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
-NODE = "dls_ik"
+NODE_NAME = "dls_ik"
 STATUS_TIMEOUT = 1.0  # [s] without a status, after which the node counts as stopped
 REPEAT_DELAY = 0.1  # [s] after the node's target_timeout, until the last pose is sent again
-NO_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
+STATES_WITHOUT_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
 # Best-effort subscriptions also receive from reliable publishers.
-JOINTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class NodeStatus(NamedTuple):
@@ -85,12 +91,12 @@ class LatestMessages:
         self.joints: dict[str, tuple[float, float]] = {}  # position, velocity; driver's names
         self._found = found
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
-        subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
-        subscribe(PoseStamped, "target_pose", self._keep_target, LATEST)
-        description = partial(subscribe, max_bytes=MAX_DESCRIPTION)
-        description(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION)
+        subscribe(JointState, "joint_states", self._keep_joints, JOINT_STATES_QOS)
+        subscribe(PoseStamped, "target_pose", self._keep_target, LATEST_QOS)
+        description = partial(subscribe, max_bytes=MAX_DESCRIPTION_BYTES)
+        description(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION_QOS)
         if ServoStatus is not None:
-            subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST)
+            subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST_QOS)
 
     def has_timed_out(self, now: float) -> bool:
         """Return whether no status has arrived for STATUS_TIMEOUT."""
@@ -130,7 +136,6 @@ class LatestMessages:
 
 PARAMETERS = declared(Parameters)
 CHANGEABLE = tuple(f.name for f in PARAMETERS.values() if not f.metadata["read_only"])
-SIM_TIME = "use_sim_time"
 
 
 class NodeParameters:
@@ -253,13 +258,13 @@ class NodeSource:
     ) -> None:
         self._host = OwnNode(namespace, "dls_ik_viewer")
         node = self._host.node
-        self.name = node.resolve_service_name(NODE)
+        self.name = node.resolve_service_name(NODE_NAME)
         self._problem = ""
         self._executor = LatestOnlyExecutor(self._fail)
-        self._parameters = NodeParameters(node, NODE)
-        self._latest = LatestMessages(node, NODE, self._read_later)
-        self._pause = ServiceClient(node, SetBool, f"{NODE}/pause")
-        self._reset = ServiceClient(node, Trigger, f"{NODE}/reset")
+        self._parameters = NodeParameters(node, NODE_NAME)
+        self._latest = LatestMessages(node, NODE_NAME, self._read_later)
+        self._pause = ServiceClient(node, SetBool, f"{NODE_NAME}/pause")
+        self._reset = ServiceClient(node, Trigger, f"{NODE_NAME}/reset")
         self._frames = Frames(tf2_lookup(node))
         try:
             found = described or served_robot(
@@ -370,7 +375,9 @@ class NodeSource:
     def _target(self, state: ServoState, q: Array) -> Array | None:
         """Return ``T_base_tip`` (4, 4) of the latest target of any sender; None: no target."""
         message, robot = self._latest.target, self.robot
-        if message is None or state in NO_TARGET or self._latest.has_timed_out(time.monotonic()):
+        if message is None or state in STATES_WITHOUT_TARGET:
+            return None
+        if self._latest.has_timed_out(time.monotonic()):
             return None
         driven, joints = robot.tree.mimic_of, self._latest.joints
         values = {name: position for name, (position, _) in joints.items() if name in driven}

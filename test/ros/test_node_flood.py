@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 from dls_ik.ros.servo.targets import MOST_POSES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -145,7 +145,7 @@ def test_words_of_others_forge_no_line_and_steer_no_terminal(node, client, asker
 
 def test_a_robot_given_by_parameter_is_not_replaced(client, asker):
     planar = (shipped_urdf("wam").parent / "planar_2r.urdf").read_text()
-    topic = client.node.create_publisher(String, "robot_description", QOS)
+    topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
     topic.publish(String(data=planar))
     assert topic.get_subscription_count() == 0
     served(client, asker)

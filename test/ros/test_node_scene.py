@@ -43,7 +43,7 @@ from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
 from dls_ik.ros.client.ik_client import ik_request
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.robot_source import QOS as LATCHED
+from dls_ik.ros.robot_source import DESCRIPTION_QOS as LATCHED
 from dls_ik.ros.services.scene_frames import resolve_frames
 from dls_ik.scene.messages import read_messages
 from fuzz.hard_meshes import bundle

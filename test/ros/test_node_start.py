@@ -29,7 +29,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import with_preset
 from dls_ik.ros.process import LiveParameters, given_values, ros_node
 from dls_ik.ros.robot_source import (
-    QOS,
+    DESCRIPTION_QOS,
     REMINDER_PERIOD,
     RefusedError,
     robot_from_parameters,
@@ -104,7 +104,7 @@ def test_robot_comes_late_and_bad_ones_before_it():
         states = client.listen(JointState, "joint_states")
         node.wait_for_line("waiting for a robot", "/late/robot_description")
         says_that_there_is_no_robot(node, client)
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         for name, (text, words) in BAD_DESCRIPTIONS.items():
             refused = node.count("ERROR", "robot refused")
             topic.publish(String(data=text))
@@ -133,7 +133,7 @@ def test_robot_comes_late_and_bad_ones_before_it():
 def test_latched_robot_is_found_by_a_node_that_comes_later():
     """The loop of the node is the only thread with a priority."""
     with Client("latched") as client:
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=PLANAR))
         given = ("-p", "tip:=link2", "-p", "thread_priority:=7")
         with NodeProcess("-r", "__ns:=/latched", *given) as node:
@@ -158,7 +158,7 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it
         client.spin_for(2.2 * REMINDER_PERIOD)
         assert node.count("several links could be the tip") == 1, "it is said once"
         assert node.count("waiting for a robot") == 0
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=PLANAR))
         node.wait_for_line("ready")
         assert fk_position(client) == pytest.approx([2.0, 0.0, 0.0])

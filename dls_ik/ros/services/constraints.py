@@ -219,7 +219,7 @@ class PrimitiveShape(NamedTuple):
     task: Callable[..., Task]  # takes the dimensions [m]
 
 
-SHAPES = {
+PRIMITIVE_SHAPES = {
     SolidPrimitive.BOX: PrimitiveShape(
         ("x", "y", "z"), lambda x, y, z: Task.box(0.5 * x, 0.5 * y, 0.5 * z)
     ),
@@ -273,7 +273,7 @@ def _check_region(region: Any, label: str) -> None:
 
 
 def _region_task(primitive: Any, label: str) -> Task:
-    shape = SHAPES.get(primitive.type)
+    shape = PRIMITIVE_SHAPES.get(primitive.type)
     if shape is None:
         name = OTHER_PRIMITIVES.get(primitive.type, primitive.type)
         raise invalid(f"{label}: primitive {name} is not supported; give {SUPPORTED_PRIMITIVES}")

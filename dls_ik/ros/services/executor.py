@@ -13,8 +13,8 @@ TURN_DURATION = 0.02  # [s] approximate time that a job runs while other jobs wa
 DEADLINE_CHECK_PERIOD = 0.01  # [s]
 # A started job normally stops by itself soon after its deadline, and then gives a better answer
 # than the watchdog. So the watchdog cuts it only after MAX_OVERTIME of processor time or of waiting
-# for a turn, or after MAX_STARVED without a processor or a lock.
-MAX_OVERTIME, MAX_STARVED = 0.02, 0.2  # [s] after the deadline
+# for a turn, or after MAX_STARVATION without a processor or a lock.
+MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s] after the deadline
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class _Job:
         if self.clock_at_deadline is None:
             self.clock_at_deadline = used
         is_computing = used - self.clock_at_deadline > MAX_OVERTIME
-        return is_computing or now > self.deadline + MAX_STARVED
+        return is_computing or now > self.deadline + MAX_STARVATION
 
 
 class BoundedExecutor:

@@ -19,7 +19,7 @@ from dls_ik.solver import IkSolver
 
 MAX_HANDOVER_TIME = 0.005  # [s] between threads, allowed beyond the timeout of a request
 MIN_TIMEOUT = 1e-9  # [s]
-SECOND = 10**9  # [ns]
+NANOSECONDS_PER_SECOND = 10**9
 MAX_REQUEST_BYTES = 256 * 1024  # per queued request; hundreds may be queued
 MAX_ATTACHED_BYTES = 1024 * 1024  # all attached objects of a request
 POSE_BYTES = 72  # size of a PoseStamped without the name of its frame
@@ -167,11 +167,11 @@ def timeout_seconds(duration: Any, default: float) -> float:
         RequestError: If the timeout is below zero, or has nanoseconds of a second or more.
     """
     sec, nanosec = duration.sec, duration.nanosec
-    if sec < 0 or nanosec >= SECOND:
+    if sec < 0 or nanosec >= NANOSECONDS_PER_SECOND:
         raise RequestError(
             Code.PLANNING_FAILED,
             f"timeout has sec = {sec} and nanosec = {nanosec}; valid are sec from 0 and nanosec "
-            f"from 0 to {SECOND - 1}, and 0 for the default of {default:g} s",
+            f"from 0 to {NANOSECONDS_PER_SECOND - 1}, and 0 for the default of {default:g} s",
         )
     return sec + 1e-9 * nanosec or default
 

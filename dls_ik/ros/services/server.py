@@ -33,12 +33,13 @@ from dls_ik.ros.services.fast_path import FastPathCache
 from dls_ik.ros.services.request import IkRequest, read_ik_request
 from dls_ik.ros.services.scene import answer_scene, answer_validity
 from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
+from dls_ik.ros.services.whole_scene import SCENE_SERVICE
 from dls_ik.ros.util import Throttle, trace
 from dls_ik.solver.calls import finished
 from dls_ik.text import escape
 
-NAMES = ("compute_ik", "compute_fk")
-VALIDITY, SCENE, APPLY = "check_state_validity", "get_planning_scene", "apply_planning_scene"
+IK_SERVICES = ("compute_ik", "compute_fk")
+VALIDITY_SERVICE, APPLY_SERVICE = "check_state_validity", "apply_planning_scene"
 FAST_PATH_TIMEOUT = 0.001  # [s] for a request in the receiving thread
 MIN_QUEUE_DEPTH = 1000  # requests and responses in the middleware, of compute_ik and compute_fk
 SCENE_QUEUE_DEPTH = 100  # the same, for each service about the scene
@@ -72,11 +73,12 @@ class ServiceServer:
         self._closed = False
         depth = max(MIN_QUEUE_DEPTH, parameters.service_queue)
         self._receiver = MessageReceiver(node, self._log)
-        self._receiver.create_service(GetPositionIK, NAMES[0], self._ik, depth)
-        self._receiver.create_service(GetPositionFK, NAMES[1], self._fk, depth)
+        self._receiver.create_service(GetPositionIK, IK_SERVICES[0], self._ik, depth)
+        self._receiver.create_service(GetPositionFK, IK_SERVICES[1], self._fk, depth)
         others = GetStateValidity, GetPlanningScene, ApplyPlanningScene
         receive = self._validity, self._scene, self._apply_scene
-        for kind, name, take in zip(others, (VALIDITY, SCENE, APPLY), receive, strict=True):
+        names = VALIDITY_SERVICE, SCENE_SERVICE, APPLY_SERVICE
+        for kind, name, take in zip(others, names, receive, strict=True):
             self._receiver.create_service(kind, name, take, SCENE_QUEUE_DEPTH)
         self._thread = threading.Thread(target=self._receiver.serve, name="services", daemon=True)
 
@@ -171,11 +173,11 @@ class ServiceServer:
             message = f"{message}; {request.timeout_note}"
         self._send(reply, self._with_code(GetPositionIK.Response(), Code.NO_IK_SOLUTION, message))
 
-    def _slices(self, request: IkRequest, longest: float) -> Generator[None, None, Any]:
-        """Solve a request in slices, for at most `longest` [s]; return the response."""
+    def _slices(self, request: IkRequest, max_duration: float) -> Generator[None, None, Any]:
+        """Solve a request in slices, for at most `max_duration` [s]; return the response."""
         try:
             current = self._current(request.arm)
-            timeout = min(request.remaining, longest)
+            timeout = min(request.remaining, max_duration)
             solution = yield from ik_slices(request, current, self._frames, timeout)
         except Exception as error:  # noqa: BLE001  the client needs an answer
             return self._failed(GetPositionIK.Response(), error, request.timeout_note)
@@ -220,7 +222,7 @@ class ServiceServer:
         deadline = time.perf_counter() + self._max_timeout
 
         def invalid(reason: str) -> None:
-            self._log.warn(VALIDITY, f"{VALIDITY} answers 'not valid': {reason}")
+            self._log.warn(VALIDITY_SERVICE, f"{VALIDITY_SERVICE} answers 'not valid': {reason}")
             self._send(reply, GetStateValidity.Response(valid=False))
 
         def work() -> Iterator[None]:
@@ -247,16 +249,16 @@ class ServiceServer:
             scene = self._scenes.scene(arm.tree)
             return answer_scene(request, arm, scene, self._current(arm))
 
-        self._in_order(answer, reply, GetPlanningScene.Response(), SCENE)
+        self._in_order(answer, reply, GetPlanningScene.Response(), SCENE_SERVICE)
 
     def _apply_scene(self, request: Any, reply: Reply) -> None:
-        name = self._node.resolve_service_name(APPLY)
+        name = self._node.resolve_service_name(APPLY_SERVICE)
 
         def answer() -> Any:
             is_taken = self._scenes.change(request.scene, name, at_once=True)
             return ApplyPlanningScene.Response(success=is_taken)
 
-        self._in_order(answer, reply, ApplyPlanningScene.Response(success=False), APPLY)
+        self._in_order(answer, reply, ApplyPlanningScene.Response(success=False), APPLY_SERVICE)
 
     def _in_order(self, answer: Callable[[], Any], reply: Reply, empty: Any, name: str) -> None:
         """Answer in the thread of the scene, after all earlier changes."""

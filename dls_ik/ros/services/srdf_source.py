@@ -8,7 +8,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from dls_ik.model.xml import MAX_BYTES as MAX_SRDF_BYTES
-from dls_ik.ros.robot_source import QOS as LATCHED
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 from dls_ik.ros.subscriptions import read_bytes
 from dls_ik.ros.util import Throttle
 
@@ -31,7 +31,7 @@ class SrdfSource:
         self._start = time.monotonic()
         self._topic = node.resolve_topic_name(SRDF_TOPIC)
         if not xml:
-            node.create_subscription(String, SRDF_TOPIC, self._receive, LATCHED, raw=True)
+            node.create_subscription(String, SRDF_TOPIC, self._receive, DESCRIPTION_QOS, raw=True)
 
     def wait(self) -> str:
         """Return the SRDF; empty if none arrives shortly after the start.

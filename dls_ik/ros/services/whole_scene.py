@@ -13,7 +13,7 @@ from dls_ik.ros.util import Throttle
 
 SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its topic
 ALL_COMPONENTS = 1023  # bits of moveit_msgs/PlanningSceneComponents
-REQUEST_PERIOD = 1.0  # [s] between checks whether a request is due and the service available
+REQUEST_CHECK_PERIOD = 1.0  # [s] between checks whether a request is due and the service available
 ANSWER_TIMEOUT = 10.0  # [s] from a request to its answer
 MAX_REPEATED_CHANGES = 1000  # received while an answer is on its way, and applied after it
 
@@ -52,7 +52,7 @@ class WholeScene:
             )
             return
         self._client = node.create_client(GetPlanningScene, self._name)
-        call_every(node, REQUEST_PERIOD, self._request)
+        call_every(node, REQUEST_CHECK_PERIOD, self._request)
 
     def request_again(self, after: float = 0.0) -> None:
         """Request the scene once a time [s] is over and the service is available; any thread."""
