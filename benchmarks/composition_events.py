@@ -6,6 +6,7 @@ same: that is how a failure is reduced to the kinds that it needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,7 +21,6 @@ from dls_ik.ros.params import (
     AUTO,
     JOINT_STATE,
     JOINT_TRAJECTORY,
-    NO_LIMIT,
     NONE,
     POSITION_ARRAY,
     REQUIRED,
@@ -79,7 +79,7 @@ def draw_settings(rng: np.random.Generator, name: str) -> Settings:
     acceleration = float(rng.choice([2.0, 5.0, 20.0]))
     is_jerky = bool(rng.random() < 0.35)
     if not is_jerky and rng.random() < 0.05:
-        acceleration = NO_LIMIT
+        acceleration = math.inf
     feedback = str(rng.choice([NONE, AUTO, REQUIRED], p=[0.4, 0.4, 0.2]))
     return Settings(
         name,
@@ -249,8 +249,8 @@ def reset(stream: Stream, rng: np.random.Generator) -> str:
 
 LIVE: dict[str, Callable[[np.random.Generator], Any]] = {
     "scale": lambda rng: float(rng.choice([0.0, 0.1, 0.5, 1.0], p=[0.05, 0.25, 0.3, 0.4])),
-    "max_linear_speed": lambda rng: float(rng.choice([NO_LIMIT, 0.1, 0.3, 0.8])),
-    "max_angular_speed": lambda rng: float(rng.choice([NO_LIMIT, 0.5, 1.5])),
+    "max_linear_speed": lambda rng: float(rng.choice([math.inf, 0.1, 0.3, 0.8])),
+    "max_angular_speed": lambda rng: float(rng.choice([math.inf, 0.5, 1.5])),
     "stream_method": lambda rng: str(rng.choice(METHODS, p=SHARES)),
     "when_stuck": lambda rng: str(rng.choice(["hold", "joint_motion"], p=[0.8, 0.2])),
     "feed_forward": lambda rng: bool(rng.integers(2)),
@@ -267,13 +267,13 @@ LIVE: dict[str, Callable[[np.random.Generator], Any]] = {
     "timeout": lambda rng: float(rng.choice([0.005, 0.05])),
     "solve_type": lambda rng: str(rng.choice(["speed", "distance"])),
     "random_seed": lambda rng: int(rng.integers(100)),
-    "alpha": lambda rng: float(rng.choice([0.3, 1.0])),
-    "lambda": lambda rng: float(rng.choice([0.01, 0.1])),
-    "nu": lambda rng: float(rng.choice([1.0, 10.0])),
-    "sigma0": lambda rng: float(rng.choice([0.01, 0.05])),
-    "gamma_max": lambda rng: float(rng.choice([0.3, 0.8])),
-    "margin": lambda rng: float(rng.choice([0.05, 0.2])),
-    "mu": lambda rng: float(rng.choice([0.1, 0.5])),
+    "method_options.alpha": lambda rng: float(rng.choice([0.3, 1.0])),
+    "method_options.lambda": lambda rng: float(rng.choice([0.01, 0.1])),
+    "method_options.nu": lambda rng: float(rng.choice([1.0, 10.0])),
+    "method_options.sigma0": lambda rng: float(rng.choice([0.01, 0.05])),
+    "method_options.gamma_max": lambda rng: float(rng.choice([0.3, 0.8])),
+    "method_options.margin": lambda rng: float(rng.choice([0.05, 0.2])),
+    "method_options.mu": lambda rng: float(rng.choice([0.1, 0.5])),
     "method": lambda rng: str(rng.choice(["auto", "svf"])),
     "avoid_collisions": lambda rng: str(rng.choice(["request", "always"])),
     "group_name": lambda rng: [],

@@ -51,7 +51,7 @@ class Settings(NamedTuple):
 
     name: str  # of ARMS
     rate: float  # [Hz]
-    acceleration: float  # NO_LIMIT: none [rad/s^2]
+    acceleration: float  # [rad/s^2]; infinite: no limit
     jerk: float  # 0: none [rad/s^3]
     min_distance: float  # [m]
     output_types: tuple[str, ...]

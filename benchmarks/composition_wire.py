@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.exact_distances import World
 from dls_ik import RobotModel
 from dls_ik.core.types import Array
-from dls_ik.ros.params import JOINT_STATE, NO_LIMIT, Parameters
+from dls_ik.ros.params import JOINT_STATE, Parameters
 from dls_ik.servo import ServoState
 from dls_ik.servo.motion import StopPath
 
@@ -105,7 +105,7 @@ class Wire:
         """Note the limits in force from the next command on."""
         scale = parameters.scale or 1.0
         speeds = parameters.max_linear_speed, parameters.max_angular_speed
-        linear, angular = (np.inf if x >= NO_LIMIT else scale * x for x in speeds)
+        linear, angular = (scale * x if np.isfinite(x) else np.inf for x in speeds)
         limits = Limits(robot.lower, robot.upper, scale * robot.velocity, linear, angular)
         self.now.limits.append(limits)
 

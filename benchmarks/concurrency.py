@@ -43,7 +43,7 @@ from benchmarks.processes import STARTING, Process, proc_figures, ros_node
 from dls_ik import DlsIkError, RobotModel
 from dls_ik.ros.client.ik_client import DEPTH
 from dls_ik.ros.frames import pose_from_matrix
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
@@ -69,7 +69,7 @@ GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
         "rotation_tolerance": [1e-6, 1e-5, 1e-4],
         "solve_type": ["speed", "speed", "distance"],
         "random_seed": [0, 1, 7],
-        "margin": [0.05, 0.1],
+        "method_options.margin": [0.05, 0.1],
         "avoid_collisions": ["request", "always", "ignore"],
         "group_name": ["", "", "arm"],
     },
@@ -82,8 +82,8 @@ GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
         "stamp_tolerance": [0.1, 1.0],
         "twist_lookahead": [0.005, 0.02],
         "trajectory_period": [0.05, 0.1],
-        "mu": [0.1, 0.2],
-        "gamma_max": [0.5, 0.8],
+        "method_options.mu": [0.1, 0.2],
+        "method_options.gamma_max": [0.5, 0.8],
     },
 )
 BAD: tuple[Mapping[str, Sequence[Any]], ...] = (
@@ -288,7 +288,7 @@ def change(world: World, rng: np.random.Generator, part: int) -> Steps:
         if not is_good:
             bad = _some(rng, BAD[part], 1)
             if part and rng.random() < 0.2:
-                bad = {"stream_method": "svf+sd", "nu": 1e-9}  # which do not go together
+                bad = {"stream_method": "svf+sd", "method_options.nu": 1e-9}  # contradictory
             changes = {**changes, **bad} if rng.random() < 0.5 else {**bad, **changes, **bad}
         world.ledger.done["good changes" if is_good else "bad changes"] += 1
         request = SetParametersAtomically.Request(
@@ -313,7 +313,7 @@ def _some(rng: np.random.Generator, of: Mapping[str, Sequence[Any]], most: int) 
 
 def swap_robots(world: World, rng: np.random.Generator) -> Steps:
     """Send descriptions; wait until a good one is in force, or send others meanwhile."""
-    publisher = world.node.create_publisher(String, "robot_description", QOS)
+    publisher = world.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
     while True:
         count = int(rng.integers(2, 5)) if rng.random() < 0.2 else 1
         for _ in range(count):

@@ -147,7 +147,7 @@ def measured(
     robot = RobotModel.wam()
     T = robot.fk(START)
     tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
-    start = {"robot": "wam", "rate": rate, "initial_positions": START, "acceleration": [1e9]}
+    start = {"robot": "wam", "rate": rate, "initial_positions": START, "acceleration": "[.inf]"}
     start["stream_avoid_collisions"] = "required" if objects else "none"
     commands = {
         "echo": ros_node("benchmarks.trivial_nodes echo", "echo"),

@@ -5,6 +5,7 @@ Each table is between two comments that name it, and comes from the declarations
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import Field
@@ -12,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from dls_ik.ros.bounds import bound_fields
-from dls_ik.ros.declare import NUMBERS, TEXTS, declared
-from dls_ik.ros.params import DECLARED, RobotParameters, fields_of
+from dls_ik.ros.declare import NUMBERS, TEXTS, declared, yaml_number
+from dls_ik.ros.params import DECLARED, RobotParameters, group_fields
 from dls_ik.ros.sim_arm.arm import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")
 HEAD = "| parameter | default | values | changes | meaning |\n| --- | --- | --- | --- | --- |\n"
 TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
     "ik_node": DECLARED,
-    "a group": fields_of(["NAME"]),
+    "a group": group_fields(["NAME"]),
     "a bound": bound_fields(["NAME"]),
     "ik_sim_arm": {
         name: field
@@ -59,7 +60,12 @@ def shown(default: Any) -> str:
         return ", ".join(map(shown, default))
     if isinstance(default, bool):
         return str(default).lower()
-    return f"{default:g}" if isinstance(default, float) else str(default)
+    return yaml_number(default) if isinstance(default, float) else str(default)
+
+
+def limit(value: float) -> str:
+    """Return an end of a range, with at most four digits."""
+    return f"{value:.4g}" if math.isfinite(value) else yaml_number(value)
 
 
 def values(field: Field[Any]) -> str:
@@ -71,7 +77,7 @@ def values(field: Field[Any]) -> str:
     if field.type is bool:
         return "`true`, `false`"
     words = [] if field.type != NUMBERS else ["list"]
-    words += [f"{span[0]:.4g} to {span[1]:.4g}"] if span else []
+    words += [f"{limit(span[0])} to {limit(span[1])}"] if span else []
     if field.type == NUMBERS and unit and not span:
         words.append(unit)
         unit = ""

@@ -1,5 +1,5 @@
-"""The node: the only part of the package that knows ROS."""
+"""The ROS nodes: the only part of the package that imports ROS."""
 
 import time
 
-STARTED = time.monotonic()  # [s] as early as this package can know
+STARTED = time.monotonic()  # [s] steady; the earliest time that this package can measure

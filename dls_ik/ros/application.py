@@ -1,4 +1,4 @@
-"""The node: it holds the arm in use, and gives it to the services and to the stream."""
+"""The ik node: wires the arm in use to the services, the planning scene and the servo loop."""
 
 import gc
 import math
@@ -31,8 +31,10 @@ from dls_ik.ros.presets import is_of_preset, with_preset
 from dls_ik.ros.process import LiveParameters, given_values, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
 from dls_ik.ros.services.executor import LatestOnlyExecutor
-from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor, load_collision_library
-from dls_ik.ros.services.server import NAMES, ServiceServer
+from dls_ik.ros.services.robot_scene import NO_ROBOT
+from dls_ik.ros.services.scene_build import FRAME_TIMEOUT, load_collision_library
+from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
+from dls_ik.ros.services.server import IK_SERVICES, ServiceServer
 from dls_ik.ros.servo.loop import ServoLoop
 from dls_ik.ros.subscriptions import TypeMonitor
 from dls_ik.ros.util import give_back_memory, trace
@@ -42,49 +44,46 @@ from dls_ik.servo.options import GENTLE_TIP_ACCELERATION, motion_limits
 from dls_ik.text import escape, listing
 from dls_ik.warm_up import SCENE_USES, can_keep_kernels
 
-NO_ROBOT = "there is no robot yet"
-MAX_BUILDS = 20  # of missing kernels that the stream of one robot waits for
-FRAME_WAIT = 5.0  # [s] for frames of bounds of the workspace
-SWITCH_INTERVAL = 3e-4  # [s] between threads; Python's 5 ms are more than a cycle takes
+MAX_KERNEL_BUILDS = 20  # missing kernels that the stream of one robot waits for
+THREAD_SWITCH_INTERVAL = 3e-4  # [s]; Python's default of 5 ms is longer than a cycle
 
 
-def acceleration_sentence(arm: Arm) -> str:
-    """Return the limits of acceleration, and where they come from."""
+def describe_acceleration(arm: Arm) -> str:
+    """Describe the acceleration limits and their origin."""
     parameters = arm.parameters
     limits, _ = motion_limits(arm.controller.options, arm.robot)
     numbers = ", ".join(f"{limit:.3g}" for limit in limits)
     units = " and ".join(sorted({f"{unit}/s^2" for unit in arm.robot.units}, reverse=True))
     if not parameters.acceleration:
         origin = (
-            f"the default, by which each joint alone gives the tip "
-            f"{GENTLE_TIP_ACCELERATION:g} m/s^2 at most; "
-            "-p acceleration:=[...] sets others"
+            f"the default, with which no single joint accelerates the tip by more than "
+            f"{GENTLE_TIP_ACCELERATION:g} m/s^2; set others by -p acceleration:=[...]"
         )
     elif parameters.preset and is_of_preset(parameters, "acceleration"):
-        origin = f"of the preset {parameters.preset}"
+        origin = f"from the preset {parameters.preset}"
     else:
-        origin = "of the parameter acceleration"
+        origin = "from the parameter acceleration"
     return f"acceleration up to {numbers} {units}: {origin}"
 
 
 def serve_ik(node: Node, stop: Future) -> bool:
-    """Serve inverse kinematics until it is time to stop.
+    """Run the ik node until the future `stop` is done.
 
     Returns:
-        False if it was stopped while kernels were compiled; a thread still compiles them.
+        False if it was stopped during the compilation of kernels, which continues in a thread.
     """
     live = LiveParameters(node, with_preset(given_values(node)))
     kernels = KernelBuilder(node.get_logger())
     if not _compile_kernels(node, stop):
         return False
     kernels.take_over_compilation()
-    load_collision_library()  # importing it stops all threads for a tenth of a second
+    load_collision_library()  # the import blocks all threads for 0.1 s
     application = Application(node, live, kernels)
-    sys.setswitchinterval(SWITCH_INTERVAL)
+    sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
     try:
         application.prepare()
         gc.collect()
-        gc.freeze()  # the collector would stop the stream for 50 ms to look at numba's objects
+        gc.freeze()  # a collection of numba's objects would block the stream for 50 ms
         gc.enable()
         give_back_memory()
         application.start()
@@ -95,7 +94,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
 
 
 def _compile_kernels(node: Node, stop: Future) -> bool:
-    """Compile or load what every node needs; all kernels, where none can be kept on disk.
+    """Compile or load the kernels that every node needs, or all if the disk cache is unusable.
 
     Returns:
         False if it was stopped meanwhile.
@@ -107,10 +106,10 @@ def _compile_kernels(node: Node, stop: Future) -> bool:
 
 
 class Application:
-    """One arm at a time, which is replaced as a whole, with its parameters.
+    """The arm in use, replaced as a whole when the robot or a parameter changes.
 
-    A robot from the topic is prepared in a thread of its own, and then replaces the previous robot
-    at once; requests that arrived earlier are answered with the previous one.
+    A robot from the topic is prepared in a separate thread before it replaces the previous one.
+    Requests that arrived earlier are answered with the previous robot.
     """
 
     def __init__(
@@ -118,13 +117,13 @@ class Application:
     ) -> None:
         self._node, self._kernels = node, kernels
         self._live = live
-        self._parameters = live.current  # in effect, or soon
+        self._parameters = live.current  # current or about to become current
         self._arm: Arm | None = None
-        self._first: Arm | None = None  # of the parameters
-        self._reason = ""  # why their robot is not usable
-        self._swap = threading.Lock()  # held where the arm or the parameters change
+        self._first: Arm | None = None  # arm with the robot of the parameters
+        self._reason = ""  # why the robot of the parameters is not usable
+        self._swap = threading.Lock()  # guards changes of the arm and the parameters
         self._builder = LatestOnlyExecutor(self._fault)
-        self._description: DescriptionTopic | None = None  # where the node waits for robots
+        self._description: DescriptionTopic | None = None  # if the robot comes from the topic
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._loop = ServoLoop(node, live.current, frames)
@@ -134,13 +133,13 @@ class Application:
         self._scenes = PlanningSceneMonitor(
             node, live.current, current, frames, self._adopt, self._equip, *waits
         )
-        self._loop.cycle.set_hold_check(self._scenes.look)
+        self._loop.cycle.set_hold_check(self._scenes.check_stream)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
         TypeMonitor(node)
         live.on_change(self._change)
 
     def prepare(self) -> None:
-        """Compute all that a robot of the parameters needs; later that would stop the stream.
+        """Prepare the arm of the parameters, which would block the stream later.
 
         Raises:
             DlsIkError: If a parameter does not fit the robot.
@@ -155,9 +154,9 @@ class Application:
                 self._first.prepare()
 
     def start(self) -> None:
-        """Start the stream with the prepared robot, or wait for one on the topic.
+        """Start the stream with the prepared robot, or wait for a robot on the topic.
 
-        A robot of the parameters that is not usable is logged, and the node waits for another one.
+        The node also waits if the robot of the parameters is not usable; the reason is logged.
 
         Raises:
             DlsIkError: If a parameter does not fit the robot.
@@ -183,7 +182,7 @@ class Application:
         """Return the arm in use.
 
         Raises:
-            RequestError: there is no arm; with the reason.
+            RequestError: If there is no arm; the message gives the reason.
         """
         if self._arm is None:
             reason = "" if self._description is None else self._description.reason
@@ -203,35 +202,36 @@ class Application:
         self._description.remind()
 
     def _take(self, robot: RobotModel) -> None:
-        """Use a robot from the topic; runs in the builder's thread."""
+        """Use a robot from the topic; called in the builder's thread."""
         arm = self._new_arm(robot)
         arm.prepare()
         with self._swap:
-            if arm.parameters is not self._parameters:  # changed in the meantime
+            if arm.parameters is not self._parameters:  # a parameter has changed meanwhile
                 arm = arm.changed(self._parameters)
             self._use(arm)
 
     def _new_arm(self, robot: RobotModel) -> Arm:
         parameters = self._parameters
-        hindrance = PREPARING if parameters.needs_surroundings else ""
-        around = Surroundings(hindrance=hindrance)
+        hold_reason = PREPARING if parameters.needs_surroundings else ""
+        around = Surroundings(hold_reason=hold_reason)
         return Arm(robot, parameters, self._executor, surroundings=around)
 
     def _equip(self, robot: RobotModel, scene: PlanningScene | None, reason: str) -> None:
-        """Let the stream keep away from a scene; runs in the thread of the scene.
+        """Set the surroundings of the stream; called in the thread of the scene.
 
         Args:
-            reason: why there is none.
+            scene: Scene of the robot, if any.
+            reason: Reason why there is no scene.
         """
-        builds = 0  # of kernels that were waited for
+        builds = 0  # kernel builds waited for
         while (before := self._arm) is not None and before.robot is robot:
             if not before.parameters.needs_surroundings:
                 return
             try:
                 arm = before.within(self._surroundings(before, scene, reason))
-            except Exception as error:  # noqa: BLE001  the stream must not move without
+            except Exception as error:  # noqa: BLE001  without surroundings the stream must hold
                 kernels = self._kernels if isinstance(error, MissingKernelError) else None
-                if kernels is not None and builds < MAX_BUILDS:
+                if kernels is not None and builds < MAX_KERNEL_BUILDS:
                     builds += 1
                     kernels.wait()
                     continue
@@ -239,11 +239,11 @@ class Application:
                     self._node.get_logger().error(trace(error))
                 words = str(error) if isinstance(error, DlsIkError) else repr(error)
                 self._node.get_logger().error(f"the stream takes no targets: {escape(words)}")
-                arm = before.within(Surroundings(hindrance=words))
+                arm = before.within(Surroundings(hold_reason=words))
             with self._swap:
-                if self._arm is before:  # else a parameter changed in the meantime
+                if self._arm is before:  # else a parameter has changed meanwhile
                     self._use(arm)
-                    self._say_kept_distance(arm)
+                    self._log_surroundings(arm)
                     return
 
     def _surroundings(self, arm: Arm, scene: PlanningScene | None, reason: str) -> Surroundings:
@@ -257,17 +257,17 @@ class Application:
         elif parameters.scene and scene is None:
             raise SceneError(reason)
         workspace = build_workspace(
-            parameters.bound_details, arm.tree, lambda frame: self._wait_for_frame(frame, arm)
+            parameters.bound_details, arm.tree, lambda frame: self._await_frame(frame, arm)
         )
         return Surroundings(scene, workspace, reason=reason)
 
-    def _wait_for_frame(self, frame: str, arm: Arm) -> Array:
-        """Return (4, 4) ``T_root_frame`` of a frame that TF may come to know soon.
+    def _await_frame(self, frame: str, arm: Arm) -> Array:
+        """Return (4, 4) ``T_root_frame`` of a frame, and wait for TF if necessary.
 
         Raises:
-            FrameError: it does not.
+            FrameError: If the frame is still unknown after FRAME_TIMEOUT.
         """
-        end = time.monotonic() + FRAME_WAIT
+        end = time.monotonic() + FRAME_TIMEOUT
         while True:
             try:
                 return self._frames.T_root_frame(frame, arm.tree, {})
@@ -277,12 +277,12 @@ class Application:
             time.sleep(0.1)
 
     def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
-        """Use the groups of an SRDF; runs in the thread of the scene."""
+        """Use the groups of an SRDF; called in the thread of the scene."""
         while (before := self._arm) is not None and before.robot is robot:
             arm = before.with_srdf(srdf)
             arm.prepare()
             with self._swap:
-                if self._arm is before:  # else a parameter changed in the meantime
+                if self._arm is before:  # else a parameter has changed meanwhile
                     self._use(arm)
                     return
 
@@ -305,25 +305,25 @@ class Application:
         if is_new:
             self._announce(arm)
 
-    def _say_kept_distance(self, arm: Arm) -> None:
+    def _log_surroundings(self, arm: Arm) -> None:
         around, options = arm.surroundings, arm.controller.options
         has_links = around.scene is not None and bool(around.scene.snapshot.links)
         if not has_links and not around.workspace:
             return
-        kept = f"keeps {options.min_distance:g} m from collisions" if has_links else ""
+        distance = f"keeps {options.min_distance:g} m from collisions" if has_links else ""
         names = [bound.name for bound in around.workspace]
         inside = f"stays inside of {listing(names)}" if names else ""
-        self._node.get_logger().info(f"the stream {' and '.join(filter(None, (kept, inside)))}")
+        self._node.get_logger().info(f"the stream {' and '.join(filter(None, (distance, inside)))}")
         if tight := arm.controller.tight_pairs:
             self._node.get_logger().warning(
                 f"min_distance = {options.min_distance:g} m stops the arm in many configurations "
-                f"because of {listing(map(str, tight))}; set min_distance lower, or let these "
-                "links touch in the SRDF"
+                f"because of {listing(map(str, tight))}; lower min_distance, or disable these "
+                "pairs in the SRDF"
             )
 
     def _announce(self, arm: Arm) -> None:
         robot, node = arm.robot, self._node
-        services = " and ".join(map(node.resolve_service_name, NAMES))
+        services = " and ".join(map(node.resolve_service_name, IK_SERVICES))
         groups = f" for {', '.join(arm.parameters.groups)}" if arm.parameters.groups else ""
         node.get_logger().info(
             f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
@@ -332,11 +332,11 @@ class Application:
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
             f"{' and '.join(self._loop.topics)}"
         )
-        node.get_logger().info(acceleration_sentence(arm))
+        node.get_logger().info(describe_acceleration(arm))
         pairs = zip(robot.joint_names, robot.velocity, strict=True)
         unlimited = [name for name, velocity in pairs if not math.isfinite(velocity)]
         if unlimited:
             node.get_logger().warning(
-                f"no velocity limit is given for {listing(unlimited)}: targets are followed "
-                "without one; give it as <limit velocity=...> in the robot description"
+                f"no velocity limit is given for {listing(unlimited)}: these joints follow targets "
+                "at any speed; add <limit velocity=...> to the robot description"
             )

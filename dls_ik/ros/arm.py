@@ -1,4 +1,4 @@
-"""A robot ready for use: its groups, the solvers that bring links to poses, and its controller."""
+"""The arm in use: a robot with its groups, solvers and controller."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -28,28 +28,28 @@ from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
-DEFAULT = ""  # the name of the chain that follows targets, for requests that name no group
-MAX_SEMANTIC = 64  # groups of an SRDF
-CACHE_SIZE = 64  # groups and links whose solver is kept
+DEFAULT_GROUP = ""  # name of the group for requests without one: the chain that follows targets
+MAX_SRDF_GROUPS = 64
+MAX_CACHED_CHAINS = 64  # combinations of a group and links
 
 
 class Group(NamedTuple):
-    """Links that are brought to poses together."""
+    """A group of links that are solved for together."""
 
-    solver: IkSolver  # its robot has these links as tips
+    solver: IkSolver  # the links are the tips of its robot
     method: str
-    timeout: float  # [s] of a request that gives none
+    timeout: float  # [s] for requests without a timeout
 
 
 class TipAttachment(NamedTuple):
-    """The requested link that a tip is rigidly attached to."""
+    """The requested link to which a tip is rigidly attached."""
 
-    link_index: int  # in the request
+    link_index: int  # index in the request
     T_link_tip: Array  # (4, 4)
 
 
 class IkChain(NamedTuple):
-    """A solver, and the attachment of each of its k tips; None: the tip stays where it is."""
+    """A solver, and the attachments of its k tips; a tip without one keeps its current pose."""
 
     solver: IkSolver
     attachments: tuple[TipAttachment | None, ...]  # (k,)
@@ -59,23 +59,23 @@ PREPARING = "the planning scene is being prepared"
 
 
 class Surroundings(NamedTuple):
-    """All that the stream of an arm keeps away from."""
+    """The scene and the workspace bounds that limit the stream of an arm."""
 
     scene: PlanningScene | None = None
     workspace: tuple[Bound, ...] = ()
-    hindrance: str = ""  # why the stream may not move; empty: it may
+    hold_reason: str = ""  # why the stream must hold; empty: it may move
     reason: str = ""  # why there is no scene
 
 
 class Arm:
-    """A robot with the parameters that it is used with; never changed, only replaced.
+    """An immutable combination of a robot and its parameters.
 
     Args:
-        executor: runs the solver that the controller asks.
-        controller: to use again, if it was made from the same parameters.
-        groups: to take solvers' robots from, if they are of the same robot.
-        srdf: whose groups may be asked for too.
-        surroundings: that the controller keeps away from, as far as they are known.
+        executor: Runs the solver for the controller.
+        controller: A controller with the same settings to reuse.
+        groups: Groups of the same robot, whose models are reused.
+        srdf: SRDF whose groups are added.
+        surroundings: Scene and workspace bounds, as far as they are known.
 
     Raises:
         MethodError: If the method does not support the robot.
@@ -95,35 +95,35 @@ class Arm:
     ) -> None:
         self.robot, self.srdf = robot, srdf
         self.surroundings = surroundings or Surroundings()
-        self.beside = joints_beside(robot)
+        self.outside_joints = joints_outside_chain(robot)
         self.parameters = parameters
         self.tree: Tree = robot.tree
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
         self.groups = build_groups(robot, parameters, groups or {})
-        self.solver = self.groups[DEFAULT].solver
-        self._unusable: dict[str, str] = {}  # groups of the SRDF, and why
+        self.solver = self.groups[DEFAULT_GROUP].solver
+        self._unusable: dict[str, str] = {}  # reasons by SRDF group
         if srdf is not None:
-            self._add_semantic_groups(srdf, groups or {})
+            self._add_srdf_groups(srdf, groups or {})
         self._executor = executor
         self.controller = controller or self._new_controller()
         self.ik_chain = SolverCache(self.tree, parameters).find
 
     def changed(self, parameters: Parameters) -> "Arm":
-        """Return the same robot with other parameters; its controller is kept if none concern it.
+        """Return an arm with other parameters; keep the controller if its settings are the same.
 
         Raises:
-            MethodError, OptionError, JointValueError: If the constructor would raise it.
+            MethodError, OptionError, JointValueError: If the constructor raises it.
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
         return self._replaced(parameters, controller, self.srdf, self.surroundings)
 
     def with_srdf(self, srdf: Srdf) -> "Arm":
-        """Return the same with the groups of an SRDF, which take some tenths of a second each."""
+        """Return an arm with the groups of an SRDF; each takes a few tenths of a second."""
         return self._replaced(self.parameters, self.controller, srdf, self.surroundings)
 
     def within(self, surroundings: Surroundings) -> "Arm":
-        """Return the same with other surroundings; all kernels of its stream are loaded.
+        """Return an arm with other surroundings, and load all kernels of its stream.
 
         Raises:
             OptionError: If the links can never keep `min_distance`.
@@ -134,7 +134,7 @@ class Arm:
         return arm
 
     def prepare(self) -> None:
-        """Compute bounds of reach of all groups, for which the first pose beyond would wait."""
+        """Compute the reach bounds of all groups, which would delay the first unreachable pose."""
         for group in self.groups.values():
             group.solver.prepare()
 
@@ -163,7 +163,7 @@ class Arm:
         )
 
     def group(self, name: str) -> Group:
-        """Return the group of a name, the default group for an empty name.
+        """Return a group by name; an empty name stands for the default group.
 
         Raises:
             RequestError: If the name is unknown; the message lists the valid names.
@@ -174,24 +174,25 @@ class Arm:
         others = self.parameters.group_name
         semantic = {} if self.srdf is None else self.srdf.groups
         if name in others or not (others or self.parameters.groups or semantic):
-            return self.groups[DEFAULT]
+            return self.groups[DEFAULT_GROUP]
         message = f"unknown group {quoted(name)}"
         if name in self._unusable:
-            message = f"group {quoted(name)} of the SRDF has no poses: {self._unusable[name]}"
+            reason = self._unusable[name]
+            message = f"group {quoted(name)} of the SRDF cannot be solved for: {reason}"
         known = listing(dict.fromkeys([*filter(None, self.groups), *others]))
         raise RequestError(Code.INVALID_GROUP_NAME, f"{message}; known: {known}")
 
-    def _add_semantic_groups(self, srdf: Srdf, others: Mapping[str, Group]) -> None:
-        """Add the groups of an SRDF under names that parameters do not give."""
+    def _add_srdf_groups(self, srdf: Srdf, others: Mapping[str, Group]) -> None:
+        """Add the groups of an SRDF whose names the parameters do not use."""
         models = [group.solver.robot for group in (*self.groups.values(), *others.values())]
         given = {*self.groups, *self.parameters.group_name}
-        for name in [each for each in srdf.groups if each not in given][:MAX_SEMANTIC]:
-            group = self._semantic_group(name, srdf, models)
+        for name in [each for each in srdf.groups if each not in given][:MAX_SRDF_GROUPS]:
+            group = self._srdf_group(name, srdf, models)
             if group is not None:
                 self.groups[name] = group
                 models.append(group.solver.robot)
 
-    def _semantic_group(self, name: str, srdf: Srdf, models: list[RobotModel]) -> Group | None:
+    def _srdf_group(self, name: str, srdf: Srdf, models: list[RobotModel]) -> Group | None:
         try:
             base, tips = srdf.ends(self.tree, name)
             details = GroupParameters(name, tip=tips, base=base)
@@ -202,7 +203,7 @@ class Arm:
 
 
 def _rehearse(controller: Controller, q: Array) -> None:
-    """Use each kernel of a stream once, to have it compiled or loaded."""
+    """Call each kernel of a stream once, so that it is compiled or loaded."""
     controller.seed(q)
     controller.follow_pose(controller.robot.fk(q), 0.0)
     for k in range(2):
@@ -214,14 +215,14 @@ def _rehearse(controller: Controller, q: Array) -> None:
     controller.stop_path(0.01)
 
 
-def joints_beside(robot: RobotModel) -> tuple[str, ...]:
-    """Return the joints of a robot that are not of its chain, such as fingers and other arms."""
+def joints_outside_chain(robot: RobotModel) -> tuple[str, ...]:
+    """Return the movable joints outside the chain, such as fingers and other arms."""
     masters = dict.fromkeys(mimic.master for mimic in robot.tree.mimic_of.values())
     return tuple(name for name in masters if name not in robot.joint_names)
 
 
 def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, Any]:
-    """Return the options of the controller; limits of acceleration by reach if none are given."""
+    """Return the options of the controller; compute acceleration limits if none are given."""
     options = parameters.controller_options()
     if "acceleration" not in options:
         options["acceleration"] = tuple(gentle_acceleration(robot).tolist())
@@ -231,19 +232,19 @@ def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, A
 def build_groups(
     robot: RobotModel, parameters: Parameters, others: Mapping[str, Group]
 ) -> dict[str, Group]:
-    """Build the groups by name, the default one among them.
+    """Build the groups by name, including the default group.
 
     Args:
-        robot: the model of the default group.
-        others: previous groups of the same robot. Their models are used again, because bounds on
-            their reach take some tenths of a second.
+        robot: Model of the default group.
+        others: Previous groups of the same robot. Their models are reused, because computing
+            reach bounds takes a few tenths of a second.
 
     Raises:
         OptionError: If a group does not fit the robot; the message lists the valid names.
         MethodError: If the method cannot solve for a group.
     """
     models = [robot, *(group.solver.robot for group in others.values())]
-    groups = {DEFAULT: _prepared(robot, parameters.method, parameters.timeout, parameters)}
+    groups = {DEFAULT_GROUP: _prepared(robot, parameters.method, parameters.timeout, parameters)}
     for details in parameters.group_details:
         try:
             group = _build_group(details, parameters, models)
@@ -275,7 +276,7 @@ def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parame
 
 
 def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two links that are the same or rigidly attached to each other."""
+    """Return the first pair of links that are equal or rigidly attached to each other."""
     seen: dict[str, str] = {}
     for link in links:
         body = _body(tree, link)
@@ -286,30 +287,30 @@ def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _body(tree: Tree, link: str) -> str:
-    """Return the link nearest the root that a link is rigidly attached to, or the link itself."""
+    """Return the link closest to the root among those rigidly attached to `link`."""
     while link in tree.parent_joint and tree.parent_joint[link].kind == "fixed":
         link = tree.parent_joint[link].parent
     return link
 
 
 class SolverCache:
-    """Finds the solver for links of a robot: that of a group, or one of chains of their own."""
+    """Cache of solvers for requested links: solvers of groups, or new ones."""
 
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
         self._tree = tree
         self._options = parameters.solver_options()
-        self._chain = lru_cache(CACHE_SIZE)(self._new_chain)
+        self._chain = lru_cache(MAX_CACHED_CHAINS)(self._new_chain)
 
     def find(self, group: Group, links: Sequence[str]) -> IkChain:
-        """Find the solver that brings links to poses; a single empty name is the tip.
+        """Return the solver for links; a single empty name stands for the tip.
 
-        Tips of the group stay where they are if none of the links is attached to them. Links that
-        are attached to no tip get chains of their own, from the group's base where it is above
-        them all, else from the root.
+        If each link is attached to a tip of the group, the group's solver is used, and its other
+        tips keep their poses. Otherwise a new solver has a chain to each link, from the base of the
+        group if the base is an ancestor of all links, else from the root.
 
         Raises:
-            RequestError: If links are unknown or do not move relative to each other, or one of
-                several names is empty.
+            RequestError: If a link is unknown, two links are rigidly attached to each other, or one
+                of several names is empty.
         """
         return self._chain(group, tuple(links))
 
@@ -333,7 +334,7 @@ class SolverCache:
 
     def _only_tip(self, robot: RobotModel) -> str:
         if len(robot.tips) > 1:
-            raise _invalid(f"the group has several tips, name links: {listing(robot.tips)}")
+            raise _invalid(f"the group has several tips; give ik_link_names: {listing(robot.tips)}")
         return robot.tip
 
     def _check(self, links: Sequence[str]) -> None:
@@ -354,7 +355,7 @@ class SolverCache:
             chain = RobotModel.from_tree(self._tree, start, links)
             return IkSolver(chain, method, **self._options)
         except ChainError as error:
-            message = f"link {listing(map(repr, links))} cannot be brought to a pose: {error}"
+            message = f"link {listing(map(repr, links))} cannot be solved for: {error}"
             raise self._refused(message) from error
         except MethodError as error:
             raise RequestError(Code.NO_IK_SOLUTION, f"{listing(links)}: {error}") from error

@@ -1,7 +1,7 @@
-"""Bounds of the workspace as parameters: ``bounds`` names them, ``bound.NAME.box`` and the like.
+"""Workspace bounds as parameters: ``bounds`` has their names, ``bound.NAME.box`` etc. their values.
 
-A bound is a box, a sphere or a half-space in a frame that does not move against the root link. The
-links that it names, by default the tip, do not leave it.
+A bound is a box, a sphere or a half-space in a frame that is fixed relative to the root link. The
+origins of its links, by default of the tip, stay inside.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ from dls_ik.ros.declare import checked, parameter
 from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace, SphereBound
 from dls_ik.text import listing, quoted
 
-PREFIX = "bound"
-SHAPES = ("box", "sphere", "half_space")
+BOUND_PREFIX = "bound"
+BOUND_SHAPES = ("box", "sphere", "half_space")
 
 
 @dataclass(frozen=True)
@@ -28,67 +28,72 @@ class BoundParameters:
 
     name: str
     box: tuple[float, ...] = parameter(
-        (), "a box about the origin of its pose: edge lengths along x, y, z", "m", read_only=True
+        (), "box with its centre at the pose: edge lengths along x, y, z", "m", read_only=True
     )
     sphere: float = parameter(
         0.0,
-        "a sphere about the origin of its pose: radius; 0: none",
+        "radius of a sphere with its centre at the pose; 0: no sphere",
         "m",
         (0.0, 1e3),
         read_only=True,
     )
     half_space: tuple[float, ...] = parameter(
         (),
-        "the points with normal . x >= offset in the frame of its pose: normal x, y, z, to where "
-        "links may be, and offset [m]; 0, 0, 1, 0.1: 0.1 m above the frame or more",
+        "points with normal . x >= offset in the frame of the pose: normal x, y, z, to the allowed "
+        "side, and offset [m]; 0, 0, 1, 0.1: at least 0.1 m above the frame",
         read_only=True,
     )
     frame: str = parameter(
         "",
-        "frame of the pose: a link that does not move against the root, or one of TF; empty: the "
+        "frame of the pose: a link that is fixed relative to the root, or a TF frame; empty: the "
         "root",
         read_only=True,
     )
     position: tuple[float, ...] = parameter(
-        (), "x, y, z of the pose; empty: 0", "m", read_only=True
+        (), "x, y, z of the pose; empty: zeros", "m", read_only=True
     )
     orientation: tuple[float, ...] = parameter(
-        (), "roll, pitch, yaw of the pose; empty: 0", "rad", read_only=True
+        (), "roll, pitch, yaw of the pose; empty: zeros", "rad", read_only=True
     )
     links: tuple[str, ...] = parameter(
-        (), "links whose origins do not leave it; empty: the tip", read_only=True
+        (), "links whose origins stay inside; empty: the tip", read_only=True
     )
 
     def check(self) -> None:
-        """Raise an OptionError for no shape or several, or lists of the wrong length."""
-        given = [name for name in SHAPES if getattr(self, name)]
+        """Check the shape and the lengths of lists.
+
+        Raises:
+            OptionError: If there is not exactly one shape, or a list has the wrong length.
+        """
+        given = [name for name in BOUND_SHAPES if getattr(self, name)]
         if len(given) != 1:
             raise OptionError(
                 f"bound {self.name!r} has {listing(given) if given else 'no shape'}: give one of "
-                f"{listing(f'{PREFIX}.{self.name}.{name}' for name in SHAPES)}"
+                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in BOUND_SHAPES)}"
             )
         for name, count in (("box", 3), ("half_space", 4), ("position", 3), ("orientation", 3)):
             value = getattr(self, name)
             if value and len(value) != count:
                 raise OptionError(
-                    f"{PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
+                    f"{BOUND_PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
                 )
         if self.box and min(self.box) <= 0.0:
-            raise OptionError(f"{PREFIX}.{self.name}.box has lengths above 0, not {self.box}")
+            name = f"{BOUND_PREFIX}.{self.name}.box"
+            raise OptionError(f"{name} takes lengths above 0, not {self.box}")
         if self.half_space and not any(self.half_space[:3]):
-            raise OptionError(f"{PREFIX}.{self.name}.half_space has a normal of length 0")
+            raise OptionError(f"{BOUND_PREFIX}.{self.name}.half_space has a normal of length 0")
 
 
 def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
     """Return the fields of bounds by full parameter names, such as ``bound.cell.box``."""
     own = [field for field in fields(BoundParameters) if field.metadata]
-    return {f"{PREFIX}.{name}.{field.name}": field for name in names for field in own}
+    return {f"{BOUND_PREFIX}.{name}.{field.name}": field for name in names for field in own}
 
 
 def changed_bounds(
     before: Sequence[BoundParameters], names: Sequence[str], given: Mapping[str, Any]
 ) -> tuple[BoundParameters, ...]:
-    """Return the bounds of these names, with values by full names changed.
+    """Return the bounds with these names, with new values given by full parameter names.
 
     Raises:
         OptionError: If a value has the wrong type or is out of range.
@@ -111,10 +116,10 @@ def build_workspace(
     """Return the bounds in the frame of the root link.
 
     Args:
-        lookup: Returns (4, 4) ``T_root_frame`` of a frame that is no link, or raises a FrameError.
+        lookup: Returns (4, 4) ``T_root_frame`` of a TF frame, or raises a FrameError.
 
     Raises:
-        OptionError: If a frame is unknown, or its link moves relative to the root.
+        OptionError: If a frame is unknown, or is a link that moves relative to the root.
     """
     return tuple(_build(each, _pose(each, tree, lookup)) for each in details)
 
@@ -137,12 +142,12 @@ def _pose(given: BoundParameters, tree: Tree, lookup: Callable[[str], Array]) ->
         try:
             T_root_frame = lookup(frame)
         except FrameError as error:
-            raise OptionError(f"{PREFIX}.{given.name}.frame: {error}") from error
+            raise OptionError(f"{BOUND_PREFIX}.{given.name}.frame: {error}") from error
     elif (fixed := tree.fixed_offset(tree.root, frame)) is None:
-        still = [each for each in tree.links if tree.fixed_offset(tree.root, each) is not None]
+        links = (each for each in tree.links if tree.fixed_offset(tree.root, each) is not None)
         raise OptionError(
-            f"{PREFIX}.{given.name}.frame is {quoted(frame)}, which moves against the root; links "
-            f"that do not: {listing(still)}"
+            f"{BOUND_PREFIX}.{given.name}.frame is {quoted(frame)}, which moves relative to the "
+            f"root; fixed links: {listing(links)}"
         )
     else:
         T_root_frame = fixed

@@ -1,6 +1,6 @@
-"""Messages read from their serialized bytes, where the objects of rclpy cost more than their use.
+"""Fast deserialization of PoseStamped messages from their CDR bytes.
 
-A PoseStamped takes 1 us in place of 14 us; all other types are left to rclpy.
+Reading a PoseStamped takes 1 us instead of 14 us with rclpy, which reads all other types.
 """
 
 import struct
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from geometry_msgs.msg import PoseStamped
 from rclpy.serialization import deserialize_message
 
-PLAIN = b"\x00\x01"  # plain CDR, little endian: what x86 and ARM send
-BEGIN = 4  # [bytes] of the encapsulation, from where fields are aligned
-HEADER = struct.Struct("<iII")  # sec, nanosec, length of the frame with its NUL
-POSE = struct.Struct("<7d")  # position, quaternion x, y, z, w
+LITTLE_ENDIAN_CDR = b"\x00\x01"  # encapsulation of plain CDR, as sent by x86 and ARM
+ENCAPSULATION_SIZE = 4  # [bytes]; alignment counts from the end of the encapsulation
+HEADER_STRUCT = struct.Struct("<iII")  # sec, nanosec, length of frame_id including its NUL
+POSE_STRUCT = struct.Struct("<7d")  # position, quaternion x, y, z, w
 
 
 class Stamp(NamedTuple):
-    """Time of a header."""
+    """Fields of a ``builtin_interfaces/Time``."""
 
     sec: int  # [s]
     nanosec: int  # [ns]
@@ -54,29 +54,29 @@ class PoseView(NamedTuple):
 
 
 class PoseStampedView(NamedTuple):
-    """Fields of a ``geometry_msgs/PoseStamped``, by the same names; they cannot be changed."""
+    """Read-only fields of a ``geometry_msgs/PoseStamped``, with the same names."""
 
     header: HeaderView
     pose: PoseView
 
 
 def read_message(data: bytes, kind: Any) -> Any:
-    """Return a serialized message: an object of its type, or a view with the same fields."""
+    """Deserialize a message: into its type, or into a view with the same fields."""
     view = read_pose(data) if kind is PoseStamped else None
     return deserialize_message(data, kind) if view is None else view
 
 
 def read_pose(data: bytes) -> PoseStampedView | None:
-    """Return a serialized ``geometry_msgs/PoseStamped``; None for bytes that rclpy should judge."""
-    first = BEGIN + HEADER.size
-    if data[:2] != PLAIN or len(data) < first:
+    """Deserialize a ``geometry_msgs/PoseStamped``; return None for bytes in another format."""
+    frame_start = ENCAPSULATION_SIZE + HEADER_STRUCT.size
+    if data[:2] != LITTLE_ENDIAN_CDR or len(data) < frame_start:
         return None
-    sec, nanosec, length = HEADER.unpack_from(data, BEGIN)
-    last = first + length
-    begin = BEGIN + (last - BEGIN + 7) // 8 * 8
-    if len(data) < begin + POSE.size:
+    sec, nanosec, length = HEADER_STRUCT.unpack_from(data, ENCAPSULATION_SIZE)
+    frame_end = frame_start + length
+    pose_start = ENCAPSULATION_SIZE + (frame_end - ENCAPSULATION_SIZE + 7) // 8 * 8
+    if len(data) < pose_start + POSE_STRUCT.size:
         return None
-    frame = data[first:last].partition(b"\0")[0].decode("utf-8", "replace")
-    x, y, z, *quaternion = POSE.unpack_from(data, begin)
+    frame = data[frame_start:frame_end].partition(b"\0")[0].decode("utf-8", "replace")
+    x, y, z, *quaternion = POSE_STRUCT.unpack_from(data, pose_start)
     pose = PoseView(PositionView(x, y, z), QuaternionView(*quaternion))
     return PoseStampedView(HeaderView(Stamp(sec, nanosec), frame), pose)

@@ -1,26 +1,26 @@
-"""Declaration of a parameter: once, with type, default, unit, range and description.
+"""Declarations of ROS parameters: each once, with type, default, unit, range and description.
 
-The type is the annotation of a dataclass field; :data:`READERS` has a function for each type that
-takes a value as ROS gives it, or raises a ValueError that says what it expects.
+The type is the annotation of a dataclass field. :data:`READERS` has one function for each type: it
+takes a value from ROS, and raises a ValueError with the valid values if it cannot use the value.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from dls_ik.errors import OptionError
 from dls_ik.text import quoted
 
-MAX_ITEMS = 1000  # of a list
-MAX_LENGTH = 256  # characters of a name in a list
+MAX_LIST_ITEMS = 1000
+MAX_ITEM_LENGTH = 256  # characters of a name in a list
 TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 
 ParameterSetT = TypeVar("ParameterSetT", bound="ParameterSet")
 
 
 def reader(kind: type, description: str) -> Callable[[Any], Any]:
-    """Return the function that reads values of exactly one type."""
+    """Return a function that reads values of exactly one type."""
 
     def read(value: Any) -> Any:
         if type(value) is not kind:
@@ -31,30 +31,30 @@ def reader(kind: type, description: str) -> Callable[[Any], Any]:
 
 
 def read_number(value: Any) -> float:
-    """Read a finite number, or a whole one, so that ``rate:=100`` works."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    """Read a number that is not NaN; whole numbers too, so that ``rate:=100`` works."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise ValueError("a finite number")
     return float(value)
 
 
 def read_numbers(value: Any) -> tuple[float, ...]:
-    """Read a list of finite numbers."""
+    """Read a list of numbers."""
     try:
         items = None if isinstance(value, (str, bytes)) else tuple(value)
-    except TypeError:  # also of arrays without dimensions, which look iterable
+    except TypeError:  # includes arrays without dimensions, which only look iterable
         items = None
-    if items is None or len(items) > MAX_ITEMS:
-        raise ValueError(f"a list of numbers, at most {MAX_ITEMS}")
+    if items is None or len(items) > MAX_LIST_ITEMS:
+        raise ValueError(f"a list of numbers, at most {MAX_LIST_ITEMS}")
     return tuple(read_number(item) for item in items)
 
 
 def read_names(value: Any) -> tuple[str, ...]:
-    """Read a list of strings, or one string with commas between the names."""
+    """Read a list of names, or one string with commas between the names."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise ValueError("a string, or a list of strings")
-    if len(parts) > MAX_ITEMS or any(len(part) > MAX_LENGTH for part in parts):
-        raise ValueError(f"at most {MAX_ITEMS} names of {MAX_LENGTH} characters")
+    if len(parts) > MAX_LIST_ITEMS or any(len(part) > MAX_ITEM_LENGTH for part in parts):
+        raise ValueError(f"at most {MAX_LIST_ITEMS} names of {MAX_ITEM_LENGTH} characters")
     return tuple(part.strip() for part in parts if part.strip())
 
 
@@ -75,14 +75,18 @@ def parameter(
     span: tuple[float, float] | None = None,
     choices: tuple[str, ...] = (),
     read_only: bool = False,
+    group: str = "",
 ) -> Any:
     """Declare a parameter, as the default of a dataclass field.
 
     Args:
-        text: description.
-        span: least and greatest value, of a number or of each number of a list.
-        choices: the valid values, of a text or of each name of a list.
-        read_only: fixed at the start.
+        text: Description.
+        unit: Unit of a number.
+        span: Minimum and maximum of a number, or of each number of a list. Infinity is a valid
+            value if it is the maximum.
+        choices: The valid values of a text, or of each name of a list.
+        read_only: The value is fixed at the start.
+        group: Prefix of the name in ROS: ``GROUP.NAME``.
     """
     metadata = {
         "text": text,
@@ -90,29 +94,35 @@ def parameter(
         "range": span,
         "choices": choices,
         "read_only": read_only,
+        "group": group,
     }
     return field(default=default, metadata=metadata)
 
 
-def option(owner: type, name: str, read_only: bool = False) -> Any:
+def option(owner: type, name: str, read_only: bool = False, group: str = "") -> Any:
     """Declare a parameter for an option of the solver or the controller, as declared there."""
     option = next(f for f in fields(owner) if f.name == name)
     about = option.metadata
     if "per_joint" in about:
-        text = f"{about['text']}; empty: none"
-        return parameter((), text, about["unit"], (1e-6, 1e9), read_only=read_only)
+        text, limits = f"{about['text']}; empty: none", (1e-6, math.inf)
+        return parameter((), text, about["unit"], limits, read_only=read_only, group=group)
     if isinstance(option.default, bool):
-        return parameter(option.default, about["text"], read_only=read_only)
+        return parameter(option.default, about["text"], read_only=read_only, group=group)
     unit, span, choices = about.get("unit", ""), about.get("range"), about.get("choices", ())
-    return parameter(option.default, about["text"], unit, span, choices, read_only)
+    return parameter(option.default, about["text"], unit, span, choices, read_only, group)
 
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """The parameters of a node; a trailing underscore is not part of a name in ROS."""
+    """The parameters of a node.
+
+    A trailing underscore of a field is not part of the name in ROS: ``lambda_`` is ``lambda``.
+    """
+
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current names of renamed parameters
 
     def changed(self: ParameterSetT, given: Mapping[str, Any]) -> ParameterSetT:
-        """Return the parameters with some values changed, by their names in ROS; all are checked.
+        """Return the parameters with new values, given by their names in ROS.
 
         Raises:
             OptionError: If a value has the wrong type or is out of range, or a name is unknown.
@@ -121,6 +131,7 @@ class ParameterSet:
         known = declared(type(self))
         unknown = sorted(set(given) - set(known))
         if unknown:
+            self.check_names(unknown)
             raise OptionError(f"unknown parameter {unknown[0]!r}; known: {', '.join(known)}")
         values = {
             known[name].name: checked(name, known[name], value) for name, value in given.items()
@@ -129,17 +140,40 @@ class ParameterSet:
         candidate.check()
         return candidate
 
-    def check(self) -> None:
-        """Raise a DlsIkError for values that contradict each other."""
+    @classmethod
+    def check_names(cls, names: Sequence[str]) -> None:
+        """Refuse former names of parameters.
 
-    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return more parameters that these values declare, by their names in ROS."""
+        Raises:
+            OptionError: If a parameter has a new name.
+        """
+        renamed = [name for name in names if name in cls.FORMER_NAMES]
+        if renamed:
+            words = [f"parameter {name!r} is now {cls.FORMER_NAMES[name]!r}" for name in renamed]
+            raise OptionError("; ".join(words))
+
+    def check(self) -> None:
+        """Raise a DlsIkError if values contradict each other."""
+
+    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+        """Return the parameters that depend on other values, such as ``groups``, by ROS name."""
         return {}
+
+
+def ros_name(field: "Field[Any]") -> str:
+    """Return the name of a parameter in ROS, such as ``method_options.lambda``."""
+    name, group = field.name.rstrip("_"), field.metadata["group"]
+    return f"{group}.{name}" if group else name
 
 
 def declared(kind: type[ParameterSet]) -> "dict[str, Field[Any]]":
     """Return all parameters of a class by their names in ROS."""
-    return {f.name.rstrip("_"): f for f in fields(kind) if f.metadata}
+    return {ros_name(f): f for f in fields(kind) if f.metadata}
+
+
+def yaml_number(value: float) -> str:
+    """Return a number as in YAML, where infinity is ``.inf``."""
+    return f"{value:g}" if math.isfinite(value) else f"{'-' if value < 0.0 else ''}.inf"
 
 
 def checked(name: str, field: "Field[Any]", value: Any) -> Any:
@@ -148,20 +182,23 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
     Raises:
         OptionError: If the value has the wrong type, is out of range, or is not one of the choices.
     """
-    about = field.metadata
+    about, span = field.metadata, field.metadata["range"]
     kind = "a list of" if field.type in (TEXTS, NUMBERS) else "one of"
     valid = f"is {kind} {', '.join(about['choices'])}"
     try:
         result = READERS[field.type](value)
+        items = result if isinstance(result, tuple) else (result,)
+        allows_infinity = span is not None and span[1] == math.inf
+        if not allows_infinity and (math.inf in items or -math.inf in items):
+            raise ValueError("a finite number")
     except ValueError as error:
         valid = valid if about["choices"] else f"takes {error}"
         raise OptionError(f"{name} {valid}, not {quoted(value)}") from None
-    items = result if isinstance(result, tuple) else (result,)
     if about["choices"] and not set(items) <= set(about["choices"]):
         raise OptionError(f"{name} {valid}, not {quoted(value)}")
-    if about["range"]:
-        low, high = about["range"]
+    if span:
+        low, high = map(yaml_number, span)
         unit = f" [{about['unit']}]" if about["unit"] else ""
-        if not all(low <= item <= high for item in items):
-            raise OptionError(f"{name} is from {low:g} to {high:g}{unit}, not {quoted(value)}")
+        if not all(span[0] <= item <= span[1] for item in items):
+            raise OptionError(f"{name} is from {low} to {high}{unit}, not {quoted(value)}")
     return result

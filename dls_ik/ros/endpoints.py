@@ -1,4 +1,4 @@
-"""Names of topics, types and other nodes for log lines."""
+"""Descriptions of topics, message types and publishers for log lines."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,31 +10,31 @@ from rclpy.timer import Timer
 
 from dls_ik.text import listing
 
-MAX_NAMES = 3  # publishers that a line names
+MAX_NAMED_PUBLISHERS = 3  # per log line
 
 
 def type_name(message_type: Any, folder: str = "msg") -> str:
-    """Return a type as the graph names it, such as ``geometry_msgs/msg/Twist``."""
+    """Return the ROS name of a message type, such as ``geometry_msgs/msg/Twist``."""
     return f"{message_type.__module__.partition('.')[0]}/{folder}/{message_type.__name__}"
 
 
 def publisher_words(node: Node, topic: str) -> str:
-    """Return the nodes that publish on a topic, such as "published by /joystick"."""
+    """Describe the publishers of a topic, such as "published by /joystick"."""
     infos = node.get_publishers_info_by_topic(topic)
     names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos})
-    others = len(names) - MAX_NAMES
-    known = listing([*names[:MAX_NAMES], *([f"{others} others"] if others > 0 else [])])
+    others = len(names) - MAX_NAMED_PUBLISHERS
+    known = listing([*names[:MAX_NAMED_PUBLISHERS], *([f"{others} others"] if others > 0 else [])])
     if not names:
-        return "published by a node that is gone"
+        return "published by a node that has left"
     return f"published by {known}" if len(names) == 1 else f"published by one of {known}"
 
 
 def entity_words(node: Node, entity: Any) -> str:
-    """Return what a callback serves: a topic with its type and publishers, a service, a timer."""
+    """Describe the entity of a callback: topic with type and publishers, service, or timer."""
     if isinstance(entity, Subscription):
         topic = entity.topic_name
         words = f"topic {topic} ({type_name(entity.msg_type)})"
-        with suppress(Exception):  # the graph may end before the node
+        with suppress(Exception):  # the context may be shut down already
             words = f"{words}, {publisher_words(node, topic)}"
         return words
     if isinstance(entity, Service):

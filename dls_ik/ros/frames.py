@@ -1,4 +1,4 @@
-"""Poses in messages, and the frames they are given in: links of the robot, and frames of tf2."""
+"""Poses of messages, and their frames: links of the robot, or frames of tf2."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -23,14 +23,15 @@ from dls_ik.text import listing, quoted
 
 JointValues = Mapping[str, float]  # [rad or m] by name
 
-MAX_NAME = 256  # characters of a frame or a joint, as in a URDF
-LENGTH_TOLERANCE = 1e-3  # of quaternions, which people round
-MAX_TF2_MESSAGE = 500  # characters of an error of tf2, which repeats the names
-# [ns] that a stamp may be newer than the transform: clients such as pymoveit2 stamp with now.
-TRANSFORM_DELAY = 100_000_000
+MAX_NAME = 256  # characters of the name of a frame or a joint, as in URDF files
+QUATERNION_TOLERANCE = 1e-3  # deviation of the norm from 1, as by rounding
+MAX_TF2_MESSAGE_LENGTH = 500  # characters; tf2 repeats the frame names
+# Maximum time by which a stamp may be newer than the latest transform [ns]. Clients such as
+# pymoveit2 use the current time as the stamp.
+MAX_TRANSFORM_DELAY = 100_000_000
 
-# (target, source, stamp) to (4, 4) T_target_source at a builtin_interfaces/Time; None and zero
-# mean the latest. Raises a LookupError that says why there is no transform.
+# (target, source, stamp) to (4, 4) T_target_source at a builtin_interfaces/Time. A stamp of None or
+# zero selects the latest transform. Raises a LookupError with the reason if there is none.
 Lookup = Callable[[str, str, Any], Array]
 
 
@@ -43,12 +44,12 @@ def matrix_from_pose(pose: Any) -> Array:
     p, o = pose.position, pose.orientation
     position, quaternion = (p.x, p.y, p.z), (o.x, o.y, o.z, o.w)
     if not math.hypot(*position) <= FARTHEST:
-        raise PoseError(f"the target's position {position} is not finite, or beyond all reach")
+        raise PoseError(f"position {position} of the pose is not valid; give finite numbers [m]")
     if not all(map(math.isfinite, quaternion)):
-        raise PoseError(f"the target's quaternion (x, y, z, w) {quaternion} is not finite")
+        raise PoseError(f"quaternion (x, y, z, w) {quaternion} of the pose is not finite")
     length = math.hypot(*quaternion)
     if not SHORTEST_QUATERNION <= length < math.inf:
-        raise PoseError(f"the target's quaternion (x, y, z, w) {quaternion} has no direction")
+        raise PoseError(f"quaternion (x, y, z, w) {quaternion} of the pose has no direction")
     R = rotation_of_unit(*(component / length for component in quaternion))
     rows = [[*row, p] for row, p in zip(R, position, strict=True)]
     return np.array([*rows, [0.0, 0.0, 0.0, 1.0]])
@@ -69,7 +70,7 @@ def fill_pose(pose: Any, T: Array) -> None:
 
 
 def pose_errors(T: Array, other: Array) -> tuple[float, float]:
-    """Return distance [m] and angle [rad], exact up to half a turn, between two poses (4, 4)."""
+    """Return the distance [m] and the angle [rad, 0 to pi] between two poses (4, 4)."""
     R = T[:3, :3].T @ other[:3, :3]
     sine = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     angle = np.arctan2(np.linalg.norm(sine), np.trace(R) - 1.0)
@@ -77,22 +78,22 @@ def pose_errors(T: Array, other: Array) -> tuple[float, float]:
 
 
 def quaternion_note(poses: Iterable[Any]) -> str:
-    """Describe the first quaternion that was normalised; empty if all have length 1.
+    """Describe the first quaternion that was normalised; return an empty text if there is none.
 
-    The normalised pose is seldom the pose that was meant: a ``w`` that is left out is 1.
+    A norm other than 1 mostly means a mistake: if ``w`` is omitted, it is 1.
 
     Args:
-        poses: ``geometry_msgs/Pose``, or anything else with an orientation.
+        poses: ``geometry_msgs/Pose``, or other messages with an orientation.
     """
     for pose in poses:
         o = pose.orientation
         length = math.hypot(o.x, o.y, o.z, o.w)
-        if abs(length - 1.0) > LENGTH_TOLERANCE and 0.0 < length < math.inf:
+        if abs(length - 1.0) > QUATERNION_TOLERANCE and 0.0 < length < math.inf:
             given = ", ".join(f"{c:.4g}" for c in (o.x, o.y, o.z, o.w))
             taken = ", ".join(f"{c / length:.4g}" for c in (o.x, o.y, o.z, o.w))
             return (
                 f"the quaternion (x, y, z, w) ({given}) has length {length:.4g} and was taken as "
-                f"({taken}): w is 1 where it is left out"
+                f"({taken}); an omitted w is 1"
             )
     return ""
 
@@ -103,7 +104,7 @@ def nanoseconds(time: Any) -> int:
 
 
 def strip_slash(frame: str) -> str:
-    """Return the name of a frame without the leading slash that old programs write."""
+    """Return the name of a frame without a leading slash, as in ROS 1."""
     return frame.removeprefix("/")
 
 
@@ -111,7 +112,7 @@ def base_from_root(T_root_link: Array, tree: Tree, base: str, values: JointValue
     """Transform a pose (4, 4) from the root frame to a base link.
 
     Args:
-        values: joint positions by name [rad or m], which move the base.
+        values: Joint positions by name [rad or m].
     """
     if base == tree.root:
         return T_root_link
@@ -119,12 +120,12 @@ def base_from_root(T_root_link: Array, tree: Tree, base: str, values: JointValue
 
 
 def no_tf2(target: str, source: str, stamp: Any) -> Array:
-    """Refuse every lookup: tf2 is not installed."""
-    raise LookupError("tf2_ros is not installed, so other frames are not known")
+    """Raise a LookupError: tf2 is not installed."""
+    raise LookupError("tf2_ros is not installed, so only links of the robot are known")
 
 
 def tf2_lookup(node: Node) -> Lookup:
-    """Listen to tf and return a function that looks transforms up."""
+    """Subscribe to TF, and return a function that looks up transforms."""
     try:
         import tf2_ros
     except ImportError:
@@ -136,7 +137,7 @@ def tf2_lookup(node: Node) -> Lookup:
         try:
             transform = _transform(buffer, target, source, stamp).transform
         except tf2_ros.TransformException as error:
-            reason = " ".join(str(error).split())[:MAX_TF2_MESSAGE]
+            reason = " ".join(str(error).split())[:MAX_TF2_MESSAGE_LENGTH]
             raise LookupError(f"tf2 says: {reason}") from error
         p = transform.translation
         position = Point(x=p.x, y=p.y, z=p.z)
@@ -146,17 +147,17 @@ def tf2_lookup(node: Node) -> Lookup:
 
 
 def _transform(buffer: Any, target: str, source: str, stamp: Any) -> Any:
-    """Look up the transform at a stamp: the latest if the stamp is 0 or only slightly newer."""
-    wanted = 0 if stamp is None else nanoseconds(stamp)
+    """Look up the transform at a stamp; take the latest if the stamp is 0 or slightly newer."""
+    stamp_ns = 0 if stamp is None else nanoseconds(stamp)
     latest = buffer.lookup_transform(target, source, Time())
     newest = nanoseconds(latest.header.stamp)
-    if wanted == 0 or 0 <= wanted - newest <= TRANSFORM_DELAY:
+    if stamp_ns == 0 or 0 <= stamp_ns - newest <= MAX_TRANSFORM_DELAY:
         return latest
-    return buffer.lookup_transform(target, source, Time(nanoseconds=wanted))
+    return buffer.lookup_transform(target, source, Time(nanoseconds=stamp_ns))
 
 
 class Frames:
-    """Finds frames by name, first among the links of the robot, then by a lookup."""
+    """Frames by name: links of the robot, or else frames of TF."""
 
     def __init__(self, lookup: Lookup = no_tf2) -> None:
         self._lookup = lookup
@@ -167,8 +168,8 @@ class Frames:
         """Transform a ``geometry_msgs/PoseStamped`` to (4, 4) in the frame of a base link.
 
         Args:
-            values: joint positions by name [rad or m], where the links are.
-            at_stamp: look frames outside the robot up at the stamp, not at the latest time.
+            values: Joint positions by name [rad or m].
+            at_stamp: Look up frames outside the robot at the stamp instead of the latest time.
 
         Raises:
             FrameError: If the frame is unknown.

@@ -1,9 +1,9 @@
-"""Kernels that a running node lacks: another process compiles them, and the node loads them.
+"""Kernels missing in a running node: a child process compiles them, and the node loads them.
 
-Compiling holds numba's lock and most of Python's for seconds, in which a control loop would stop.
-So a node compiles what every node needs before it is ready, and nothing later: the kernels of
-collision checks, where an installation left them out, and those that nobody foresaw come from
-another process, by the cache on disk.
+Compilation holds numba's lock, and the GIL most of the time, for seconds, which would stop a
+control loop. So a node compiles the kernels that every node needs before it is ready, and nothing
+later. A child process compiles all others into the cache on disk: the kernels of collision checks,
+if the installation lacks them, and kernels that are unexpectedly missing.
 """
 
 import os
@@ -23,70 +23,70 @@ from dls_ik.core.jit import MissingKernelError, compile_elsewhere
 from dls_ik.errors import SceneError
 from dls_ik.text import escape
 
-MAX_ATTEMPTS = 2  # builds of one kernel, for one that the cache loses
-NICENESS = 10  # of the process that compiles
-SCENE = "the kernels of collision checks"
-SCENE_TIME = "about a minute on two free cores"
+MAX_BUILDS_PER_KERNEL = 2  # a second build if the cache loses the kernel
+NICENESS = 10  # child process priority
+SCENE_KERNELS = "the kernels of collision checks"
+SCENE_BUILD_TIME = "about a minute on two free cores"
 
 
 class Build(NamedTuple):
-    """Kernels for another process to compile."""
+    """A job of the child process."""
 
-    what: str
-    arguments: Sequence[str]  # of dls_ik.warm_up
-    given: bytes = b""  # its standard input
+    name: str  # name of the kernels in messages
+    arguments: Sequence[str]  # command line of dls_ik.warm_up
+    stdin: bytes = b""
 
 
 class KernelBuilder:
-    """Has missing kernels compiled by another process, one build after the other.
+    """Compiler of missing kernels: a child process, one build at a time.
 
     Args:
-        logger: of the node.
+        logger: Logger of the node.
     """
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
         self._changed = threading.Condition()
-        self._queue: list[Build] = []  # the first one runs
-        self._attempts: Counter[tuple[object, ...]] = Counter()  # by kernel and signature
-        self._failures: dict[str, str] = {}  # by what was to be compiled
+        self._queue: list[Build] = []  # the first build is running
+        self._attempts: Counter[tuple[object, ...]] = Counter()  # builds by kernel and signature
+        self._failures: dict[str, str] = {}  # reasons by name of the build
         self._child: subprocess.Popen[bytes] | None = None
         self._closed, self._is_loading = threading.Event(), False
 
     def take_over_compilation(self) -> None:
-        """Load the kernels of scenes, or start compiling them; this process compiles no more.
+        """Load or build the kernels of scenes, and stop compiling in this process.
 
-        A kernel that any thread lacks from now on raises a MissingKernelError there, and is
-        compiled by another process.
+        From now on a call of a missing kernel raises a MissingKernelError, and the child process
+        compiles the kernel.
         """
         compile_elsewhere(self._request)
         if not self._load_scene():
             self._logger.info(
-                f"compiling {SCENE} in another process, {SCENE_TIME}: until then requests with "
-                "avoid_collisions are answered with TIMED_OUT (-6), and targets of a stream that "
-                "keeps distances wait"
+                f"compiling {SCENE_KERNELS} in another process, {SCENE_BUILD_TIME}: until then "
+                "requests with avoid_collisions are answered with TIMED_OUT (-6), and streams that "
+                "keep distances hold"
             )
-            self._submit(Build(SCENE, ("--scene",)))
+            self._submit(Build(SCENE_KERNELS, ("--scene",)))
 
     def await_scene(self, tell: Callable[[str], None]) -> None:
         """Wait until the kernels of scenes are compiled, and load them.
 
         Args:
-            tell: called with the reason why they are not there yet.
+            tell: Called with the reason for the wait.
 
         Raises:
             SceneError: If they cannot be compiled.
         """
         if self._load_scene():
             return
-        tell(f"{SCENE} are being compiled by another process, which takes {SCENE_TIME}")
+        tell(f"{SCENE_KERNELS} are being compiled, which takes {SCENE_BUILD_TIME}")
         self.wait()
         if not self._load_scene():
-            reason = self._failures.get(SCENE, "they cannot be loaded")
-            raise SceneError(f"{SCENE} cannot be compiled: {reason}")
+            reason = self._failures.get(SCENE_KERNELS, "they cannot be loaded")
+            raise SceneError(f"{SCENE_KERNELS} cannot be compiled: {reason}")
 
     def wait(self) -> None:
-        """Wait until nothing is being compiled."""
+        """Wait until all builds are finished."""
         with self._changed:
             self._changed.wait_for(lambda: not self._queue or self._closed.is_set())
 
@@ -98,10 +98,10 @@ class KernelBuilder:
             child = self._child
             self._changed.notify_all()
         if child is not None:
-            _signal(child, signal.SIGKILL)  # it has blocked all others, as the node
+            _signal(child, signal.SIGKILL)  # SIGINT and SIGTERM are blocked, as in the node
 
     def _load_scene(self) -> bool:
-        """Use each kernel of a scene once; return False if one is not on disk."""
+        """Call each kernel of a scene once; return False if one is not on disk."""
         self._is_loading = True
         try:
             warm_up.use_kernels(warm_up.SCENE_USES)
@@ -112,15 +112,15 @@ class KernelBuilder:
         return True
 
     def _request(self, missing: MissingKernelError) -> None:
-        """Have one kernel compiled; called in any thread, while it holds numba's lock."""
+        """Queue the build of one kernel; called in any thread, which holds numba's lock."""
         key, name = (missing.function, missing.signature), f"the kernel {missing.function.__name__}"
-        is_queued = any(build.what == name for build in list(self._queue))
-        if self._is_loading or is_queued or self._attempts[key] >= MAX_ATTEMPTS:
+        is_queued = any(build.name == name for build in list(self._queue))
+        if self._is_loading or is_queued or self._attempts[key] >= MAX_BUILDS_PER_KERNEL:
             return
         self._attempts[key] += 1
         self._logger.warning(
-            f"compiling {name} in another process, up to a minute: what needs it is refused until "
-            "then"
+            f"compiling {name} in another process, up to a minute: calls that need it are refused "
+            "until then"
         )
         self._submit(Build(name, ("--kernel",), warm_up.kernel_name(missing)))
 
@@ -131,18 +131,18 @@ class KernelBuilder:
                 threading.Thread(target=self._run, name="kernels", daemon=True).start()
 
     def _run(self) -> None:
-        """Compile until the queue is empty."""
+        """Run builds until the queue is empty."""
         while not self._closed.is_set():
-            begin, build = time.monotonic(), self._queue[0]
+            start, build = time.monotonic(), self._queue[0]
             failure = self._compile(build)
             if self._closed.is_set():
                 return
             if failure:
-                self._failures[build.what] = failure
-                self._logger.error(escape(f"{build.what} cannot be compiled: {failure}"))
+                self._failures[build.name] = failure
+                self._logger.error(escape(f"{build.name} cannot be compiled: {failure}"))
             else:
-                duration = time.monotonic() - begin
-                self._logger.info(f"{build.what}: compiled by another process, {duration:.0f} s")
+                duration = time.monotonic() - start
+                self._logger.info(f"{build.name}: compiled by another process, {duration:.0f} s")
             with self._changed:
                 self._queue.pop(0)
                 self._changed.notify_all()
@@ -150,7 +150,7 @@ class KernelBuilder:
                     return
 
     def _compile(self, build: Build) -> str:
-        """Compile in another process; return the reason of a failure."""
+        """Run a build in a child process; return the reason of a failure, or an empty text."""
         command = [sys.executable, "-m", warm_up.__name__, *build.arguments]
         try:
             # A file, as the children of a killed process would keep a pipe open.
@@ -160,24 +160,24 @@ class KernelBuilder:
                         return ""
                     self._child = child = subprocess.Popen(  # noqa: S603  our own module
                         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors,
-                        start_new_session=True,  # Ctrl-C is for the node, which ends its children
+                        start_new_session=True,  # Ctrl-C goes to the node, which stops the child
                     )  # fmt: skip
                 with suppress(OSError):
                     os.setpriority(os.PRIO_PGRP, child.pid, NICENESS)
-                child.communicate(build.given)
-                _signal(child, signal.SIGKILL)  # its own children, if it was killed
+                child.communicate(build.stdin)
+                _signal(child, signal.SIGKILL)  # its own children, in case it was killed
                 errors.seek(0)
-                said = errors.read()
+                stderr = errors.read()
         except OSError as error:
             return str(error)
         finally:
             self._child = None
-        lines = said.decode(errors="replace").strip().splitlines()
-        ended = f"python -m {warm_up.__name__} ended with code {child.returncode}"
-        return (lines[-1] if lines else ended) if child.returncode else ""
+        lines = stderr.decode(errors="replace").strip().splitlines()
+        exit_note = f"python -m {warm_up.__name__} exited with code {child.returncode}"
+        return (lines[-1] if lines else exit_note) if child.returncode else ""
 
 
 def _signal(child: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
-    """Send a signal to a child and to its own children."""
+    """Send a signal to a child process and its own children."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)

@@ -1,4 +1,4 @@
-"""The program ``ik_node``: it sets up streams and signals before it imports everything else."""
+"""The program ``ik_node``: prepares streams and signals before it imports other modules."""
 
 import gc
 import sys
@@ -28,21 +28,20 @@ For example:
 
 
 class Program(NamedTuple):
-    """A node as a program; what takes long to import is imported by functions."""
+    """A node as a program; functions contain the slow imports."""
 
     name: str
     module: str
-    about: str  # for its help
+    about: str  # text of --help
     examples: tuple[str, ...]
-    load_parameters: Callable[[], type[Any]]  # returns the class that declares its parameters
-    load_run: Callable[[], Callable[[Sequence[str] | None], int]]  # returns the function to run
+    load_parameters: Callable[[], type[Any]]  # returns the class with the parameters
+    load_run: Callable[[], Callable[[Sequence[str] | None], int]]  # returns the main function
 
     def start(self, args: Sequence[str] | None) -> int:
         """Run the node until SIGINT or SIGTERM.
 
         Returns:
-            The exit code: 0, 1 for a start with something that is not valid, or 2 for an argument
-            that is not one of ROS.
+            The exit code: 0, 1 if the start fails, or 2 for an argument that is no ROS argument.
         """
         try:
             own = own_arguments(args)
@@ -53,15 +52,15 @@ class Program(NamedTuple):
             run = self.load_run()
         except (ImportError, NumbaStartError) as error:
             message = escape(" ".join(str(error).split()))
-            print(f"cannot start: {message}", file=sys.stderr)  # noqa: T201  there is no logger yet
+            print(f"cannot start: {message}", file=sys.stderr)  # noqa: T201  no logger exists yet
             return 1
         return run(args)
 
     def _answer(self, own: Sequence[str]) -> int:
-        """Print help if the arguments ask for it, else refuse them; return the exit code."""
+        """Print help if requested, else refuse the arguments; return the exit code."""
         if not {"-h", "--help"} & set(own):
             sys.stderr.write(
-                f"{self.name}: it takes no argument {own[0]!r}; parameters are given as "
+                f"{self.name}: takes no argument {own[0]!r}; give parameters as "
                 f"--ros-args -p NAME:=VALUE, see {self.name} --help\n"
             )
             return 2
@@ -77,7 +76,7 @@ class Program(NamedTuple):
 
 
 def own_arguments(args: Sequence[str] | None) -> list[str]:
-    """Return the arguments that are not for ROS: those outside of ``--ros-args ... --``."""
+    """Return the arguments outside of ``--ros-args ... --``."""
     found, is_ros = [], False
     for argument in sys.argv[1:] if args is None else args:
         if argument == "--ros-args":
@@ -90,12 +89,14 @@ def own_arguments(args: Sequence[str] | None) -> list[str]:
 
 
 def _describe(parameters: type[Any]) -> str:
-    from dls_ik.ros.declare import declared
+    from dls_ik.ros.declare import declared, yaml_number
 
     entries = []
     for name, field in declared(parameters).items():
         about, default = field.metadata, field.default
-        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+        shown = yaml_number(default) if isinstance(default, float) else str(default)
+        if isinstance(default, tuple):
+            shown = ",".join(map(str, default))
         text = f"{about['text']} [{about['unit']}]" if about["unit"] else about["text"]
         if about["choices"]:
             text += f"; one of {', '.join(about['choices'])}"
@@ -112,7 +113,7 @@ def _load_parameters() -> type[Any]:
 
 
 def _load_run() -> Callable[[Sequence[str] | None], int]:
-    gc.disable()  # a tenth of the time until the node is ready, which enables it
+    gc.disable()  # saves a tenth of the start-up time; the ready node enables it
     from dls_ik.ros.application import serve_ik
     from dls_ik.ros.process import run_process
 
@@ -122,8 +123,8 @@ def _load_run() -> Callable[[Sequence[str] | None], int]:
 IK_NODE = Program(
     "ik_node",
     "dls_ik.ros.node",
-    "Answers compute_ik and compute_fk, and follows targets on target_pose, target_twist and\n"
-    "target_trajectory, of a robot that is named, described, or comes on robot_description.",
+    "Solves compute_ik and compute_fk, and follows targets on target_pose, target_twist and\n"
+    "target_trajectory, for the robot of a parameter or of the topic robot_description.",
     (
         "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
         "ros2 run dls_ik ik_node --ros-args -p preset:=ur5e",

@@ -1,10 +1,10 @@
-"""The parameters of ``ik_node``, each declared once; the rest of the node sees a frozen struct."""
+"""The parameters of ``ik_node``: each is declared once, and read as a frozen struct."""
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
@@ -20,19 +20,20 @@ from dls_ik.text import listing
 REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
-NO_LIMIT = 1e9  # [rad/s^2 or m/s^2, m/s or rad/s]
+MIN_UNLIMITED = 1e9  # [rad/s^2, m/s^2, m/s, rad/s] a limit of this size means no limit, as .inf
 
-# Not `groups`, which is the list of their names: YAML, and `ros2 param dump`, cannot have both.
-PREFIX = "group"
+# The list of groups is named "groups"; in YAML the same name cannot have members as well.
+GROUP_PREFIX = "group"
+METHOD_OPTIONS = "method_options"  # prefix of the options of methods
 
 GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
-_OPTIONS = {f.name for f in fields(ControllerOptions)}
+_CONTROLLER_OPTIONS = {f.name for f in fields(ControllerOptions)}
 
 
 @dataclass(frozen=True)
 class RobotParameters(ParameterSet):
-    """The robot, and the ends of its chain."""
+    """The robot, and base and tip of its chain."""
 
     robot: str = parameter(
         "",
@@ -42,18 +43,18 @@ class RobotParameters(ParameterSet):
     )
     robot_description: str = parameter(
         "",
-        "URDF of the robot as text; without it and 'robot' the node waits for the topic",
+        "URDF of the robot as text; without it and without 'robot' the node waits for the topic",
         read_only=True,
     )
-    base: str = parameter("", "first link of the chain; empty: root", read_only=True)
+    base: str = parameter("", "first link of the chain; empty: the root", read_only=True)
     tip: str = parameter("", "last link of the chain; empty: the only one", read_only=True)
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Return base and tip; None: the robot determines it."""
+        """Return base and tip; None stands for the default of the robot."""
         return self.base or None, self.tip or None
 
     def check(self) -> None:
-        """Raise an OptionError for two robots."""
+        """Raise an OptionError if two robots are given."""
         super().check()
         if self.robot and self.robot_description:
             raise OptionError("'robot' and 'robot_description' are both given; give one of them")
@@ -66,38 +67,38 @@ class GroupParameters:
     name: str
     tip: tuple[str, ...] = parameter(
         (),
-        "tips of the group, one or several links; empty: the node's tip",
+        "tips of the group, one link or several; empty: the node's tip",
         read_only=True,
     )
     base: str = parameter("", "first link of its chains; empty: the node's base", read_only=True)
     method: str = parameter("", "method of its requests; empty: the node's method")
     timeout: float = parameter(
-        0.0, "timeout of its requests without one; 0: the node's timeout", "s", (0.0, 3600.0)
+        0.0, "timeout of its requests that give none; 0: the node's timeout", "s", (0.0, 3600.0)
     )
 
     def changed(self, given: Mapping[str, Any]) -> "GroupParameters":
-        """Return them with some values changed, by full names; names of other groups are ignored.
+        """Return the parameters with new values, given by full names; ignore other groups.
 
         Raises:
-            OptionError: a value of the wrong type, or out of range.
+            OptionError: If a value has the wrong type or is out of range.
         """
         values = {
             field.name: checked(name, field, given[name])
-            for name, field in fields_of([self.name]).items()
+            for name, field in group_fields([self.name]).items()
             if name in given
         }
         return replace(self, **values)
 
 
-def fields_of(groups: Iterable[str]) -> "dict[str, Field[Any]]":
+def group_fields(groups: Iterable[str]) -> "dict[str, Field[Any]]":
     """Return the fields of groups by full parameter names, such as ``group.left_arm.tip``."""
     own = [field for field in fields(GroupParameters) if field.metadata]
-    return {f"{PREFIX}.{group}.{field.name}": field for group in groups for field in own}
+    return {f"{GROUP_PREFIX}.{group}.{field.name}": field for group in groups for field in own}
 
 
 @dataclass(frozen=True)
 class GroupsParameters(RobotParameters):
-    """The robot, its groups, and which of them follows targets."""
+    """The robot, its groups, and the group that follows targets."""
 
     groups: tuple[str, ...] = parameter(
         (),
@@ -111,24 +112,24 @@ class GroupsParameters(RobotParameters):
         "neither is given",
         read_only=True,
     )
-    group_details: tuple[GroupParameters, ...] = ()  # one for each of the groups
+    group_details: tuple[GroupParameters, ...] = ()  # one per group
 
     def changed(self: GroupsT, given: Mapping[str, Any]) -> GroupsT:
-        """Return them with some values changed, ``group.NAME.tip`` and the like among them."""
-        names = _names(given.get("groups", self.groups))
+        """Return the parameters with new values, also of ``group.NAME.tip`` etc."""
+        names = _read_group_names(given.get("groups", self.groups))
         before = {group.name: group for group in self.group_details}
         details = [before.get(name, GroupParameters(name)).changed(given) for name in names]
         with_groups = replace(self, group_details=tuple(details))
-        of_groups = fields_of(names)
+        of_groups = group_fields(names)
         rest = {name: value for name, value in given.items() if name not in of_groups}
         return super(GroupsParameters, with_groups).changed(rest)
 
-    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the parameters of each of the groups."""
-        return fields_of(_names(given.get("groups", self.groups)))
+    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+        """Return the parameters of all groups by name."""
+        return group_fields(_read_group_names(given.get("groups", self.groups)))
 
     def check(self) -> None:
-        """Raise an OptionError for a name given twice, or no single tip to follow targets."""
+        """Raise an OptionError if a group is listed twice, or no single tip follows targets."""
         super().check()
         twice = sorted({name for name in self.groups if self.groups.count(name) > 1})
         if twice:
@@ -138,10 +139,12 @@ class GroupsParameters(RobotParameters):
         self.ends()
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Return base and tip of the chain that follows targets; None: the robot determines it.
+        """Return base and tip of the chain that follows targets.
+
+        None stands for the default of the robot.
 
         Raises:
-            OptionError: there is no such group, or it has several tips.
+            OptionError: If `stream_group` is unknown, or no group has a single tip.
         """
         group = self.followed_group()
         if group is None:
@@ -149,10 +152,10 @@ class GroupsParameters(RobotParameters):
         return group.base or None, group.tip[0] if group.tip else None
 
     def followed_group(self) -> GroupParameters | None:
-        """Return the group whose tip follows targets; None: it is the chain from base to tip.
+        """Return the group whose tip follows targets; None: the chain from base to tip.
 
         Raises:
-            OptionError: as :meth:`ends`.
+            OptionError: If `stream_group` is unknown, or no group has a single tip.
         """
         if not self.stream_group and (self.base or self.tip or not self.groups):
             return None
@@ -160,13 +163,13 @@ class GroupsParameters(RobotParameters):
         name = self.stream_group or next(iter(single), "")
         if name not in single:
             raise OptionError(
-                f"targets are followed by one tip: stream_group is one of the groups with one tip "
-                f"({listing(single)}), not {name!r}"
+                f"stream_group must name a group with exactly one tip ({listing(single)}), not "
+                f"{name!r}"
             )
         return single[name]
 
 
-def _names(given: Any) -> Any:
+def _read_group_names(given: Any) -> Any:
     return checked("groups", declared(GroupsParameters)["groups"], given)
 
 
@@ -176,15 +179,15 @@ class Parameters(GroupsParameters):
 
     preset: str = parameter(
         "",
-        "name of a known arm, whose tip, accelerations and controller are taken where no other "
-        "parameter gives them",
+        "name of a known arm, with defaults for tip, acceleration and controller; other parameters "
+        "override them",
         read_only=True,
     )
 
     plugins: tuple[str, ...] = parameter(
         (),
-        "Python files with methods of your own, which run as this node: method, stream_method and "
-        "group.NAME.method may be theirs",
+        "Python files with additional methods for method, stream_method and group.NAME.method; the "
+        "files run with the permissions of this node",
         read_only=True,
     )
 
@@ -201,43 +204,43 @@ class Parameters(GroupsParameters):
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
         REQUEST,
-        "collision-free answers, with the arm itself too: request: if the request asks for it; "
-        "always; ignore: never. Without a scene to check, such requests are refused",
+        "collision-free answers, including self-collisions: request: if the request asks for it; "
+        "always; ignore: never. Without a scene, requests that need a check are refused",
         choices=(REQUEST, ALWAYS, IGNORE),
     )
 
     # The scene
     robot_description_semantic: str = parameter(
         "",
-        "SRDF of the robot as text: its groups, and links that may touch; without it the topic of "
-        "that name counts",
+        "SRDF of the robot as text: groups, and links that may touch; empty: from the topic of the "
+        "same name",
         read_only=True,
     )
     mesh_folders: tuple[str, ...] = parameter(
         (),
-        "folders in which meshes of the robot may be read, beside ROS packages and its own folder",
+        "folders with meshes of the robot, besides ROS packages and the folder of the robot file",
         read_only=True,
     )
     monitored_planning_scene: str = parameter(
         "",
         "topic on which move_group publishes its scene, such as /monitored_planning_scene; the "
-        "whole scene is asked for by get_planning_scene beside it; empty: none",
+        "whole scene is requested from get_planning_scene in its namespace; empty: none",
         read_only=True,
     )
 
     # How many requests are solved
     service_threads: int = parameter(
-        2, "long requests that are solved in parallel", span=(1, 64), read_only=True
+        2, "number of long requests that are solved in parallel", span=(1, 64), read_only=True
     )
     service_queue: int = parameter(
         64,
-        "most requests that wait for these threads; more are answered at once with an error",
+        "maximum number of requests that wait for these threads; more are refused at once",
         span=(1, 10_000),
         read_only=True,
     )
     max_timeout: float = parameter(
         10.0,
-        "longest time for a request; longer timeouts are cut to it",
+        "maximum time for a request; longer timeouts are shortened to it",
         "s",
         (1e-3, 3600.0),
         read_only=True,
@@ -246,8 +249,8 @@ class Parameters(GroupsParameters):
     # The surroundings of the stream
     stream_avoid_collisions: str = parameter(
         AUTO,
-        "the stream keeps min_distance from the scene, and between links: auto: where the robot "
-        "has a scene, for which targets wait; required: nothing moves without one; none: never",
+        "the stream keeps min_distance to the scene and between links: auto: if the robot has a "
+        "scene, which targets wait for; required: no motion without a scene; none: never",
         choices=(AUTO, REQUIRED, NONE),
         read_only=True,
     )
@@ -260,39 +263,39 @@ class Parameters(GroupsParameters):
     influence_distance: float = option(ControllerOptions, "influence_distance", read_only=True)
     bounds: tuple[str, ...] = parameter(
         (),
-        "names of bounds of the workspace, each with bound.NAME.box, .sphere or .half_space, and "
-        "its pose and links",
+        "names of workspace bounds, each with bound.NAME.box, .sphere or .half_space, a pose and "
+        "links",
         read_only=True,
     )
-    bound_details: tuple[BoundParameters, ...] = ()  # one for each of them
+    bound_details: tuple[BoundParameters, ...] = ()  # one per bound
     max_linear_speed: float = parameter(
-        NO_LIMIT,
-        "largest speed of the tip, whatever is asked for; 1e9: no limit",
+        math.inf,
+        "maximum speed of the tip, for any target; .inf: no limit",
         "m/s",
-        (1e-6, NO_LIMIT),
+        (1e-6, math.inf),
     )
     max_angular_speed: float = parameter(
-        NO_LIMIT, "largest angular speed of the tip; 1e9: no limit", "rad/s", (1e-6, NO_LIMIT)
+        math.inf, "maximum angular speed of the tip; .inf: no limit", "rad/s", (1e-6, math.inf)
     )
     scale: float = option(ControllerOptions, "scale")
 
-    # How targets are followed; those that keep an arm from harm do not change while it moves
+    # How targets are followed; safety parameters are read-only
     stream_method: str = parameter(DEFAULT_METHOD, "method that follows targets")
     rate: float = parameter(
-        100.0, "cycles of the streaming loop", "Hz", (1.0, 1000.0), read_only=True
+        100.0, "rate of the control cycles", "Hz", (1.0, 1000.0), read_only=True
     )
     thread_priority: int = parameter(
         50,
-        "real-time priority of the streaming loop (SCHED_FIFO), where it is permitted; 0: none",
+        "real-time priority of the servo loop (SCHED_FIFO), if permitted; 0: none",
         span=(0, 99),
         read_only=True,
     )
     acceleration: tuple[float, ...] = parameter(
         (),
-        "largest acceleration, for all joints or for each; empty: by the reach of the arm; 1e9: no "
-        "limit",
+        "maximum acceleration, one for all joints or one for each; empty: computed from the reach "
+        "of the arm; [.inf]: no limit",
         "rad/s^2 or m/s^2",
-        (1e-6, NO_LIMIT),
+        (1e-6, math.inf),
         read_only=True,
     )
     jerk: tuple[float, ...] = option(ControllerOptions, "jerk", read_only=True)
@@ -310,12 +313,12 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
     trajectory_period: float = parameter(
-        0.1, "time between the poses of a trajectory", "s", (1e-3, 3600.0)
+        0.1, "time between two poses of a trajectory", "s", (1e-3, 3600.0)
     )
     feedback_mode: str = parameter(
         AUTO,
-        "use of joint states: auto: start state of the arm; commands for a controller wait for it; "
-        "required: also supervised while the arm moves; none: ignored",
+        "use of joint states: auto: start state of the arm, for which controller commands wait; "
+        "required: also supervision of the motion; none: ignored",
         choices=(AUTO, REQUIRED, NONE),
         read_only=True,
     )
@@ -323,38 +326,38 @@ class Parameters(GroupsParameters):
     max_deviation: float = option(ControllerOptions, "max_deviation", read_only=True)
     initial_positions: tuple[float, ...] = parameter(
         (),
-        "joint positions of the chain at the start without a driver, read with each new "
-        "robot; empty: 0, or the limit next to it, bent near a singularity",
+        "joint positions of the chain without a driver, used for each new robot; empty: 0 or the "
+        "limit closest to 0, and bent near singularities",
         "rad or m",
     )
 
     # Outputs
     output_type: tuple[str, ...] = parameter(
         (JOINT_STATE,),
-        "message types of the commands, one or several",
+        "message types of the commands, one or more",
         choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY),
         read_only=True,
     )
     output_topic: tuple[str, ...] = parameter(
         (),
-        "topics of the commands, one for each output_type; empty: the usual one of each type",
+        "topics of the commands, one for each output_type; empty: the default of each type",
         read_only=True,
     )
     output_joints: tuple[str, ...] = parameter(
         (),
-        "joints of the chain in the order of all outputs; empty: from base to tip",
+        "order of the joints in all outputs; empty: from base to tip",
         read_only=True,
     )
     output_names: tuple[str, ...] = parameter(
         (),
-        "names of these joints in outputs and in joint_states; empty: those of the robot",
+        "names of these joints in outputs and joint_states; empty: the names of the robot",
         read_only=True,
     )
     trajectory_points: int = parameter(
         0,
-        "points of a joint_trajectory; 0: the command and the stop behind it, with as many points "
-        "as needed to stay within the limits between them; above 1: at least so many while the arm "
-        "moves; 1: the command alone, without a stop",
+        "number of points of a joint_trajectory; 1: the command only; 0: the command and a braking "
+        "trajectory, with as many points as its limits need; above 1: the same, with at least this "
+        "number of points while the arm moves",
         span=(0, 100),
         read_only=True,
     )
@@ -362,36 +365,43 @@ class Parameters(GroupsParameters):
         5.0, "duration of the tip's trail in the markers", "s", (0.0, 60.0), read_only=True
     )
     interactive_marker: bool = parameter(
-        False, "publish a marker in RViz to drag the target with", read_only=True
+        False, "publish an RViz marker to drag the target", read_only=True
     )
 
     # Options of methods, for services and stream
-    alpha: float = option(SolverOptions, "alpha")
-    lambda_: float = option(SolverOptions, "lambda_")
-    nu: float = option(SolverOptions, "nu")
-    sigma0: float = option(SolverOptions, "sigma0")
-    gamma_max: float = option(SolverOptions, "gamma_max")
-    margin: float = option(SolverOptions, "margin")
-    mu: float = option(SolverOptions, "mu")
+    alpha: float = option(SolverOptions, "alpha", group=METHOD_OPTIONS)
+    lambda_: float = option(SolverOptions, "lambda_", group=METHOD_OPTIONS)
+    nu: float = option(SolverOptions, "nu", group=METHOD_OPTIONS)
+    sigma0: float = option(SolverOptions, "sigma0", group=METHOD_OPTIONS)
+    gamma_max: float = option(SolverOptions, "gamma_max", group=METHOD_OPTIONS)
+    margin: float = option(SolverOptions, "margin", group=METHOD_OPTIONS)
+    mu: float = option(SolverOptions, "mu", group=METHOD_OPTIONS)
+
+    FORMER_NAMES: ClassVar = {
+        name: f"{METHOD_OPTIONS}.{name}"
+        for name in ("alpha", "lambda", "nu", "sigma0", "gamma_max", "margin", "mu")
+    }
 
     def changed(self, given: Mapping[str, Any]) -> "Parameters":
-        """Return them with some values changed, ``bound.NAME.box`` and the like among them."""
-        names = _bound_names(given.get("bounds", self.bounds))
+        """Return the parameters with new values, also of ``bound.NAME.box`` etc."""
+        names = _read_bound_names(given.get("bounds", self.bounds))
         details = changed_bounds(self.bound_details, names, given)
         of_bounds = bound_fields(names)
         rest = {name: value for name, value in given.items() if name not in of_bounds}
         return super(Parameters, replace(self, bound_details=details)).changed(rest)
 
-    def further(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the parameters of each of the groups and bounds."""
-        names = _bound_names(given.get("bounds", self.bounds))
-        return super().further(given) | bound_fields(names)
+    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
+        """Return the parameters of all groups and bounds by name."""
+        names = _read_bound_names(given.get("bounds", self.bounds))
+        return super().dynamic_fields(given) | bound_fields(names)
 
     def check(self) -> None:
-        """Raise an OptionError for robots, groups or outputs that contradict each other.
+        """Check that the values fit each other.
 
-        A MethodError for an unknown method, one that cannot follow targets, or parameters that
-        break a condition of a method.
+        Raises:
+            OptionError: If robots, groups, bounds or outputs contradict each other.
+            MethodError: If a method is unknown or cannot follow targets, or its options violate a
+                condition.
         """
         super().check()
         for file in self.plugins:
@@ -406,7 +416,7 @@ class Parameters(GroupsParameters):
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
         choice = parse_method(self.stream_method)
-        if choice.follows_no_target:  # reported before there is a robot, too
+        if choice.follows_no_target:  # checked before a robot arrives
             raise MethodError(f"stream_method {self.stream_method!r} follows no target")
 
     def _check_outputs(self) -> None:
@@ -416,7 +426,7 @@ class Parameters(GroupsParameters):
         if topics and len(topics) != len(types):
             raise OptionError(
                 f"output_topic has {len(topics)} topics ({', '.join(topics)}) for {len(types)} of "
-                f"output_type ({', '.join(types)}); give one for each, or none"
+                f"output_type ({', '.join(types)}); give one per type, or none"
             )
         for name in ("output_joints", "output_names"):
             given = getattr(self, name)
@@ -427,8 +437,8 @@ class Parameters(GroupsParameters):
     def solver_options(self) -> dict[str, Any]:
         """Return the options of a solver and of the method of a controller.
 
-        Parameters at their default are left out, because some methods have their own defaults; so
-        is the solution farthest from collisions, which only a solver with a scene finds.
+        Parameters at their default are left out, because some methods have other defaults. The
+        solve_type `clearance` is left out too, because it needs a solver with a scene.
         """
         defaults = {f.name: f.default for f in fields(SolverOptions)}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
@@ -437,40 +447,42 @@ class Parameters(GroupsParameters):
         return {name: value for name, value in given.items() if value != defaults[name]}
 
     def controller_options(self) -> dict[str, Any]:
-        """Return the options of a controller, except those of its method."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _OPTIONS}
+        """Return the options of a controller, without the options of its method."""
+        own = (f.name for f in fields(self) if f.name in _CONTROLLER_OPTIONS)
+        given = {name: getattr(self, name) for name in own}
         given["supervised"] = self.feedback_mode == REQUIRED
         if self.acceleration:
             given["acceleration"] = tuple(
-                math.inf if limit >= NO_LIMIT else limit for limit in self.acceleration
+                math.inf if limit >= MIN_UNLIMITED else limit for limit in self.acceleration
             )
         for name in ("max_linear_speed", "max_angular_speed"):
-            given[name] = math.inf if given[name] >= NO_LIMIT else given[name]
-        return {name: _for_joints(value) for name, value in given.items() if value != ()}
+            given[name] = math.inf if given[name] >= MIN_UNLIMITED else given[name]
+        return {name: _per_joint(value) for name, value in given.items() if value != ()}
 
     @property
     def needs_surroundings(self) -> bool:
-        """Return whether the stream keeps away from anything, once that is known."""
+        """True if the stream needs a scene or workspace bounds before it moves."""
         return self.stream_avoid_collisions != NONE or bool(self.bounds)
 
     def stream_settings(self) -> tuple[Any, ...]:
-        """Return everything that a controller is made from, to compare with."""
+        """Return all settings of a controller, for comparison."""
         return (self.stream_method, self.controller_options(), self.solver_options())
 
 
-def _for_joints(value: Any) -> Any:
-    """Return a list of one number as that number, which holds for all joints."""
+def _per_joint(value: Any) -> Any:
+    """Return a list of one number as the number, which applies to all joints."""
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
 
 
 @cache
 def _load_plugin(file: str) -> tuple[str, ...]:
-    """Run a file with methods, once: parameters that change do not run it again."""
+    """Run a file with methods, only once even if parameters change."""
     return load_plugin(file)
 
 
-def _bound_names(given: Any) -> Any:
+def _read_bound_names(given: Any) -> Any:
     return checked("bounds", declared(Parameters)["bounds"], given)
 
 
-DECLARED = declared(Parameters)  # without those of each group
+DECLARED = declared(Parameters)  # without parameters of groups and bounds
+ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # keys: field names

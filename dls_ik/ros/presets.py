@@ -1,6 +1,6 @@
-"""Presets: parameters of known arms with their usual drivers, a file each in ``config/presets``.
+"""Presets: parameters of known arms with their usual drivers, one file each in ``config/presets``.
 
-The files are ordinary files of ROS parameters: ``--params-file`` takes them too.
+The files are ordinary ROS parameter files and also work with ``--params-file``.
 """
 
 import re
@@ -14,10 +14,10 @@ from dls_ik.ros.declare import read_names
 from dls_ik.ros.params import Parameters
 from dls_ik.text import did_you_mean, listing, quoted
 
-ANCHOR = "wam.yaml"  # a file of the folder
-MAX_SUGGESTED = 3  # presets that are suggested for an unknown name
-# Parameters of a preset that give way to others, besides giving way to themselves.
-GIVES_WAY = {
+KNOWN_PRESET_FILE = "wam.yaml"  # locates the folder
+MAX_SUGGESTIONS = 3  # similar names for an unknown preset
+# Values of a preset that other given parameters suppress.
+SUPPRESSED_BY = {
     "robot": ("robot_description",),
     "base": ("groups", "stream_group"),
     "tip": ("groups", "stream_group"),
@@ -26,16 +26,16 @@ GIVES_WAY = {
 
 
 def preset_names() -> tuple[str, ...]:
-    """List the presets, sorted with their numbers as numbers."""
-    names = (file.stem for file in preset_file(ANCHOR).parent.glob("*.yaml"))
+    """Return the names of the presets in natural order, numbers by value."""
+    names = (file.stem for file in preset_file(KNOWN_PRESET_FILE).parent.glob("*.yaml"))
     return tuple(sorted(names, key=_natural))
 
 
 def preset_file(file_name: str) -> Path:
-    """Find a file of the folder.
+    """Return the path of a preset file.
 
     Raises:
-        RobotModelError: it is missing, the installation is incomplete.
+        RobotModelError: If the file is missing because the installation is incomplete.
     """
     return share_file("config", "presets", file_name)
 
@@ -44,7 +44,7 @@ def preset_values(name: str) -> dict[str, Any]:
     """Read the parameters of a preset by name.
 
     Raises:
-        OptionError: an unknown name; the message lists the known ones.
+        OptionError: If the name is unknown; the message lists the known names.
     """
     known = preset_names()
     if name not in known:
@@ -60,14 +60,14 @@ def preset_values(name: str) -> dict[str, Any]:
 
 
 def with_preset(given: Mapping[str, Any]) -> Parameters:
-    """Return the defaults of a node: those of its preset, if it was given one.
+    """Return the default parameters of a node, including the values of its preset.
 
     Args:
-        given: the values that the node was started with, by name; ``preset`` may be among them.
-            Values of the preset that contradict them are left out.
+        given: Values that the node was started with, by name. ``preset`` may be among them. Values
+            of the preset that contradict them are left out.
 
     Raises:
-        OptionError: an unknown preset.
+        OptionError: If the preset is unknown.
     """
     defaults = Parameters()
     name = read_preset(given.get("preset", ""))
@@ -76,7 +76,7 @@ def with_preset(given: Mapping[str, Any]) -> Parameters:
     values = {
         key: value
         for key, value in preset_values(name).items()
-        if not any(given.get(other) for other in GIVES_WAY.get(key, ()))
+        if not any(given.get(other) for other in SUPPRESSED_BY.get(key, ()))
     }
     return defaults.changed({**values, "preset": name})
 
@@ -88,10 +88,10 @@ def is_of_preset(parameters: Parameters, name: str) -> bool:
 
 
 def read_preset(value: Any) -> str:
-    """Read the name of a preset, as it is or in capitals.
+    """Return the name of a preset in lower case; empty if none is given.
 
     Raises:
-        OptionError: not one name.
+        OptionError: If the value is not one name.
     """
     try:
         (name,) = read_names(value) or ("",)
@@ -101,10 +101,10 @@ def read_preset(value: Any) -> str:
 
 
 def summary() -> str:
-    """Check all presets; return a sentence about them.
+    """Check all presets and return a summary.
 
     Raises:
-        DlsIkError: a file is missing, or its parameters are not valid.
+        DlsIkError: If a file is missing, or its parameters are not valid.
     """
     names = preset_names()
     for name in names:
@@ -113,9 +113,9 @@ def summary() -> str:
 
 
 def _of_same_series(name: str, known: Iterable[str]) -> list[str]:
-    """Return the presets of the series of a name, such as ``ur``, with the closest numbers first.
+    """Return the presets of the same series, such as ``ur``, with the closest numbers first.
 
-    Of arms with the same number the e-Series comes first, as the one in production.
+    For equal numbers the e-Series comes first, because it is in production.
     """
     series, number = _series(name)
     if number is None:
@@ -126,11 +126,11 @@ def _of_same_series(name: str, known: Iterable[str]) -> list[str]:
         for each, given in alike
         if given is not None
     )
-    return [each for _, _, each in ranked[:MAX_SUGGESTED]]
+    return [each for _, _, each in ranked[:MAX_SUGGESTIONS]]
 
 
 def _series(name: str) -> tuple[str, int | None]:
-    """Return the letters before the first number of a name, and that number; None: no number."""
+    """Return the letters before the first number of a name, and the number if there is one."""
     found = re.match(r"([a-z_]+)(\d{1,9})", name.lower())
     return (found[1], int(found[2])) if found else (name.lower(), None)
 

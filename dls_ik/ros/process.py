@@ -1,4 +1,4 @@
-"""The process of a node: rclpy, start, signals and end; and its parameters while it runs."""
+"""The process of a node: start, signals, stop; and live parameters."""
 
 import logging
 import os
@@ -35,47 +35,47 @@ from dls_ik.solver import announce_compilation_to
 from dls_ik.text import suggest_names
 from dls_ik.warm_up import NODE_USES, use_kernels
 
-STOP_TIMEOUT = 4.8  # [s]; ros2 launch sends SIGTERM after 5
-WARM_UP_POLL = 0.1  # [s]
+STOP_TIMEOUT = 4.8  # [s] from SIGINT to a forced exit; ros2 launch sends SIGTERM after 5 s
+WARM_UP_POLL_PERIOD = 0.1  # [s]
 
-# Ways to give Fast DDS a profile: variables, and files in the working directory.
+# Environment variables and files in the working directory that give Fast DDS a profile.
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 PROFILE_FILES = ("DEFAULT_FASTDDS_PROFILES.xml", "DEFAULT_FASTRTPS_PROFILES.xml")
 
-# Declared by rclpy in every node.
+# Parameters that rclpy declares in every node.
 SIM_TIME = "use_sim_time"
-FOREIGN = ("qos_overrides.", "start_type_description_service", SIM_TIME)
+RCLPY_PARAMETERS = ("qos_overrides.", "start_type_description_service", SIM_TIME)
 
 
 class StartError(DlsIkError):
-    """A command line that rclpy cannot make a node from."""
+    """An error for a command line from which rclpy cannot create a node."""
 
 
 def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Future], bool]) -> int:
     """Run a node until a signal; return the exit code.
 
     Args:
-        name: of the node.
-        run: serves until the future is done; returns False if a thread still compiles kernels.
+        name: Default name of the node.
+        run: Serves until the future is done; returns False if a thread still compiles kernels.
     """
     stop = Future()
-    on_signal(lambda: end(stop))
+    on_signal(lambda: stop_process(stop))
     try:
         with ros_node(args, name) as node:
             finished = run(node, stop)
     except (DlsIkError, NameValidationException, ParameterException, compat.rcl_error()) as error:
         get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
         return 1
-    if not finished:  # a thread still compiles; a normal exit would wait for it
+    if not finished:  # a normal exit would wait for the compiling thread
         flush_streams()
         os._exit(0)
     return 0
 
 
-def end(stop: Future) -> None:
-    """Ask the node to stop; end the process if it does not in time, as during a long request.
+def stop_process(stop: Future) -> None:
+    """Stop the node, and exit the process after STOP_TIMEOUT in case a request takes longer.
 
-    Runs in a thread that ends with the process.
+    Called in a daemon thread.
     """
     stop.set_result(None)
     time.sleep(STOP_TIMEOUT)
@@ -84,16 +84,16 @@ def end(stop: Future) -> None:
 
 @contextmanager
 def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
-    """Make a node, with rclpy initialised while it lives.
+    """Create a node in a context in which rclpy is initialised.
 
-    Signals are left to :mod:`dls_ik.ros.util`: a handler of rclpy would shut the context down while
+    :mod:`dls_ik.ros.util` handles signals: the handlers of rclpy would shut down the context while
     callbacks use it.
     """
     with fastdds_profile():
         try:
             try:
                 rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-                node = Node(name)
+                node = ParameterNode(name)
             except RuntimeError as error:
                 raise StartError(f"{error}{_remedy(str(error))}") from error
             handler = LogHandler(node)
@@ -109,10 +109,10 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
 
 @contextmanager
 def fastdds_profile() -> Iterator[None]:
-    """Point Fast DDS to config/fastdds_profile.xml inside the context, unless a profile is given.
+    """Select config/fastdds_profile.xml for Fast DDS inside the context, unless a profile is given.
 
-    Other DDS implementations connect to all topics only with that profile. A variable that is set
-    to the empty string leaves Fast DDS at its defaults. Other middlewares ignore the variable.
+    Nodes with another DDS implementation can connect to all topics only with this profile. An empty
+    variable keeps the defaults of Fast DDS. Other middlewares ignore the variable.
     """
     is_given = any(name in os.environ for name in PROFILE_VARIABLES)
     if is_given or any(map(os.path.exists, PROFILE_FILES)):
@@ -127,13 +127,13 @@ def fastdds_profile() -> Iterator[None]:
 
 
 def _remedy(reason: str) -> str:
-    """Return a remedy for a known reason, to add to the message."""
+    """Return a remedy for a known error, to append to the message."""
     no_log = "failed to initialize logging" in reason or "Failed opening file" in reason
     return "; set ROS_LOG_DIR to a folder that can be written" if no_log else ""
 
 
 def spin(node: Node, stop: Future) -> None:
-    """Run callbacks in this thread; log one that fails, and continue."""
+    """Run callbacks in this thread; log failures and continue."""
     log = Throttle(node)
     executor = NamingExecutor(context=node.context)
     executor.add_node(node)
@@ -143,19 +143,19 @@ def spin(node: Node, stop: Future) -> None:
 
 
 class NamingExecutor(SingleThreadedExecutor):
-    """An executor that knows which callback ran last."""
+    """An executor that stores which callback ran last."""
 
     last: tuple[Any, Any] = (None, None)  # entity and node
 
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """Return the next task with its entity and node, as rclpy's executor."""
+        """Return the next task with its entity and node; see rclpy's executor."""
         self.last = (None, None)
         task, entity, node = super().wait_for_ready_callbacks(*args, **kwargs)
         self.last = (entity, node)
         return task, entity, node
 
     def last_words(self) -> str:
-        """Return what the callback that ran last serves."""
+        """Describe the entity of the last callback."""
         entity, node = self.last
         return "of rclpy" if entity is None else entity_words(node, entity)
 
@@ -165,7 +165,7 @@ def _spin_until(stop: Future, executor: NamingExecutor, log: Throttle) -> None:
         executor.spin_until_future_complete(stop)
     except ExternalShutdownException:
         pass
-    except Exception as error:  # noqa: BLE001  such as rclpy on a parameter of an unknown type
+    except Exception as error:  # noqa: BLE001  for example rclpy, for a parameter of an unknown type
         whose = executor.last_words()
         log.failed(f"callback {whose}", f"a callback failed: {whose}", error)
 
@@ -178,14 +178,14 @@ def warm_up(
     """Compile kernels in a thread, so that the process still receives signals.
 
     Args:
-        announce: called with a line if a kernel must be compiled.
-        wanted: returns whether to go on waiting.
-        uses: functions that use the kernels.
+        announce: Called with a line if a kernel must be compiled.
+        wanted: Returns whether to continue waiting.
+        uses: Functions that call the kernels.
 
     Returns:
-        True if they are ready; else the thread still compiles, and nothing can stop it.
+        True if the kernels are ready; False if the thread, which cannot be stopped, still compiles.
     """
-    begin, announced, errors = time.monotonic(), list[str](), list[BaseException]()
+    start, announced, errors = time.monotonic(), list[str](), list[BaseException]()
 
     def note(message: str) -> None:
         announced.append(message)
@@ -201,20 +201,34 @@ def warm_up(
     thread = threading.Thread(target=compile_all, name="warm-up", daemon=True)
     thread.start()
     while thread.is_alive() and wanted():
-        thread.join(WARM_UP_POLL)
+        thread.join(WARM_UP_POLL_PERIOD)
     if errors:
         raise errors[0]
     is_ready = not thread.is_alive()
     if announced and is_ready:
-        announce(f"kernels compiled: {time.monotonic() - begin:.0f} s")
+        announce(f"kernels compiled: {time.monotonic() - start:.0f} s")
     return is_ready
 
 
 # Parameters of a running node
 
 
+class ParameterNode(Node):
+    """A node that refuses former parameter names with a message that gives the new names."""
+
+    check_names: Callable[[Sequence[str]], None] = staticmethod(lambda names: None)
+
+    def set_parameters_atomically(self, parameter_list: list[Any]) -> SetParametersResult:
+        """Set parameters all at once or not at all; called by the services of rclpy."""
+        try:
+            self.check_names([each.name for each in parameter_list])
+        except DlsIkError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return super().set_parameters_atomically(parameter_list)
+
+
 def given_values(node: Node) -> dict[str, Any]:
-    """Return the values that a node was started with, by name, without empty lists."""
+    """Return the parameters that a node was started with, by name, except empty ones."""
     given = {
         name: getattr(each, "value", None)
         for name, each in compat.parameter_overrides(node).items()
@@ -223,14 +237,14 @@ def given_values(node: Node) -> dict[str, Any]:
 
 
 class LiveParameters(Generic[ParameterSetT]):
-    """Declares the parameters on a node, and applies changes all at once or not at all.
+    """The declared parameters of a running node; changes apply all at once or not at all.
 
     Args:
-        defaults: the values of parameters that the node was not started with.
+        defaults: Values of the parameters that the node was started without.
 
     Raises:
-        DlsIkError: a value that the node was started with is not valid.
-        rclpy.exceptions.ParameterException: the same, seen by rclpy.
+        DlsIkError: If a value that the node was started with is not valid.
+        rclpy.exceptions.ParameterException: If rclpy refuses such a value.
     """
 
     def __init__(self, node: Node, defaults: ParameterSetT) -> None:
@@ -239,20 +253,23 @@ class LiveParameters(Generic[ParameterSetT]):
         self._given = compat.parameter_overrides(node)
         _fix_clock(node)
         fixed = declared(type(defaults))
+        defaults.check_names(list(self._given))
+        if isinstance(node, ParameterNode):
+            node.check_names = defaults.check_names
         given = {
             name: self._declare(name, field, getattr(defaults, field.name))
             for name, field in fixed.items()
         }
-        further = defaults.further(given)
+        dynamic = defaults.dynamic_fields(given)
         given |= {
-            name: self._declare(name, field, field.default) for name, field in further.items()
+            name: self._declare(name, field, field.default) for name, field in dynamic.items()
         }
-        self._declared = fixed | further
+        self._declared = fixed | dynamic
         self.current = defaults.changed(given)
         self._warn_of_unknown_names()
 
     def on_change(self, apply: Callable[[ParameterSetT], None]) -> None:
-        """Accept changes; `apply` puts them into effect, or raises a DlsIkError to refuse them."""
+        """Start accepting changes; `apply` applies them, or raises a DlsIkError to refuse them."""
         self._apply = apply
         self._node.add_on_set_parameters_callback(self._set)
 
@@ -261,13 +278,13 @@ class LiveParameters(Generic[ParameterSetT]):
             default = list(default)
         elif field.type == TEXTS:
             default = ",".join(default)
-        # YAML's null, and an empty list of YAML as rclpy reads it, count as not given.
+        # rclpy gives no value for null and for an empty list in YAML: the default applies.
         given = getattr(self._given.get(name), "value", None)
         is_empty = name in self._given and given is None
         if given is not None:
-            checked(name, field, given)  # rclpy refuses types without saying what is valid
+            checked(name, field, given)  # errors of rclpy do not name the valid values
         value = self._node.declare_parameter(name, default, descriptor(field), is_empty).value
-        if default == [] and len(value) == 0:  # rclpy takes an empty list for bytes
+        if default == [] and len(value) == 0:  # rclpy declares an empty list as bytes
             self._node.set_parameters([Parameter(name, Parameter.Type.DOUBLE_ARRAY, [])])
         return value
 
@@ -283,34 +300,33 @@ class LiveParameters(Generic[ParameterSetT]):
         return SetParametersResult(successful=True)
 
     def _warn_of_unknown_names(self) -> None:
-        """Warn of misspelt names, which rclpy ignores."""
+        """Warn about unknown names, which rclpy ignores silently."""
         known = self._declared
-        unknown = [
-            name for name in self._given if name not in known and not name.startswith(FOREIGN)
-        ]
+        given = (name for name in self._given if not name.startswith(RCLPY_PARAMETERS))
+        unknown = [name for name in given if name not in known]
         if unknown:
             self._node.get_logger().warning(
-                f"unknown parameter {', '.join(map(repr, unknown))} is not used; "
+                f"unknown parameter {', '.join(map(repr, unknown))} is ignored; "
                 f"{suggest_names(unknown, known)}"
             )
 
 
 def _fix_clock(node: Node) -> None:
-    """Make ``use_sim_time`` read-only: the age of stamps is measured by this clock."""
+    """Make ``use_sim_time`` read-only, because its clock measures the age of stamps."""
     about = ParameterDescriptor(
         name=SIM_TIME,
         type=Parameter.Type.BOOL.value,
-        description="use the clock of a simulation, on /clock",
+        description="use the simulation time on /clock",
         read_only=True,
     )
     node.set_descriptor(SIM_TIME, about)
 
 
 def descriptor(field: "Field[Any]") -> ParameterDescriptor:
-    """Return the description of a parameter that tools show.
+    """Return the descriptor of a parameter.
 
-    Typing is dynamic if values of two types are valid: whole numbers for numbers, one name for
-    several. The reader of the parameter refuses all others.
+    Typing is dynamic if values of two types are valid, such as integers for floats, or a string for
+    a list of names. The reader of the parameter refuses all other types.
     """
     about = field.metadata
     unit = f" [{about['unit']}]" if about["unit"] else ""

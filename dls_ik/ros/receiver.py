@@ -1,7 +1,7 @@
-"""Subscriptions and services that a thread takes by itself, without an executor in between.
+"""Subscriptions and services that one thread waits for without an rclpy executor.
 
-An executor of rclpy builds a wait set of all entities of a node for each message, and another one
-after it: 0.3 ms, and a second thread to wake.
+An rclpy executor builds a wait set of all entities of a node before and after each message, which
+takes 0.3 ms, and wakes a second thread.
 """
 
 import threading
@@ -24,16 +24,16 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-PAUSE = 0.1  # [s] after an error at most: it may last
-IDLE = 60.0  # [s] of a wait at most, where nothing else bounds it
-Reply = Callable[[Any], None]  # sends the first response that it gets, in any thread
+MAX_ERROR_PAUSE = 0.1  # [s] after an error, which may repeat
+MAX_WAIT = 60.0  # [s] default timeout of a wait
+Reply = Callable[[Any], None]  # sends its first response only; callable from any thread
 
 
 class MessageReceiver(CallbackGroup):
-    """Callback group of subscriptions and services that no executor takes, but a waiting thread.
+    """Callback group with subscriptions and services that one thread serves instead of an executor.
 
-    Subscriptions have no event handlers, with which the middleware would wake the executor for each
-    message too: they are for qualities of service that no publisher is incompatible with.
+    Subscriptions have no event handlers, because these would wake the executor for each message.
+    Use them only with quality-of-service settings that are compatible with every publisher.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
@@ -41,14 +41,14 @@ class MessageReceiver(CallbackGroup):
         self._node, self._log = node, log
         self._entities: tuple[Subscription | Service, ...] = ()
         self._waiter = compat.EntityWaiter(node.context)
-        self._sending = threading.Lock()  # rcl sends from one thread at a time
+        self._sending = threading.Lock()  # rcl allows one sending thread at a time
         self._closed = threading.Event()
         self._guard = node.create_guard_condition(_pass, self)
 
     def create_subscription(
         self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile, raw: bool
     ) -> Subscription:
-        """Subscribe, as :meth:`rclpy.node.Node.create_subscription`."""
+        """Create a subscription; see :meth:`rclpy.node.Node.create_subscription`."""
         subscription = self._node.create_subscription(
             kind,
             topic,
@@ -64,14 +64,14 @@ class MessageReceiver(CallbackGroup):
     def create_service(
         self, kind: Any, name: str, callback: Callable[[Any, Reply], None], depth: int
     ) -> Service:
-        """Serve; the callback takes a request and the reply, which any thread may call later.
+        """Create a service whose callback gets a request and a reply that it may call later.
 
-        A coroutine as callback of rclpy's own does not do: the future that it awaits does not wake
-        the executor (9.1), or is polled (Humble).
+        Coroutine callbacks of rclpy are no alternative: their futures do not wake the executor
+        (rclpy 9.1), or are polled (Humble).
 
         Args:
-            depth: requests and responses that the middleware keeps; one too many replaces the
-                oldest, whose client waits in vain.
+            depth: Number of requests and responses that the middleware queues. When the queue is
+                full, the oldest is dropped, and its client gets no answer.
         """
         qos = QoSProfile(depth=depth)
         service = self._node.create_service(
@@ -81,23 +81,23 @@ class MessageReceiver(CallbackGroup):
         return service
 
     def destroy_subscription(self, subscription: Subscription) -> None:
-        """Destroy a subscription, from any thread; a wait that it takes part in ends first."""
+        """Destroy a subscription, from any thread, after the current wait."""
         self._use([each for each in self._entities if each is not subscription])
         self._node.destroy_subscription(subscription)
 
     def can_execute(self, entity: Any) -> bool:
-        """Return whether an executor may execute an entity: none of them."""
+        """Return False: no executor may execute an entity of this group."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Return whether an executor may execute an entity now: none of them."""
+        """Return False: no executor may execute an entity of this group."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Take note of nothing: no executor executes an entity."""
+        """Do nothing, as no executor executes an entity of this group."""
 
-    def receive(self, timeout: float = IDLE) -> None:
-        """Wait for messages and pass them to their callbacks; for the thread of the receiver only.
+    def receive(self, timeout: float = MAX_WAIT) -> None:
+        """Wait for messages and call their callbacks; only for the thread of the receiver.
 
         Returns after the first messages, :meth:`wake`, :meth:`close`, or `timeout` [s].
         """
@@ -105,13 +105,13 @@ class MessageReceiver(CallbackGroup):
         try:
             for taken in self._waiter.wait(self._entities, self._guard, timeout):
                 self._take(taken)
-        except Exception as error:  # noqa: BLE001  the thread outlives any message
+        except Exception as error:  # noqa: BLE001  no message may end the thread
             whose = "a wait for messages" if taken is None else entity_words(self._node, taken)
             self._log.failed(f"callback {whose}", f"a callback failed: {whose}", error)
-            self._closed.wait(min(timeout, PAUSE))
+            self._closed.wait(min(timeout, MAX_ERROR_PAUSE))
 
     def serve(self) -> None:
-        """Receive until :meth:`close`; the work of a thread of its own."""
+        """Receive until :meth:`close`; the target function of a thread."""
         while not self._closed.is_set():
             self.receive()
         self.release()
@@ -131,15 +131,15 @@ class MessageReceiver(CallbackGroup):
             service.send_response(response, header)
 
     def wake(self) -> None:
-        """End the wait, or the next one, from any thread."""
+        """End the current wait, or else the next one; from any thread."""
         self._guard.trigger()
 
     def release(self) -> None:
-        """Let go of what was destroyed; in the thread of the receiver, at its end."""
+        """Release destroyed entities; call at the end of the receiver's thread."""
         self._waiter.use(())
 
     def close(self) -> None:
-        """End the wait for the last time."""
+        """Stop receiving."""
         self._closed.set()
         self.wake()
 
@@ -149,13 +149,13 @@ class MessageReceiver(CallbackGroup):
 
 
 class OneReply:
-    """Sends the first of several responses to a request; later ones are dropped."""
+    """Reply that sends the first response to a request and drops later ones."""
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send, self._lock, self._is_sent = send, threading.Lock(), False
 
     def __call__(self, response: Any) -> None:
-        """Send a response, unless one was sent."""
+        """Send a response, unless one was sent before."""
         with self._lock:
             if self._is_sent:
                 return

@@ -1,7 +1,7 @@
-"""Sources of the robot: parameters, a topic on which it may come late, or another node.
+"""Sources of the robot: parameters, the topic ``robot_description``, or another node.
 
-Anybody in the ROS domain may publish descriptions or serve parameters: their text is read as
-untrusted XML, and opens no file but those of robots that are installed here.
+Any node in the ROS domain may publish descriptions or serve parameters. Their text is parsed as
+untrusted XML, and may open only files of robots that are installed on this machine.
 """
 
 import time
@@ -17,32 +17,32 @@ from dls_ik.errors import AmbiguousTipError, ChainError, DlsIkError, RobotModelE
 from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
 from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.xml import MAX_BYTES as MAX_TEXT
+from dls_ik.model.xml import MAX_BYTES as MAX_URDF_BYTES
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import GroupsParameters, RobotParameters
 from dls_ik.ros.subscriptions import call_every, read_bytes
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing, quoted
 
-TOPIC = "robot_description"
-MAX_BYTES = MAX_TEXT + 16  # of a serialized text
-REMINDER_PERIOD = 5.0  # [s] between log lines while there is no robot
-PROGRAMS = (".xacro",)  # files whose expressions are run
-DESCRIPTION_TIMEOUT = 2.0  # [s] for the description, once the node is there
-QOS = QoSProfile(
+DESCRIPTION_TOPIC = "robot_description"
+MAX_DESCRIPTION_BYTES = MAX_URDF_BYTES + 16  # size of a serialized String with the description
+REMINDER_PERIOD = 5.0  # [s] between log lines while the node waits for a robot
+EXECUTABLE_SUFFIXES = (".xacro",)  # files that run expressions
+DESCRIPTION_TIMEOUT = 2.0  # [s] for the description of a node that answers
+DESCRIPTION_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 
 
 class RefusedError(RobotModelError):
-    """A robot that the node cannot use; the message names the parameter that mends it."""
+    """A robot that the node cannot use; the message names the parameter to change."""
 
 
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
-    """Load the robot that the parameters name or describe; None: they do neither.
+    """Load the robot of the parameters; return None if they give no robot.
 
     Raises:
-        RefusedError: it is not a usable robot, or has no such base and tip.
+        RefusedError: If the robot is not usable, or has no such base and tip.
     """
     ends = parameters.ends()
     try:
@@ -56,7 +56,7 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
 
 
 def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedError:
-    """Add the parameter that mends it to an error."""
+    """Return the error with the parameter to change."""
     preset = getattr(parameters, "preset", "")
     if isinstance(error, AmbiguousTipError):
         first, *others = error.tips
@@ -64,20 +64,20 @@ def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedErro
         tips = listing(error.tips)
         return RefusedError(f"several links could be the tip: {tips}: add -p tip:={first}{also}")
     if isinstance(error, ChainError):
-        origin = f", or else the preset {preset}" if preset else ""
+        origin = f", which the preset {preset} sets by default" if preset else ""
         group = parameters.followed_group() if isinstance(parameters, GroupsParameters) else None
         of = f"group.{group.name}." if group is not None else ""
         return RefusedError(
-            f"{error}: the chain is what -p {of}base:=LINK and -p {of}tip:=LINK say{origin}"
+            f"{error}: set the chain by -p {of}base:=LINK and -p {of}tip:=LINK{origin}"
         )
     return RefusedError(str(error))
 
 
 def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """Load a robot from XML; the text is never taken for the name of a file.
+    """Load a robot from XML; the text is never used as a file name.
 
     Raises:
-        RobotModelError: as :func:`robot_from_parameters`.
+        RobotModelError: If the text is not XML, or the robot is not usable.
     """
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise RobotModelError(f"a robot description is XML, not {quoted(text)}")
@@ -85,21 +85,21 @@ def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
 
 
 def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
-    """Subscribe to robot descriptions; the last one published comes at once."""
-    node.create_subscription(String, TOPIC, receive, QOS)
+    """Subscribe to robot descriptions; the latest one is received at once."""
+    node.create_subscription(String, DESCRIPTION_TOPIC, receive, DESCRIPTION_QOS)
 
 
 class DescriptionTopic:
-    """Takes robots from the topic; logs each refusal once, and repeatedly that it waits for one.
+    """Robots from the topic; refusals are logged, and reminders while there is no robot.
 
     Args:
-        take: called with each usable robot; may raise DlsIkError to refuse it.
-        has_robot: tests if there is a robot.
-        reason: the reason why an earlier robot was refused.
-        run: runs the job of taking or refusing a robot, at once or in another thread.
+        take: Called with each usable robot; raises a DlsIkError to refuse the robot.
+        has_robot: Returns whether the node has a robot.
+        reason: Reason why an earlier robot was refused.
+        run: Runs a job that takes or refuses a robot, at once or in another thread.
 
     Attributes:
-        reason: why the last robot was refused; empty: none was.
+        reason: Reason why the last robot was refused; empty if none was refused.
     """
 
     def __init__(
@@ -111,25 +111,26 @@ class DescriptionTopic:
         reason: str = "",
         run: Callable[[Callable[[], None]], None] = lambda job: job(),
     ) -> None:
-        self.reason, self._told = reason, ""  # why a robot was refused; the same as logged last
+        self.reason, self._logged_reason = reason, ""
         self._parameters, self._ends = parameters, parameters.ends()
         self._take, self._has_robot, self._run = take, has_robot, run
         self._node, self._log, self._logger = node, Throttle(node), node.get_logger()
-        self._topic = node.resolve_topic_name(TOPIC)
-        self._text = b""  # serialized
-        node.create_subscription(String, TOPIC, self._receive, QOS, raw=True)
+        self._topic = node.resolve_topic_name(DESCRIPTION_TOPIC)
+        self._data = b""  # latest serialized message
+        topic, qos = DESCRIPTION_TOPIC, DESCRIPTION_QOS
+        node.create_subscription(String, topic, self._receive, qos, raw=True)
         call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
-        """Log what the node waits for, or once why the robot was refused, while there is none."""
+        """Log that the node waits for a robot, or once why the robot was refused."""
         if self._has_robot():
             return
         if self.reason:
-            if self.reason != self._told:
-                self._told = self.reason
+            if self.reason != self._logged_reason:
+                self._logged_reason = self.reason
                 self._logger.error(
-                    f"there is no robot: {escape(self.reason)}; start again with that mended, or "
-                    f"publish another robot on {self._topic}"
+                    f"there is no robot: {escape(self.reason)}; correct this and restart the node, "
+                    f"or publish another robot on {self._topic}"
                 )
         else:
             self._logger.info(
@@ -138,12 +139,12 @@ class DescriptionTopic:
             )
 
     def _receive(self, data: bytes) -> None:
-        """Take a serialized text; one that is too long is not read."""
-        if len(data) > MAX_BYTES:
-            message = f"the URDF is larger than {MAX_TEXT} bytes"
+        """Receive a serialized description, and refuse one that is too large."""
+        if len(data) > MAX_DESCRIPTION_BYTES:
+            message = f"the URDF has {len(data)} bytes and is larger than {MAX_URDF_BYTES} bytes"
             self._run(lambda: self._refuse(RobotModelError(message)))
-        elif data != self._text:
-            self._text = data
+        elif data != self._data:
+            self._data = data
             content = read_bytes(self._node, data, String, self._topic, self._log)
             if content is not None:
                 self._run(lambda: self._read(content.data))
@@ -160,19 +161,19 @@ class DescriptionTopic:
             self._refuse(error)
 
     def _refuse(self, error: DlsIkError) -> None:
-        self.reason = self._told = str(error)
+        self.reason = self._logged_reason = str(error)
         self._logger.error(f"robot refused: {escape(self.reason)}")
 
 
 class DescribedRobot(NamedTuple):
-    """A robot, and the file or the text that describes its shapes, if any."""
+    """A robot, and the URDF with its shapes, if any."""
 
     robot: RobotModel
-    urdf: Path | str | None
+    urdf: Path | str | None  # file or text
 
 
 class ForeignFileError(RobotModelError):
-    """A node names a file of this machine, which is not opened because a node names it."""
+    """A local file named by a remote node, which is not opened for security."""
 
 
 def served_robot(
@@ -183,13 +184,13 @@ def served_robot(
     """Find the robot of a node by its parameters, or else by the topic.
 
     Args:
-        read_parameters: asks the node, or raises an error if it does not answer.
-        description: returns the newest description, empty until there is one.
-        own: returns a robot that is chosen here, from the base to the tip of the node.
+        read_parameters: Reads the parameters of the node, or raises an error if it does not answer.
+        description: Returns the latest description; empty until there is one.
+        own: Returns a robot that the user has chosen, with the base and tip of the node.
 
     Raises:
-        ServiceMissingError, NoAnswerError: there is neither a node nor a description.
-        RobotModelError: as :func:`named_robot`, or it is no usable robot.
+        ServiceMissingError, NoAnswerError: If there is neither a node nor a description.
+        RobotModelError: If the robot is not usable, or :func:`named_robot` raises it.
     """
     missing: DlsIkError | None = None
     parameters = RobotParameters()
@@ -212,11 +213,11 @@ def served_robot(
 
 
 def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
-    """Load the robot that the parameters of another node name or describe; None: they do neither.
+    """Load the robot of the parameters of another node; return None if they give no robot.
 
     Raises:
-        ForeignFileError: they name a file that no package here has, or one that is a program.
-        RobotModelError: it is not a usable robot.
+        ForeignFileError: If the file is not part of a local package, or runs expressions.
+        RobotModelError: If the robot is not usable.
     """
     ends, name = parameters.ends(), parameters.robot
     if text := parameters.robot_description:
@@ -225,15 +226,15 @@ def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
         return None
     if name not in shipped_names() and not _is_installed(name):
         raise ForeignFileError(
-            f"the robot of the node is {quoted(name)}, and files are not opened because a node "
-            "names them: name it yourself if you trust it"
+            f"the robot of the node is {quoted(name)}; for security, files that a node names are "
+            "not opened: name the file yourself if you trust it"
         )
     return DescribedRobot(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
 
 
 def _is_installed(name: str) -> bool:
-    """Return whether it is a file of a package, and no program, which alone takes arguments."""
+    """Return whether a name is a file of a package that runs no expressions."""
     file, arguments = split_arguments(name)
     path = PurePosixPath(file.removeprefix(PACKAGE_SCHEME))
-    inside = ".." not in path.parts and path.suffix.lower() not in PROGRAMS
+    inside = ".." not in path.parts and path.suffix.lower() not in EXECUTABLE_SUFFIXES
     return file.startswith(PACKAGE_SCHEME) and inside and not arguments

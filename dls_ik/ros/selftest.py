@@ -1,6 +1,6 @@
-"""Self-test of ROS: messages between two processes, and a node that starts and answers.
+"""Self-test with ROS: messages between two processes, and a node that starts and answers.
 
-``python -m dls_ik.ros.selftest TOPIC`` publishes on the topic until its parent ends.
+``python -m dls_ik.ros.selftest TOPIC`` publishes on the topic until its parent process ends.
 """
 
 import os
@@ -16,12 +16,13 @@ from dls_ik.errors import DlsIkError
 from dls_ik.ros.client.connection import OwnNode, wait_until
 from dls_ik.ros.util import ChildProcess
 
-PATIENCE, PERIOD = 20.0, 0.05  # [s]
-START_PATIENCE = 120.0  # [s]
+MESSAGE_TIMEOUT = 20.0  # [s]
+PUBLISH_PERIOD = 0.05  # [s]
+NODE_START_TIMEOUT = 120.0  # [s]
 
 
 def hear_another_process() -> str:
-    """Receive a message from another process; return a sentence about it.
+    """Receive a message from another process; return a summary.
 
     Raises:
         DlsIkError: If no message arrives.
@@ -29,16 +30,16 @@ def hear_another_process() -> str:
     topic = f"dls_ik_selftest_{os.getpid()}"
     said: list[str] = []
     command = [sys.executable, "-m", "dls_ik.ros.selftest", topic]
-    begin = time.monotonic()
+    start = time.monotonic()
     with ChildProcess(command, said.append) as other, closing(_own_node()) as host:
         heard: list[Any] = []
         host.node.create_subscription(String, topic, heard.append, 10)
-        wait_until(lambda: heard or not other.is_running, begin + PATIENCE)
+        wait_until(lambda: heard or not other.is_running, start + MESSAGE_TIMEOUT)
         middleware = rclpy.get_rmw_implementation_identifier()
         if not heard:
-            reason = said[-1] if said else f"nothing came within {PATIENCE:g} s"
-            raise DlsIkError(f"two processes do not hear each other over {middleware}: {reason}")
-    age = time.monotonic() - begin
+            reason = said[-1] if said else f"no message arrived within {MESSAGE_TIMEOUT:g} s"
+            raise DlsIkError(f"two processes cannot exchange messages over {middleware}: {reason}")
+    age = time.monotonic() - start
     return f"a message from another process over {middleware}, {age:.1f} s after the start"
 
 
@@ -47,22 +48,22 @@ def _own_node() -> OwnNode:
 
 
 def publish(topic: str) -> None:
-    """Publish until this process, or its parent, is ended."""
+    """Publish until this process or its parent ends."""
     parent = os.getppid()
     with closing(_own_node()) as host:
         publisher = host.node.create_publisher(String, topic, 10)
         while os.getppid() == parent:
             publisher.publish(String(data="here"))
-            time.sleep(PERIOD)
+            time.sleep(PUBLISH_PERIOD)
 
 
 def start_and_ask() -> str:
-    """Start ``ik_node`` with the WAM and have it solve a pose; return a sentence about it.
+    """Start ``ik_node`` with the WAM and request a solution; return a summary.
 
     Raises:
         DlsIkError: If the node does not start, or its answer is wrong.
     """
-    import numpy as np  # here, because the publishing process needs none of these
+    import numpy as np  # the publishing process needs none of these imports
 
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client import IkClient
@@ -73,18 +74,18 @@ def start_and_ask() -> str:
     robot = RobotModel.wam()
     T = robot.fk(np.full(robot.n, 0.3))
     said: list[str] = []
-    begin = time.monotonic()
+    start = time.monotonic()
     with ChildProcess(command, said.append) as node, IkClient(namespace=namespace) as client:
-        wait_until(lambda: client.is_served or not node.is_running, begin + START_PATIENCE)
-        ready = time.monotonic() - begin
+        wait_until(lambda: client.is_served or not node.is_running, start + NODE_START_TIMEOUT)
+        ready = time.monotonic() - start
         if not client.is_served:
-            reason = said[-1] if said else f"no compute_ik within {START_PATIENCE:g} s"
+            reason = said[-1] if said else f"no compute_ik within {NODE_START_TIMEOUT:g} s"
             raise DlsIkError(f"ik_node does not start: {reason}")
         answer = client.solve(T, timeout=1.0)
     if not answer.success or not np.allclose(
         robot.fk(answer.array(robot.joint_names)), T, atol=1e-4
     ):
-        raise DlsIkError(f"ik_node gives a wrong answer, code {answer.code} {answer.message}")
+        raise DlsIkError(f"ik_node gives a wrong answer: code {answer.code}, {answer.message}")
     return f"ready after {ready:.1f} s, solves a pose"
 
 

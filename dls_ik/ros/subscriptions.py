@@ -1,4 +1,4 @@
-"""Subscriptions that bound and check messages; reports of publishers of other types; timers."""
+"""Subscriptions with size checks, warnings of mismatched types, and shared steady timers."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -17,16 +17,16 @@ from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape
 
-MAX_NAMES = 10_000  # that are kept of what others send
-MAX_BYTES = 64 * 1024  # of a message that is read; the joint states of 500 joints are half of it
-MAX_REPORTS = 100  # publishers that are reported
-CHECK_PERIOD = 1.0  # [s]
+MAX_NAMES = 10_000  # joints of all received messages
+MAX_MESSAGE_BYTES = 64 * 1024  # default size limit; joint states of 500 joints take half
+MAX_REPORTS = 100  # log lines about publishers with another type
+CHECK_PERIOD = 1.0  # [s] between checks of the publishers
 
 Value = TypeVar("Value")
 
 
 def merge_bounded(known: Mapping[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
-    """Merge new values into the known ones; keep at most MAX_NAMES names.
+    """Merge new values into the known values; keep at most MAX_NAMES names.
 
     New names longer than MAX_NAME are dropped.
     """
@@ -43,22 +43,22 @@ def subscribe_bounded(
     store: Callable[[Any, int], None],
     qos: QoSProfile,
     log: Throttle,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_MESSAGE_BYTES,
     receiver: MessageReceiver | None = None,
 ) -> Any:
-    """Subscribe to a topic; messages that are too long or not readable are logged and ignored.
+    """Subscribe to a topic; log and ignore messages that are too large or not readable.
 
-    Messages come serialized, because deserializing a large one would block all threads.
+    Messages arrive serialized, because deserializing a large message would block all threads.
 
     Args:
-        store: called with each message, and the time it was sent [ns] or 0, see :func:`with_time`.
-        receiver: takes the messages; None: the executor of the node does.
+        store: Called with each message, and with its source timestamp [ns], or 0 if unknown.
+        receiver: Receives the messages instead of the node's executor.
     """
     name = node.resolve_topic_name(topic)
 
     def read(data: bytes, sent: int = 0) -> None:
         if len(data) > max_bytes:
-            message = f"a message on {name} has {len(data)} bytes, more than {max_bytes}: not used"
+            message = f"a message on {name} has {len(data)} bytes, more than {max_bytes}: ignored"
             log.warn(f"bytes on {name}", message)
             return
         content = read_bytes(node, data, kind, name, log)
@@ -70,15 +70,15 @@ def subscribe_bounded(
 
 
 def read_bytes(node: Node, data: bytes, kind: Any, topic: str, log: Throttle) -> Any | None:
-    """Return a serialized message; None for bytes that are not one, with a throttled warning."""
+    """Deserialize a message; log a throttled warning and return None if that fails."""
     try:
         return read_message(data, kind)
-    except Exception as error:  # noqa: BLE001  the middleware has several for it
+    except Exception as error:  # noqa: BLE001  the type depends on the middleware
         reason = " ".join(str(error).split()) or type(error).__name__
         log.warn(
             f"unreadable on {topic}",
             lambda: (
-                f"a message on {topic}, {publisher_words(node, topic)}, is not used: its "
+                f"a message on {topic}, {publisher_words(node, topic)}, is ignored: its "
                 f"{len(data)} bytes are not a {type_name(kind)} ({reason})"
             ),
         )
@@ -86,32 +86,32 @@ def read_bytes(node: Node, data: bytes, kind: Any, topic: str, log: Throttle) ->
 
 
 def with_time(store: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a callback so that it gets the source timestamp [ns] too; not before Humble."""
+    """Wrap a callback so that it also gets the source timestamp [ns], which needs Humble."""
     if not hasattr(Subscription, "CallbackType"):
         return lambda message: store(message)
     return lambda message, info: store(message, info["source_timestamp"])
 
 
 class SharedCallback:
-    """Callback of a timer for several: each timer by itself wakes the executor twice, 1 ms."""
+    """Timer callback shared by several functions, as each timer costs 1 ms per call."""
 
     def __init__(self) -> None:
         self.callbacks: list[Callable[[], None]] = []
 
     def __call__(self) -> None:
-        """Call all of them in order, and raise an exception of one when all have been called."""
+        """Call all functions in order; raise an exception of one after all were called."""
         with ExitStack() as stack:
             for callback in reversed(self.callbacks):
                 stack.callback(callback)
 
 
 def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
-    """Make a timer with a period [s] of the steady clock, whatever clock the node has."""
+    """Create a timer with a period [s] of the steady clock, independent of the node's clock."""
     return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
-    """Call back every `period` [s] of the steady clock, by a timer that callbacks share."""
+    """Call a function every `period` [s] of the steady clock, by a shared timer."""
     nanoseconds = int(period * 1e9)
     for timer in node.timers:
         if isinstance(timer.callback, SharedCallback) and timer.timer_period_ns == nanoseconds:
@@ -123,10 +123,10 @@ def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
 
 
 class TypeMonitor:
-    """Warns once of each publisher that sends another type than a subscription of the node reads.
+    """Monitor of message types: one warning per publisher with another type than the node's.
 
-    The middleware drops such messages silently. A publisher is reported when two checks in a row
-    have found it, so that subscriptions may adapt to its type in between.
+    The middleware drops such messages silently. A publisher is reported after two consecutive
+    checks, so that a subscription has time to adapt to its type.
     """
 
     def __init__(self, node: Node) -> None:
@@ -137,8 +137,8 @@ class TypeMonitor:
 
     def _check(self) -> None:
         found = {
-            f"{info.node_namespace.rstrip('/')}/{info.node_name} sends {info.topic_type} on "
-            f"{subscription.topic_name}, where {read} is read: it is not heard"
+            f"{info.node_namespace.rstrip('/')}/{info.node_name} publishes {info.topic_type} on "
+            f"{subscription.topic_name}, but the type there is {read}: its messages are lost"
             for subscription in list(self._node.subscriptions)
             for info in self._node.get_publishers_info_by_topic(subscription.topic_name)
             if info.topic_type != (read := type_name(subscription.msg_type))

@@ -1,4 +1,4 @@
-"""Log lines, signals and streams of a node that none of them may stop; other processes."""
+"""Logging, signals and standard streams that never block a node; child processes."""
 
 import ctypes
 import logging
@@ -28,10 +28,10 @@ def trace(error: BaseException) -> str:
 
 
 class LogHandler(logging.Handler):
-    """Forwards warnings of the package from Python's log to the log of a node.
+    """Handler that forwards warnings of the package to the log of a node.
 
     Args:
-        node: a :class:`rclpy.node.Node`; this module does not import rclpy.
+        node: A :class:`rclpy.node.Node`; this module does not import rclpy.
     """
 
     def __init__(self, node: Any) -> None:
@@ -44,13 +44,13 @@ class LogHandler(logging.Handler):
 
 
 class Throttle:
-    """Logs a message of each topic at most once in a period of the steady clock.
+    """Logger with at most one message per subject and period of the steady clock.
 
-    The throttle of rclpy's logger looks its caller up in the source at every call, which costs more
-    than a cycle of the loop may, and follows a clock that can be wound back.
+    The throttle of rclpy's logger inspects the source of its caller at each call, which is too slow
+    for a control cycle, and uses a clock that can jump back.
 
     Args:
-        period: [s].
+        period: Minimum time between two messages about one subject [s].
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class Throttle:
         self._logger = node.get_logger()
         self._period = period
         self._clock = clock
-        self._logged: dict[str, float] = {}  # time by topic [s]
-        self._recent: dict[str, dict[str, float]] = {}  # the same by topic and message
+        self._logged: dict[str, float] = {}  # time by subject [s]
+        self._recent: dict[str, dict[str, float]] = {}  # time by subject and message [s]
 
     def warn(self, topic: str, message: str | Callable[[], str]) -> None:
-        """Log a warning, unless one of this topic was logged within the period.
+        """Log a warning, unless one about this subject was logged within the period.
 
         Args:
-            message: the line, or a function that makes it if it is logged.
+            message: The line, or a function that returns it.
         """
         if self._is_due(topic):
             self._logger.warning(escape(message if isinstance(message, str) else message()))
 
     def warn_each(self, topic: str, message: str, most: int) -> None:
-        """Log a warning, unless the same one, or `most` of this topic, came within the period."""
+        """Log a warning, unless the same or `most` others were logged within the period."""
         now = self._clock()
         known = self._recent.get(topic, {})
         recent = {text: at for text, at in known.items() if now - at < self._period}
@@ -87,12 +87,12 @@ class Throttle:
             self._logger.warning(f"{escape(message)}:\n{trace(error)}")
 
     def info(self, topic: str, message: str) -> None:
-        """Log a line, unless one of this topic was logged within the period."""
+        """Log a line, unless one about this subject was logged within the period."""
         if self._is_due(topic):
             self._logger.info(escape(message))
 
     def once(self, topic: str, message: str) -> None:
-        """Log a warning the first time."""
+        """Log a warning if it is the first about this subject."""
         if topic not in self._logged:
             self._logged[topic] = self._clock()
             self._logger.warning(escape(message))
@@ -111,7 +111,7 @@ def hold_signals() -> None:
 
 
 def on_signal(act: Callable[[], object]) -> None:
-    """Call `act` once, in a thread of its own, on the first signal that came or comes."""
+    """Call `act` once, in a new thread, after the first signal, even if it came before."""
 
     def wait() -> None:
         signal.sigwait(SIGNALS)
@@ -121,29 +121,29 @@ def on_signal(act: Callable[[], object]) -> None:
 
 
 def give_back_memory() -> None:
-    """Return the memory of the start that is not used any more to the system, where libc can."""
-    with suppress(OSError, AttributeError):  # only glibc can
+    """Return unused memory to the system, if the C library supports it."""
+    with suppress(OSError, AttributeError):  # only glibc has malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def free_streams() -> None:
-    """Make writes to standard output and error drop their data instead of blocking.
+    """Make writes to standard output and error drop data instead of blocking.
 
-    A terminal held with Ctrl-S or a lost remote session fills the buffers; rclpy logs while it
-    holds the GIL, so that a write that blocks would stop all threads. Call this before files are
-    opened: closed streams become the null device, or the next socket would take their numbers and
-    the log would be written into it.
+    A terminal stopped with Ctrl-S or a lost remote session fills the buffers. As rclpy holds the
+    GIL while it logs, a blocking write would stop all threads. Closed streams are replaced by the
+    null device: otherwise the next socket would get their numbers, and log lines. So call this
+    function before any file is opened.
     """
     for number in (INPUT, *OUTPUTS):
         if not _is_open(number):
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `number`
     for number in OUTPUTS:
-        with suppress(OSError):  # such as no reader: no write blocks then
+        with suppress(OSError):  # a stream without a reader fails here, but never blocks
             _unblock(number)
 
 
 def flush_streams() -> None:
-    """Flush standard output and error as far as they take data."""
+    """Flush standard output and error as far as they accept data."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             if stream is not None:
@@ -163,35 +163,35 @@ def _unblock(number: int) -> None:
     if stat.S_ISSOCK(mode):
         os.set_blocking(number, False)
     elif stat.S_ISFIFO(mode) or os.isatty(number):
-        # opened anew: the shell that started us may share this one and rely on blocking writes
+        # Reopened, because the parent shell may share this stream and rely on blocking writes.
         flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
         reopened = os.open(f"/proc/self/fd/{number}", flags)
         os.dup2(reopened, number)
         os.close(reopened)
 
 
-# A program in a process of its own
+# Child processes
 
-# Time [s] for a process to end after each signal, from asking to forcing.
-PATIENCE = {signal.SIGINT: 8.0, signal.SIGTERM: 3.0, signal.SIGKILL: 3.0}
+# Time to wait for the exit of a process after each signal, in this order [s].
+SIGNAL_TIMEOUTS = {signal.SIGINT: 8.0, signal.SIGTERM: 3.0, signal.SIGKILL: 3.0}
 
 
 def stay_alone() -> None:
-    """Choose a ROS domain of our own on this machine, unless the environment chooses one."""
+    """Select a separate ROS domain on this machine, unless the environment sets one."""
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     if os.environ.get("ROS_DISTRO") == "humble":
-        os.environ.setdefault("ROS_LOCALHOST_ONLY", "1")  # Humble's name of the same
+        os.environ.setdefault("ROS_LOCALHOST_ONLY", "1")  # the name of this setting in Humble
 
 
 class ChildProcess:
-    """A context in which a program runs; it is ended on the way out, also after an exception.
+    """A context in which a program runs; the program is stopped on exit, also after an exception.
 
     Args:
-        command: the program and its arguments.
-        take: called with each line of its output, in a thread.
-        folder: working directory; default: that of this process.
-        environment: added to that of this process.
+        command: The program and its arguments.
+        take: Called with each line of the output, in a thread.
+        folder: Working directory; default: the directory of this process.
+        environment: Variables added to the environment of this process.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class ChildProcess:
         self._take, self._folder, self._environment = take, folder, environment
 
     def __enter__(self) -> "ChildProcess":
-        """Start the program, in a session of its own, so that Ctrl-C goes to this process only."""
+        """Start the program in a new session, so that Ctrl-C reaches this process only."""
         self.process = subprocess.Popen(  # noqa: S603  a list from the caller, no shell
             self.command,
             stdin=subprocess.DEVNULL,
@@ -222,15 +222,15 @@ class ChildProcess:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Ask the program to end, then force it."""
+        """Stop the program: first by SIGINT, at last by SIGKILL."""
         self.signal(signal.SIGCONT)
-        for number, patience in PATIENCE.items():
+        for number, timeout in SIGNAL_TIMEOUTS.items():
             if not self.is_running:
                 break
             self.signal(number)
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(patience)
-        self.signal(signal.SIGKILL)  # its own children
+                self.process.wait(timeout)
+        self.signal(signal.SIGKILL)  # children of the program may be left
         self._reader.join(2.0)
 
     @property
@@ -240,7 +240,7 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, negative for a signal; None while it runs."""
+        """Exit code, negative for a signal; None while the program runs."""
         return self.process.poll()
 
     def signal(self, number: signal.Signals) -> None:
@@ -254,12 +254,12 @@ class ChildProcess:
 
 
 def check_executables(nodes: Sequence[Any], context: Any) -> None:
-    """Look up the executables of all nodes of a launch file before any of them starts.
+    """Check that the executables of all nodes of a launch file are installed.
 
-    A launch that finds one missing midway ends, and leaves running what it has started.
+    Otherwise launch would stop at the first missing one, and leave the nodes before it running.
 
     Raises:
-        RuntimeError: one or more are not installed; the message names each.
+        RuntimeError: If executables are missing; the message names each.
     """
     from ament_index_python.packages import PackageNotFoundError
     from launch.substitutions import SubstitutionFailure
@@ -279,5 +279,5 @@ def check_executables(nodes: Sequence[Any], context: Any) -> None:
         packages = " ".join(f"ros-$ROS_DISTRO-{each.replace('_', '-')}" for each in missing)
         raise RuntimeError(
             f"nothing was started, as {listed} cannot be found: sudo apt-get install {packages}, "
-            "or source the workspace that has it, or leave out the argument that asks for it"
+            "or source the workspace with it, or omit the launch argument that needs it"
         )

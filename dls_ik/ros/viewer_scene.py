@@ -1,9 +1,8 @@
-"""The planning scene of a node on the page: asked for, drawn, and changed from there."""
+"""The planning scene of a node in the viewer: requested, drawn and changed."""
 
 import time
 from collections.abc import Iterable
 from functools import partial
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
@@ -20,8 +19,9 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client.connection import PATIENCE, ServiceClient
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.services.scene import fill_message
-from dls_ik.ros.services.scene_monitor import LIBRARY, QOS, TOPICS
-from dls_ik.ros.services.whole_scene import WHOLE
+from dls_ik.ros.services.scene_build import has_collision_library
+from dls_ik.ros.services.scene_monitor import SCENE_QOS, SCENE_TOPICS
+from dls_ik.ros.services.whole_scene import ALL_COMPONENTS, SCENE_SERVICE
 from dls_ik.scene import planning_scene
 from dls_ik.scene.formats import read_scene
 from dls_ik.scene.messages import read_messages
@@ -32,44 +32,45 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Srdf
 from dls_ik.text import listing, quoted
 
-PERIOD, SOON = 1.0, 0.1  # [s] between two questions to the node, and after news on a topic
-SHARE = 0.02  # of its time that the node spends on answers, at most
-SEND_PERIOD = 0.05  # [s] between two messages of a drag
-HOLD = 1.5  # [s] that a change made here stands against the answers of the node
-TOPIC = "planning_scene"
-NO_SCENE = "the node has no scene; its log says why"
-NO_LIBRARY = "objects only; for the nearest pair: pip install 'dls_ik[collision]'"
+SCENE_REQUEST_PERIOD = 1.0  # [s]
+CHANGE_DELAY = 0.1  # [s] from a message about the scene to a request
+MAX_ANSWER_SHARE = 0.02  # fraction of the time that the node spends on answers
+SEND_PERIOD = 0.05  # [s] between two messages while an object is dragged
+OWN_CHANGE_TIME = 1.5  # [s] in which a change made here takes precedence over answers of the node
+SCENE_TOPIC = "planning_scene"
+NO_SCENE = "the node has no scene; see its log for the reason"
+NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"
 
 
 class NodeScene:
-    """Shows the scene of a node as a scene here, and publishes what is changed in it.
+    """A copy of the scene of a node, whose changes are published to the node.
 
-    The node is asked for its scene every second, and soon after a message about it. The page moves
-    objects of :attr:`scene`, and names them to :meth:`publish`.
+    The scene of the node is requested every second, and shortly after a message about it. The page
+    moves objects of :attr:`scene` and passes their names to :meth:`publish`.
     """
 
     def __init__(self, node: Node, robot: RobotModel) -> None:
         self.scene, self.note = _own_scene(robot)
-        self._missing = self.note  # said where the node has nothing to say
+        self._default_note = self.note
         self._robot = robot
-        self._service = ServiceClient(node, GetPlanningScene, WHOLE)
-        self._publisher = node.create_publisher(PlanningScene, TOPIC, QOS)
-        for topic, kind in TOPICS.items():
-            node.create_subscription(kind, topic, self._hear, QoSProfile(depth=1), raw=True)
+        self._service = ServiceClient(node, GetPlanningScene, SCENE_SERVICE)
+        self._publisher = node.create_publisher(PlanningScene, SCENE_TOPIC, SCENE_QOS)
+        for topic, kind in SCENE_TOPICS.items():
+            node.create_subscription(kind, topic, self._note_change, QoSProfile(depth=1), raw=True)
         self._executor = LatestOnlyExecutor(self._fail)
         self._has_news = False
-        self._question: Any = None  # a future
-        self._asked, self._took = float("-inf"), 0.0  # [s]
-        self._content = b""  # of the last answer
-        self._shapes: dict[str, bytes] = {}  # of its objects
-        self._known: dict[str, Body] = {}  # that the node has
-        self._lock = Lock()  # of the next three
-        self._changed: dict[str, None] = {}  # names to publish
-        self._own: dict[str, float] = {}  # [s] when they were changed here
-        self._sent = float("-inf")  # [s]
+        self._pending: Any = None  # future of a request
+        self._request_time, self._answer_duration = float("-inf"), 0.0  # [s]
+        self._content = b""  # last answer, serialized
+        self._shapes: dict[str, bytes] = {}  # shapes of its objects, serialized
+        self._known: dict[str, Body] = {}  # bodies that the node has
+        self._lock = Lock()  # guards the next three attributes
+        self._changed: dict[str, None] = {}  # names of objects to publish
+        self._own: dict[str, float] = {}  # times of changes made here [s]
+        self._sent = float("-inf")  # time of the last message [s]
 
     def publish(self, name: str) -> None:
-        """Tell the node of an object as it stands here: moved, added or removed."""
+        """Publish the current state of an object that was moved, added or removed."""
         with self._lock:
             self._changed[name] = None
             self._own[name] = time.monotonic()
@@ -78,56 +79,62 @@ class NodeScene:
         """Add the objects of a file to the scene of the node.
 
         Returns:
-            A line for each part that is not sent.
+            One line for each part that is not sent.
 
         Raises:
-            SceneError: If the message is not a scene, or an object is in the frame of a link other
-                than the root.
+            SceneError: If the file cannot be read, or the frame of an object is not the root.
         """
         change = read_scene(file)
         added = [each for each in change.operations if isinstance(each, AddObject)]
         for each in added:
             if each.frame not in ("", self._robot.tree.root):
                 raise SceneError(
-                    f"object {quoted(each.name)} is in frame {quoted(each.frame)}: publish it on "
-                    f"{TOPIC}, the page adds objects in {self._robot.tree.root} only"
+                    f"object {quoted(each.name)} is in frame {quoted(each.frame)}, but the viewer "
+                    f"adds only objects in {self._robot.tree.root}: publish it on {SCENE_TOPIC}"
                 )
         self.scene.apply(added, prepare=False)
         for each in added:
             self.publish(each.name)
         others = {type(each).__name__ for each in change.operations if each not in added}
         others -= {RemoveObject.__name__, "ResetAllowed", "RemoveAttached"}
-        left = ("its objects alone are sent to the node",) if others else ()
-        return (*change.notes, *left)
+        ignored = ("only the objects of the file are sent to the node",) if others else ()
+        return (*change.notes, *ignored)
 
     def step(self, now: float) -> None:
-        """Send what has changed, and ask the node, when it is time [s] on the steady clock."""
+        """Publish changed objects, and request the scene of the node, if it is time.
+
+        Args:
+            now: Steady time [s].
+        """
         self._send(now)
-        if self._question is not None:
-            if self._question.done():
-                self._took = now - self._asked
-                self._executor.submit(partial(self._take, self._question))
-            elif now < self._asked + PATIENCE:
+        if self._pending is not None:
+            if self._pending.done():
+                self._answer_duration = now - self._request_time
+                self._executor.submit(partial(self._take, self._pending))
+            elif now < self._request_time + PATIENCE:
                 return
             else:
-                self._question.cancel()
-            self._question = None
-        wait = max(SOON if self._has_news else PERIOD, self._took / SHARE)
-        if now < self._asked + wait:
+                self._pending.cancel()
+            self._pending = None
+        wait = max(
+            CHANGE_DELAY if self._has_news else SCENE_REQUEST_PERIOD,
+            self._answer_duration / MAX_ANSWER_SHARE,
+        )
+        if now < self._request_time + wait:
             return
-        self._asked, self._has_news = now, False
+        self._request_time, self._has_news = now, False
         if not self._service.is_served:
-            self.note = f"nobody serves {self._service.name}"
+            self.note = f"no node offers {self._service.name}"
             return
         request = GetPlanningScene.Request()
-        request.components.components = 1023  # all
-        self._question = self._service.send(request)
+        request.components.components = ALL_COMPONENTS
+        self._pending = self._service.send(request)
 
     def close(self) -> None:
-        """Read no more answers."""
+        """Process no more answers."""
         self._executor.close()
 
-    def _hear(self, _: bytes) -> None:
+    def _note_change(self, _: bytes) -> None:
         self._has_news = True
 
     def _fail(self, error: Exception) -> None:
@@ -136,22 +143,22 @@ class NodeScene:
     # The scene of the node
 
     def _take(self, answer: Any) -> None:
-        """Show an answer of the node."""
+        """Process an answer of the node."""
         message = answer.result().scene
         if not message.robot_model_name:
             self.note = NO_SCENE
             return
         try:
-            self.note = self._adopt(message) or self._missing
+            self.note = self._adopt(message) or self._default_note
         except DlsIkError as error:
             self.note = f"the scene of the node cannot be shown: {error}"
 
     def _adopt(self, message: Any) -> str:
-        """Take the scene of a message; return what it has that is not shown."""
-        self._keep_joints_beside(message.robot_state.joint_state)
+        """Apply the scene of a message; return a note on parts that are not shown."""
+        self._remove_chain_joints(message.robot_state.joint_state)
         with self._lock:
-            late = time.monotonic() - HOLD
-            held = {*self._changed, *(name for name, made in self._own.items() if made > late)}
+            oldest = time.monotonic() - OWN_CHANGE_TIME
+            held = {*self._changed, *(name for name, made in self._own.items() if made > oldest)}
             self._own = {name: made for name, made in self._own.items() if name in held}
         content = serialize_message(message)
         if content == self._content:
@@ -159,7 +166,7 @@ class NodeScene:
         change = read_messages(message)
         shapes = {each.id: _shape_bytes(each) for each in message.world.collision_objects}
         after = self.scene.apply(self._news(change.operations, shapes, held))
-        self._content = b"" if held else content  # what is held back is looked at again
+        self._content = b"" if held else content  # process the same answer again later
         self._shapes = shapes
         self._known = {name: after.objects[name].body for name in shapes if name in after.objects}
         return listing(change.notes) if change.notes else ""
@@ -167,11 +174,11 @@ class NodeScene:
     def _news(
         self, operations: Iterable[Operation], shapes: dict[str, bytes], held: set[str]
     ) -> list[Operation]:
-        """Return what an answer changes here: a body that stays is not built again."""
+        """Return the operations of an answer; an unchanged body is moved, not built again."""
         before, found = self.scene.snapshot.objects, list[Operation]()
         for given in operations:
             each: Operation = given
-            if isinstance(each, RemoveObject):  # all of them
+            if isinstance(each, RemoveObject):  # removal of all objects
                 gone = [name for name in before if name not in shapes and name not in held]
                 found += map(RemoveObject, gone)
                 continue
@@ -184,8 +191,8 @@ class NodeScene:
             found.append(each)
         return found
 
-    def _keep_joints_beside(self, state: Any) -> None:
-        """Leave the values of joints beside the chain; the page knows those of the chain."""
+    def _remove_chain_joints(self, state: Any) -> None:
+        """Keep only joints outside the chain in a state; the viewer has the joints of the chain."""
         tree, chain = self._robot.tree, self._robot.joint_names
         rows = [
             (name, value)
@@ -196,10 +203,10 @@ class NodeScene:
         state.name, state.position = [name for name, _ in rows], [value for _, value in rows]
         state.velocity, state.effort = [], []
 
-    # Changes on the page
+    # Changes in the viewer
 
     def _send(self, now: float) -> None:
-        """Publish the objects that have changed, if somebody listens."""
+        """Publish the changed objects if there is a subscriber."""
         with self._lock:
             is_due = self._changed and now >= self._sent + SEND_PERIOD
             if not is_due or not self._publisher.get_subscription_count():
@@ -227,12 +234,12 @@ class NodeScene:
 
 
 def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
-    """Return a scene to show the node's in, and why it lacks the shapes of the robot.
+    """Return an empty scene of a robot, and a note if it lacks the shapes of the robot.
 
-    The pairs that may touch come from the node.
+    The node sends the pairs that may touch.
     """
     pairs = Srdf(robot.name)
-    if find_spec(LIBRARY) is None:
+    if not has_collision_library():
         return planning_scene.PlanningScene(robot, pairs, bodies={}), NO_LIBRARY
     try:
         return planning_scene.PlanningScene(robot, pairs), ""
@@ -241,12 +248,12 @@ def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
 
 
 def _shape_bytes(given: Any) -> bytes:
-    """Serialize an object of the world without its place."""
+    """Serialize an object of the world without its pose."""
     kept = given.header, given.pose
     given.header, given.pose = Header(), Pose()
     single = [*given.primitives, *given.meshes, *given.planes]
     poses = given.primitive_poses, given.mesh_poses, given.plane_poses
-    if len(single) == 1:  # the pose of its only shape is its own
+    if len(single) == 1:  # the pose of the only shape is the pose of the object
         given.primitive_poses, given.mesh_poses, given.plane_poses = [], [], []
     content: bytes = serialize_message(given)
     given.header, given.pose = kept

@@ -1,4 +1,4 @@
-"""A running node as a source of the viewer: shows what the node reports, and sends it targets."""
+"""A running node as a source of the viewer: its state is shown, and targets are sent to it."""
 
 import math
 import threading
@@ -23,11 +23,17 @@ from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, 
 from dls_ik.ros.client.target_publisher import state_name
 from dls_ik.ros.declare import declared
 from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
-from dls_ik.ros.params import Parameters
-from dls_ik.ros.robot_source import MAX_BYTES as MAX_DESCRIPTION
-from dls_ik.ros.robot_source import QOS as DESCRIPTION
-from dls_ik.ros.robot_source import TOPIC as DESCRIPTION_TOPIC
-from dls_ik.ros.robot_source import DescribedRobot, ForeignFileError, named_robot, served_robot
+from dls_ik.ros.params import ROS_NAMES, Parameters
+from dls_ik.ros.process import SIM_TIME
+from dls_ik.ros.robot_source import (
+    DESCRIPTION_QOS,
+    DESCRIPTION_TOPIC,
+    MAX_DESCRIPTION_BYTES,
+    DescribedRobot,
+    ForeignFileError,
+    named_robot,
+    served_robot,
+)
 from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.servo.outputs import arrange_joints
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
@@ -38,31 +44,31 @@ from dls_ik.viewer.source import FOLLOWERS, Sample, TunableParameter, tunable_pa
 
 try:
     from moveit_msgs.msg import ServoStatus
-except ImportError:  # before moveit_msgs 2.3
+except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
-NODE = "dls_ik"
-SILENCE = 1.0  # [s] after which the node counts as gone; it publishes its status every cycle
-MARGIN = 0.1  # [s] beyond the node's target_timeout
-NO_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
-# Best effort receives from reliable publishers too. Several may share joint_states.
-JOINTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+NODE_NAME = "dls_ik"
+STATUS_TIMEOUT = 1.0  # [s] without a status, after which the node counts as stopped
+REPEAT_DELAY = 0.1  # [s] after the node's target_timeout, until the last pose is sent again
+STATES_WITHOUT_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
+# Best-effort subscriptions also receive from reliable publishers.
+JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class NodeStatus(NamedTuple):
-    """The last status of the node."""
+    """The latest status of the node."""
 
     state: ServoState
     message: str
-    time: float  # [s] when it arrived, on the steady clock
+    time: float  # arrival [s], steady clock
 
 
-STATE_OF_CODE = {-1: ServoState.FAULT, 2: ServoState.STALLED}  # if the message tells no state
+STATE_OF_CODE = {-1: ServoState.FAULT, 2: ServoState.STALLED}  # if the message names no state
 
 
 def state_from_status(code: int, message: str) -> ServoState:
-    """Return the state that a ``moveit_msgs/ServoStatus`` describes."""
+    """Return the state of a ``moveit_msgs/ServoStatus``."""
     name = state_name(code, message)
     if name in ServoState.__members__:
         return ServoState[name]
@@ -70,12 +76,12 @@ def state_from_status(code: int, message: str) -> ServoState:
 
 
 class LatestMessages:
-    """Keeps the latest message of each topic.
+    """The latest message of each topic of a node.
 
     Args:
-        node: of the viewer.
-        name: of the node that is shown.
-        found: called in the thread of the callbacks when a status arrives after a silence.
+        node: Node of the viewer.
+        name: Name of the node that is shown.
+        found: Called in the thread of the callbacks when a status arrives after a timeout.
     """
 
     def __init__(self, node: Node, name: str, found: Callable[[], None]) -> None:
@@ -85,19 +91,19 @@ class LatestMessages:
         self.joints: dict[str, tuple[float, float]] = {}  # position, velocity; driver's names
         self._found = found
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
-        subscribe(JointState, "joint_states", self._keep_joints, JOINTS)
-        subscribe(PoseStamped, "target_pose", self._keep_target, LATEST)
-        description = partial(subscribe, max_bytes=MAX_DESCRIPTION)
-        description(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION)
+        subscribe(JointState, "joint_states", self._keep_joints, JOINT_STATES_QOS)
+        subscribe(PoseStamped, "target_pose", self._keep_target, LATEST_QOS)
+        description = partial(subscribe, max_bytes=MAX_DESCRIPTION_BYTES)
+        description(String, DESCRIPTION_TOPIC, self._keep_description, DESCRIPTION_QOS)
         if ServoStatus is not None:
-            subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST)
+            subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST_QOS)
 
-    def is_silent(self, now: float) -> bool:
-        """Return True if no status arrived for a while."""
-        return self.status is None or now - self.status.time > SILENCE
+    def has_timed_out(self, now: float) -> bool:
+        """Return whether no status has arrived for STATUS_TIMEOUT."""
+        return self.status is None or now - self.status.time > STATUS_TIMEOUT
 
     def find_joints(self, names: Sequence[str]) -> tuple[Array, Array] | None:
-        """Return positions and velocities (n,) of joints; None if one is not known yet."""
+        """Return positions and velocities (n,) of joints; None if a joint is not known yet."""
         joints = self.joints
         if not joints.keys() >= set(names):
             return None
@@ -110,8 +116,8 @@ class LatestMessages:
             return
         if len(velocities) != len(names):
             velocities = np.zeros(len(names))
-        news = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
-        self.joints = merge_bounded(self.joints, news)
+        received = dict(zip(names, zip(positions, velocities, strict=True), strict=True))
+        self.joints = merge_bounded(self.joints, received)
 
     def _keep_target(self, message: Any, _: int = 0) -> None:
         self.target = message
@@ -121,20 +127,19 @@ class LatestMessages:
 
     def _keep_status(self, message: Any, _: int = 0) -> None:
         now = time.monotonic()
-        was_silent = self.is_silent(now)
+        had_timed_out = self.has_timed_out(now)
         state = state_from_status(message.code, message.message)
         self.status = NodeStatus(state, message.message, now)
-        if was_silent:
+        if had_timed_out:
             self._found()
 
 
 PARAMETERS = declared(Parameters)
-CHANGEABLE = tuple(name for name, field in PARAMETERS.items() if not field.metadata["read_only"])
-SIM_TIME = "use_sim_time"
+CHANGEABLE = tuple(f.name for f in PARAMETERS.values() if not f.metadata["read_only"])
 
 
 class NodeParameters:
-    """The parameters of a node, by its name, as they were last read."""
+    """The parameters of a node, as read last."""
 
     def __init__(self, node: Node, name: str) -> None:
         self._get = ServiceClient(node, GetParameters, f"{name}/get_parameters")
@@ -142,18 +147,18 @@ class NodeParameters:
             node, SetParametersAtomically, f"{name}/set_parameters_atomically"
         )
         self.current = Parameters()
-        self.use_sim_time = True  # until known: then stamps of this machine's clock are not sent
+        self.use_sim_time = True  # until read; then no stamps of a wrong clock are sent
 
     def read(self, wait: float = 0.0) -> Parameters:
-        """Read the parameters of the node, which may start within a time [s].
+        """Read the parameters of the node; wait up to a time [s] for its service.
 
         Raises:
             ServiceMissingError: If no node offers the service.
             NoAnswerError: If the node does not answer.
-            DlsIkError: If a value is not valid here, because the node has another version.
+            DlsIkError: If a value is not valid in this version.
         """
         values = self._values(PARAMETERS, wait)
-        values |= self._values(Parameters().further(values))
+        values |= self._values(Parameters().dynamic_fields(values))
         self.use_sim_time = bool(self._values([SIM_TIME]).get(SIM_TIME, True))
         self.current = Parameters().changed(values)
         return self.current
@@ -178,40 +183,40 @@ class NodeParameters:
             return {}
         found = self._get.call(wait, names=asked).values
         if len(found) != len(asked):
-            return {}  # a node that lacks one of the parameters returns no values at all
+            return {}  # a node without one of the parameters returns no values at all
         values = zip(asked, map(parameter_value_to_python, found), strict=True)
         return {name: value for name, value in values if value is not None}
 
 
 class DragPublisher:
-    """Publishes poses as they come, which is a stream, and the last one once more by itself.
+    """Publisher of the poses of a drag, which repeats the last pose after the drag.
 
-    The arm stops when a stream ends, but follows a single pose all the way.
+    An arm stops when a stream of poses ends, but moves all the way to a single pose.
     """
 
     def __init__(self, node: Node, frame: str) -> None:
         self._node, self._frame = node, frame
         self._publisher = node.create_publisher(PoseStamped, "target_pose", 1)
         self._lock = threading.Lock()
-        self._last: Array | None = None  # to be sent once more
-        self._sent = 0.0  # [s] steady
+        self._last: Array | None = None  # pose to send again
+        self._sent = 0.0  # steady time of the last message [s]
 
     def send(self, T: Array, stamped: bool) -> None:
-        """Send a pose (4, 4), with a stamp of this machine's clock or without."""
+        """Publish a pose (4, 4), with or without a stamp of this machine's clock."""
         with self._lock:
             self._last = T.copy()
             self._publish(T, stamped)
 
     def repeat_last(self, timeout: float, stamped: bool) -> None:
-        """Send the last pose once more when the stream has ended: no pose for a timeout [s]."""
+        """Publish the last pose again if the last message is older than a timeout [s]."""
         with self._lock:
-            if self._last is None or time.monotonic() < self._sent + timeout + MARGIN:
+            if self._last is None or time.monotonic() < self._sent + timeout + REPEAT_DELAY:
                 return
             self._publish(self._last, stamped)
             self._last = None
 
     def forget(self) -> None:
-        """Do not repeat the last pose."""
+        """Discard the last pose, so that it is not sent again."""
         with self._lock:
             self._last = None
 
@@ -226,17 +231,17 @@ class DragPublisher:
 
 
 class NodeSource:
-    """Shows a node ``dls_ik``, which may start late, end, and start again.
+    """A node ``dls_ik`` as a source; the node may start late, stop, and start again.
 
     Args:
-        described: the robot to show; default: the node's, which is waited for.
-        namespace: of the node.
-        patience: time to wait for the node [s].
-        own: returns the robot to show for the node's base and tip.
+        described: Robot to show; default: the robot of the node, once it is known.
+        namespace: Namespace of the node.
+        patience: Time to wait for the node [s].
+        own: Returns the robot to show, for the base and tip of the node.
 
     Raises:
-        ServiceMissingError, NoAnswerError: If no robot is given, and no node names one.
-        RobotModelError: If the robot of the node is not usable here.
+        ServiceMissingError, NoAnswerError: If no robot is given, and no node has one.
+        RobotModelError: If the robot of the node is not usable.
     """
 
     methods = FOLLOWERS
@@ -253,13 +258,13 @@ class NodeSource:
     ) -> None:
         self._host = OwnNode(namespace, "dls_ik_viewer")
         node = self._host.node
-        self.name = node.resolve_service_name(NODE)
-        self._trouble = ""
+        self.name = node.resolve_service_name(NODE_NAME)
+        self._problem = ""
         self._executor = LatestOnlyExecutor(self._fail)
-        self._parameters = NodeParameters(node, NODE)
-        self._latest = LatestMessages(node, NODE, self._read_later)
-        self._pause = ServiceClient(node, SetBool, f"{NODE}/pause")
-        self._reset = ServiceClient(node, Trigger, f"{NODE}/reset")
+        self._parameters = NodeParameters(node, NODE_NAME)
+        self._latest = LatestMessages(node, NODE_NAME, self._read_later)
+        self._pause = ServiceClient(node, SetBool, f"{NODE_NAME}/pause")
+        self._reset = ServiceClient(node, Trigger, f"{NODE_NAME}/reset")
         self._frames = Frames(tf2_lookup(node))
         try:
             found = described or served_robot(
@@ -275,23 +280,23 @@ class NodeSource:
 
     @property
     def method(self) -> str:
-        """Method that follows targets."""
+        """The method that follows targets."""
         return self._parameters.current.stream_method
 
     @property
     def parameters(self) -> Sequence[TunableParameter]:
-        """Parameters that can be changed while the node runs."""
+        """The parameters that can be changed while the node runs."""
         current = self._parameters.current
         values = {**current.solver_options(), "when_stuck": current.when_stuck}
         rows = tunable_parameters(current.stream_method, values)
-        return tuple(row for row in rows if row.name.rstrip("_") in CHANGEABLE)
+        return tuple(row for row in rows if row.name in CHANGEABLE)
 
     def set_target(self, T: Array) -> None:
-        """Send a pose (4, 4)."""
+        """Publish a target pose (4, 4)."""
         self._drag.send(T, not self._parameters.use_sim_time)
 
     def step(self, now: float) -> Sample:
-        """Return the latest state."""
+        """Return the latest state of the node."""
         parameters = self._parameters
         self._drag.repeat_last(parameters.current.target_timeout, not parameters.use_sim_time)
         self.scene.step(time.monotonic())
@@ -303,31 +308,31 @@ class NodeSource:
         return Sample(now, q, velocity, T_tip, T_target, *errors, state.name, message)
 
     def set_method(self, method: str) -> None:
-        """Change the node's method."""
+        """Change the streaming method of the node."""
         self._parameters.write("stream_method", method)
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Change a parameter of the node."""
-        self._parameters.write(name.rstrip("_"), value)
+        self._parameters.write(ROS_NAMES.get(name, name), value)
 
     def set_bare(self, bare: bool) -> None:
-        """Refuse: the node keeps its limits.
+        """Refuse to run without limits.
 
         Raises:
-            DlsIkError: If called; a node has no bare steps.
+            DlsIkError: If called, because a node always respects its limits.
         """
-        raise DlsIkError(f"{self.name} follows within its limits: it takes no bare steps")
+        raise DlsIkError(f"{self.name} always respects its limits: bare steps are not available")
 
     def place(self, q: Array) -> None:
-        """Refuse: the arm of a node only follows targets.
+        """Refuse to place the arm.
 
         Raises:
-            DlsIkError: If called; the arm of a node only follows targets.
+            DlsIkError: If called, because the arm of a node only follows targets.
         """
-        raise DlsIkError(f"the arm of {self.name} goes where its targets are: it cannot be placed")
+        raise DlsIkError(f"the arm of {self.name} only follows targets: it cannot be placed")
 
     def pause(self, paused: bool) -> None:
-        """Pause the node, or resume."""
+        """Pause or resume the node."""
         self._drag.forget()
         _require_success(self._pause.call(data=paused))
 
@@ -339,15 +344,15 @@ class NodeSource:
     def close(self) -> None:
         """Leave the ROS graph."""
         self._executor.close()
-        if hasattr(self, "scene"):  # else no robot was found
+        if hasattr(self, "scene"):  # missing if the constructor found no robot
             self.scene.close()
         self._host.close()
 
     def _fail(self, error: Exception) -> None:
-        self._trouble = f"internal error: {error!r}"
+        self._problem = f"internal error: {error!r}"
 
     def _driver_names(self) -> list[str]:
-        """Return the names (n,) that the driver has for the joints."""
+        """Return the driver's names (n,) of the joints."""
         current, names = self._parameters.current, self.robot.joint_names
         try:
             joints = arrange_joints(names, current.output_joints, current.output_names)
@@ -357,20 +362,22 @@ class NodeSource:
         return [theirs.get(name, name) for name in names]
 
     def _state(self, has_joints: bool) -> tuple[ServoState, str]:
-        """Return the node's state and a sentence about it."""
+        """Return the state of the node and its description."""
         status, now = self._latest.status, time.monotonic()
         if status is None:
-            return ServoState.NO_ROBOT, f"waiting for {self.name}: nothing on its status yet"
-        if self._latest.is_silent(now):
-            silence = f"{now - status.time:.0f} s"
-            return ServoState.STALE, f"{self.name} is silent for {silence}: waiting for it"
-        note = "" if has_joints else "; joint positions are not known yet"
-        return status.state, (self._trouble or status.message) + note
+            return ServoState.NO_ROBOT, f"waiting for {self.name}: no status received yet"
+        if self._latest.has_timed_out(now):
+            age = f"{now - status.time:.0f} s"
+            return ServoState.STALE, f"no status from {self.name} for {age}; waiting for the node"
+        note = "" if has_joints else "; no joint states received yet"
+        return status.state, (self._problem or status.message) + note
 
     def _target(self, state: ServoState, q: Array) -> Array | None:
-        """Return ``T_base_tip`` (4, 4) of the last target of anybody; None: no target."""
+        """Return ``T_base_tip`` (4, 4) of the latest target of any sender; None: no target."""
         message, robot = self._latest.target, self.robot
-        if message is None or state in NO_TARGET or self._latest.is_silent(time.monotonic()):
+        if message is None or state in STATES_WITHOUT_TARGET:
+            return None
+        if self._latest.has_timed_out(time.monotonic()):
             return None
         driven, joints = robot.tree.mimic_of, self._latest.joints
         values = {name: position for name, (position, _) in joints.items() if name in driven}
@@ -384,22 +391,22 @@ class NodeSource:
         self._executor.submit(self._read_parameters)
 
     def _read_parameters(self) -> None:
-        """Read the parameters of a node that has started."""
-        trouble = ""
+        """Read the parameters of a node that has just started."""
+        problem = ""
         try:
             found = named_robot(self._parameters.read(1.0))
             if found is not None and found.robot.joint_names != self.robot.joint_names:
-                trouble = f"the node has another robot now: {found.robot.name}"
-        except ForeignFileError:  # maybe the file that was named here
+                problem = f"the node uses another robot now: {found.robot.name}"
+        except ForeignFileError:  # possibly the file that the user gave
             pass
         except DlsIkError as error:
-            trouble = str(error)
+            problem = str(error)
             is_missing = isinstance(error, (ServiceMissingError, NoAnswerError))
-            if is_missing and not self._latest.is_silent(time.monotonic()):  # it is busy
+            if is_missing and not self._latest.has_timed_out(time.monotonic()):  # the node is busy
                 self._read_later()
-        self._trouble = trouble
+        self._problem = problem
 
 
 def _require_success(response: Any) -> None:
     if not response.success:
-        raise DlsIkError(response.message or "the node refuses")
+        raise DlsIkError(response.message or "the node has refused the request")

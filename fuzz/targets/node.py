@@ -14,7 +14,7 @@ import numpy as np
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import DECLARED, Parameters
-from dls_ik.ros.services.server import answer_fk
+from dls_ik.ros.services.answers import answer_fk
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, Echo

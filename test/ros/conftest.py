@@ -53,6 +53,6 @@ def arms_client(private_domain):
 
     with NodeProcess("-r", "__ns:=/arms", *ARGUMENTS) as node, Client("/arms") as client:
         SESSION_PROCESSES.add(node.process.pid)
-        node.wait_for_line("scene known" if find_spec("coal") else "ready")
+        node.wait_for_line("planning scene built" if find_spec("coal") else "ready")
         client.process = node
         yield client

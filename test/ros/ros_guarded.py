@@ -14,7 +14,7 @@ from visualization_msgs.msg import MarkerArray
 
 from dls_ik import PlanningScene
 from dls_ik.model.rotations import transform
-from dls_ik.ros.robot_source import QOS as LATCHED
+from dls_ik.ros.robot_source import DESCRIPTION_QOS as LATCHED
 
 START = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
 KEPT = 0.02  # [m]

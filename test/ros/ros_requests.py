@@ -12,8 +12,8 @@ from dls_ik.errors import DlsIkError, code_of
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
 from dls_ik.ros.params import Parameters
+from dls_ik.ros.services.answers import ik_slices
 from dls_ik.ros.services.request import read_ik_request
-from dls_ik.ros.services.server import ik_slices
 from dls_ik.solver.calls import finished
 
 LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'

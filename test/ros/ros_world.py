@@ -1,5 +1,7 @@
 """Simulated environment of servo cycles: a clock that the test advances, and a driver."""
 
+import math
+
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
@@ -10,7 +12,7 @@ from sensor_msgs.msg import JointState
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, pose_from_matrix
-from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo import state_monitor
 from dls_ik.ros.servo.cycle import ServoCycle
 from dls_ik.ros.servo.state_monitor import DISCOVERY_TIME, CurrentStateMonitor, Echo
@@ -72,7 +74,7 @@ class World:
         log = Throttle(self.node, clock=lambda: self.now)
         self.stream = ServoCycle(self.states, Frames(), log, display_only, has_stop_trajectory)
         self.robot = RobotModel.from_urdf(URDF / "planar_2r.urdf")
-        given = {"acceleration": [NO_LIMIT], **parameters}
+        given = {"acceleration": [math.inf], **parameters}
         self.arm = Arm(self.robot, Parameters().changed(given))
         self.stream.use(self.arm)
         self.now += 2.0 * DISCOVERY_TIME

@@ -56,7 +56,7 @@ def test_the_log_has_all_lines_without_colours_and_the_last_of_them_are_kept(tmp
 
 def test_a_stubborn_process_and_its_children_are_ended_on_failure(monkeypatch):
     monkeypatch.setattr(
-        "dls_ik.ros.util.PATIENCE",
+        "dls_ik.ros.util.SIGNAL_TIMEOUTS",
         {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
     )
     ignore = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; "

@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from dls_ik import RobotModel
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 WAM_TEXT = shipped_urdf("wam").read_text()
@@ -51,7 +51,7 @@ class Described(Watched):
         self.node = NodeProcess(*arguments(namespace, **given))
         self.client = Client(namespace)
         self.heard = self.client.listen(JointState, "joint_states", 1000)
-        self.topic = self.client.node.create_publisher(String, "robot_description", QOS)
+        self.topic = self.client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         self.asker = IkClient(self.client.node)
         self.answers, self.pending = [], set()
 

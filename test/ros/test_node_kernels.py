@@ -97,9 +97,9 @@ def test_a_ready_node_compiles_nothing_and_checks_all_that_it_answers(lacking):
                 assert ask(client, avoid=False, T=BEYOND).error_code.val == NO_SOLUTION
             client.spin_until(lambda: len(statuses) > 20, what="cycles")
             assert children_of(node.process.pid), "a process of its own"
-            assert node.count("scene known") == 0
+            assert node.count("planning scene built") == 0
         node.wait_for_line("the kernels of collision checks: compiled by another process")
-        node.wait_for_line("scene known")
+        node.wait_for_line("planning scene built")
         response = ask(client, timeout=5.0)
         assert response.error_code.val == SUCCESS
         assert is_checked(response)
@@ -144,7 +144,7 @@ def test_kernels_that_cannot_be_compiled_are_a_reason_and_no_success(lacking):
         client.spin_until(lambda: children_of(compiler), READY, "the children of this process")
         os.kill(compiler, signal.SIGKILL)
         node.wait_for_line("ERROR", "the kernels of collision checks cannot be compiled")
-        node.wait_for_line("WARN", "collisions are not checked, requests for that are refused")
+        node.wait_for_line("WARN", "collisions are not checked, and requests")
         response = ask(client)
         assert response.error_code.val == UNAVAILABLE
         assert "the kernels of collision checks cannot be compiled" in response.error_code.message

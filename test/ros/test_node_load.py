@@ -14,7 +14,7 @@ from benchmarks.concurrency import run
 from dls_ik import RobotModel
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.client import IkClient
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -28,7 +28,7 @@ PLANAR = (URDF / "planar_2r.urdf").read_text()
 def test_requests_finish_on_the_robot_that_they_came_for():
     arguments = ("-r", "__ns:=/swap", "-p", "service_threads:=1")
     with NodeProcess(*arguments) as node, Client("swap") as client, IkClient(client.node) as asker:
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=wam_text()))
         node.wait_for_line("ready", "wam")
         client.reach(asker)

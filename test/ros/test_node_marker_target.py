@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 from dls_ik import RobotModel
 from dls_ik.ros.frames import pose_from_matrix
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 from dls_ik.servo.state import ServoState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -146,7 +146,7 @@ def test_another_robot_has_another_marker_and_the_node_ends_cleanly():
     arguments = ("-r", "__ns:=/changing", "-p", "interactive_marker:=true")
     with NodeProcess(*arguments) as node, Client("changing") as client:
         node.wait_for_line("waiting for a robot")
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
         rviz = Rviz(client)
         planar, puma = (RobotModel.from_name(name) for name in ("planar_2r", "puma560"))

@@ -51,7 +51,7 @@ def test_page_of_a_node(private_domain, tmp_path):
             wait_for_target(page, WAM.fk(HOME))
             pause_and_go_on(page)
             node.process.kill()
-            page.wait_for_text("is silent for")
+            page.wait_for_text("no status from")
             page.screenshot("node-silent")
             with NodeProcess(*ARGUMENTS):
                 page.wait_for_text("no target yet")

@@ -11,7 +11,7 @@ from ros_client import Client, NodeProcess
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 pytestmark = pytest.mark.ros
 POLICY = Path(__file__).resolve().parents[2] / "config" / "sros2" / "dls_ik_policy.xml"
@@ -56,7 +56,7 @@ def test_policy_and_graph_agree_both_ways():
     with NodeProcess(*arguments) as node, Client(SPACE) as client:
         node.wait_for_line("waiting for a robot")
         driver = client.node.create_publisher(JointState, "joint_states", 1)
-        robot = client.node.create_publisher(String, "robot_description", QOS)
+        robot = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         robot.publish(String(data=(URDF / "planar_2r.urdf").read_text()))
         node.wait_for_line("ready")
         ways = {

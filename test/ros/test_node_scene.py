@@ -43,8 +43,8 @@ from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
 from dls_ik.ros.client.ik_client import ik_request
 from dls_ik.ros.frames import Frames
-from dls_ik.ros.robot_source import QOS as LATCHED
-from dls_ik.ros.services.scene_monitor import located
+from dls_ik.ros.robot_source import DESCRIPTION_QOS as LATCHED
+from dls_ik.ros.services.scene_frames import resolve_frames
 from dls_ik.scene.messages import read_messages
 from fuzz.hard_meshes import bundle
 
@@ -87,7 +87,7 @@ def scened(private_domain):
         client.move_group = MoveGroup(client)
         with NodeProcess("-r", "__ns:=/scened", *arguments) as node:
             client.process = node
-            node.wait_for_line("scene known", f"{len(PAIRS)} others may touch, of the SRDF")
+            node.wait_for_line("planning scene built", f"{len(PAIRS)} other pairs may touch, from")
             client.spin_until(lambda: client.move_group.asked, READY, "a question to move_group")
             client.spin_until(lambda: objects_of(client) == {"of_move_group"}, what="its scene")
             yield client
@@ -289,7 +289,7 @@ def test_frames_that_only_tf_knows_are_looked_up():
     given = world(box("a", (0.1, 0.0, 0.0), frame="table"), box("b", (0, 0, 0), frame="corner"))
     given.fixed_frame_transforms = [known]
     change = read_messages(given)
-    scene.apply(located(change.operations, scene.snapshot, {}, Frames(lookup)))
+    scene.apply(resolve_frames(change.operations, scene.snapshot, {}, Frames(lookup)))
     np.testing.assert_allclose(scene.objects["a"][:3, 3], TABLE[:3, 3] + [0.1, 0.0, 0.0])
     np.testing.assert_allclose(scene.objects["b"][:3, 3], TABLE[:3, 3] + [0.0, 0.0, 0.2])
 
@@ -344,7 +344,7 @@ def test_a_scene_that_does_not_fit_is_refused_and_the_one_before_stays(client):
     assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
     for words, make in REFUSED.items():
         assert not apply(client, make()), words
-        client.process.wait_for_line("refused, the scene stays", words)
+        client.process.wait_for_line("is refused and ignored", words)
         assert objects_of(client) == {"kept"}, words
 
 
@@ -442,7 +442,7 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
         NodeProcess("-r", "__ns:=/replaced", *options) as node,
     ):
         robots = client.node.create_publisher(String, "robot_description", LATCHED)
-        node.wait_for_line("which is this node's own service")
+        node.wait_for_line("is the service of this node")
         robots.publish(String(data=unreadable))
         node.wait_for_line("SRDF refused", "'arm.srdf'")
         node.wait_for_line("collisions are not checked", "wam_link2", "nowhere")
@@ -451,11 +451,11 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
         assert "nowhere" in response.error_code.message
         assert not apply(client, world(box("x", (0.0, 0.0, 3.0))))
         robots.publish(String(data=wam))
-        node.wait_for_line("scene known: collisions of 8 links", "found by samples")
+        node.wait_for_line("planning scene built: collisions of 8 links", "found by sampling")
         assert apply(client, world(box("pole", ELBOW)))
         assert not validity(client, Q).valid
         robots.publish(String(data=planar))
-        node.wait_for_line("another root link, another scene: 1 objects")
+        node.wait_for_line("another root link: 1 objects")
         client.spin_until(lambda: objects_of(client) == set(), what="the scene of the planar arm")
         assert validity(client, (0.1, 0.2), names=("joint1", "joint2")).valid
         assert "Traceback" not in node.output

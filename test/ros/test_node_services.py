@@ -51,15 +51,16 @@ def test_seed_decides_which_solution(client):
 def test_parameters_are_refused_and_nothing_changes(client):
     for values, words in (
         ({"method": "nope"}, "ctp+sd+svf"),
-        ({"nu": 0.001}, "nu > sigma0"),
-        ({"lambda_": "big"}, "finite number"),
+        ({"method_options.nu": 0.001}, "nu > sigma0"),
+        ({"method_options.lambda": "big"}, "finite number"),
         ({"initial_positions": [0.0, 0.0]}, "7 joint values"),
         ({"rate": 50.0}, "read-only"),
+        ({"alpha": 0.5}, "parameter 'alpha' is now 'method_options.alpha'"),
     ):
-        result = client.set_parameters(mu=0.33, **values)
+        result = client.set_parameters(**{"method_options.mu": 0.33, **values})
         assert not result.successful
         assert words in result.reason
-    assert client.get_parameter("mu").double_value == 0.2
+    assert client.get_parameter("method_options.mu").double_value == 0.2
     assert ik(client).error_code.val == 1
 
 
@@ -114,7 +115,7 @@ def test_parameters_are_described(client):
 
 
 def test_broken_parameter_message_does_not_end_the_node(client, wam_node):
-    message = ParameterMessage(name="mu", value=ParameterValue(type=200))
+    message = ParameterMessage(name="method_options.mu", value=ParameterValue(type=200))
     with pytest.raises(AssertionError, match="waited"):
         client.set_raw_parameter(message, timeout=1.0)
     assert ik(client).error_code.val == 1

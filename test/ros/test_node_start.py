@@ -29,7 +29,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import with_preset
 from dls_ik.ros.process import LiveParameters, given_values, ros_node
 from dls_ik.ros.robot_source import (
-    QOS,
+    DESCRIPTION_QOS,
     REMINDER_PERIOD,
     RefusedError,
     robot_from_parameters,
@@ -104,7 +104,7 @@ def test_robot_comes_late_and_bad_ones_before_it():
         states = client.listen(JointState, "joint_states")
         node.wait_for_line("waiting for a robot", "/late/robot_description")
         says_that_there_is_no_robot(node, client)
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         for name, (text, words) in BAD_DESCRIPTIONS.items():
             refused = node.count("ERROR", "robot refused")
             topic.publish(String(data=text))
@@ -133,7 +133,7 @@ def test_robot_comes_late_and_bad_ones_before_it():
 def test_latched_robot_is_found_by_a_node_that_comes_later():
     """The loop of the node is the only thread with a priority."""
     with Client("latched") as client:
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=PLANAR))
         given = ("-p", "tip:=link2", "-p", "thread_priority:=7")
         with NodeProcess("-r", "__ns:=/latched", *given) as node:
@@ -158,7 +158,7 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it
         client.spin_for(2.2 * REMINDER_PERIOD)
         assert node.count("several links could be the tip") == 1, "it is said once"
         assert node.count("waiting for a robot") == 0
-        topic = client.node.create_publisher(String, "robot_description", QOS)
+        topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=PLANAR))
         node.wait_for_line("ready")
         assert fk_position(client) == pytest.approx([2.0, 0.0, 0.0])
@@ -186,7 +186,7 @@ def test_robot_of_a_file_namespace_and_remapping():
     arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
     arguments += ("-p", "robt:=wam")
     with NodeProcess(*arguments, "-p", f"robot:={file}") as node, Client("left") as client:
-        node.wait_for_line("WARN", "'robt' is not used; did you mean robot?")
+        node.wait_for_line("WARN", "'robt' is ignored; did you mean robot?")
         line = node.wait_for_line("ready", "/left/forward", "/left/compute_ik", "/left/target_pose")
         robot = RobotModel.from_name("puma560")
         assert ", ".join(robot.joint_names) in line
@@ -265,7 +265,7 @@ def test_a_ready_node_does_not_look_at_all_its_objects(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with NodeProcess("-r", "__ns:=/calm", "-p", "robot:=wam", PYTHONPATH=path) as node:
         node.wait_for_line("ready after")
-        node.wait_for_line("scene known")
+        node.wait_for_line("planning scene built")
         lines = list(node.lines)
     ready = next(k for k, line in enumerate(lines) if "ready after" in line)
     assert max(looked_at(lines[:ready])) > 10 * max(looked_at(lines[ready:]), default=0)
@@ -284,6 +284,10 @@ def test_a_start_that_fails_ends_with_one_line_and_code_1(tmp_path):
     wam, topic = ("-p", "robot:=wam"), "forward_position_controller/commands:=joint_states"
     begun = [
         (NodeProcess(*wam, "-p", "method:=nope"), ("FATAL", "cannot start", "'nope'")),
+        (
+            NodeProcess(*wam, "-p", "alpha:=0.5"),
+            ("FATAL", "cannot start: parameter 'alpha' is now 'method_options.alpha'"),
+        ),
         (NodeProcess(*wam, ROS_LOG_DIR="/proc/none"), ("/proc/none", *words)),
         (NodeProcess(*wam, ROS_LOG_DIR="/etc/passwd"), ("/etc/passwd", *words)),
         (
@@ -363,7 +367,7 @@ def test_a_robot_of_a_xacro_file_with_arguments_and_bad_mimics_elsewhere(tmp_pat
 @pytest.mark.parametrize(
     ("process", "name", "arguments"),
     [
-        (NodeProcess, "/dump/dls_ik", (*ARGUMENTS, "-p", "jerk:=[]", "-p", "nu:=1")),
+        (NodeProcess, "/dump/dls_ik", (*ARGUMENTS, "-p", "jerk:=[]", "-p", "method_options.nu:=1")),
         (SimArmProcess, "/dump/sim_arm", ("-p", "robot:=wam", "-p", "delay:=0.1")),
     ],
 )

@@ -134,10 +134,10 @@ def test_a_twist_without_a_header_is_followed_and_other_types_are_told_once():
             return way[2] < -0.05
 
         client.spin_until(moved, what="motion along the tool")
-        node.wait_for_line("WARN", "test_client sends geometry_msgs/msg/Pose on /bare/target_pose")
+        node.wait_for_line("WARN", "test_client publishes geometry_msgs/msg/Pose on /bare/target")
         client.spin_for(2.5)
-        assert node.count("is not heard") == 1
-        assert node.count("geometry_msgs/msg/PoseStamped is read: it is not heard") == 1
+        assert node.count("its messages are lost") == 1
+        assert node.count("the type there is geometry_msgs/msg/PoseStamped") == 1
         assert node.end() == 0
 
 

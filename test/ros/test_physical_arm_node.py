@@ -319,7 +319,7 @@ def test_an_arm_that_starts_later_asks_the_node_for_its_objects(private_domain, 
     )
     space = ("-r", "__ns:=/later", "-p", "robot:=wam")
     with NodeProcess(*space) as node, Client("/later") as client:
-        node.wait_for_line("scene known")
+        node.wait_for_line("planning scene built")
         assert apply(client, world(box("shelf", (0.0, 0.0, 2.0))))
         physics = ("-p", "physics:=true", "-p", f"scene:={file}")
         with SimArmProcess(*space, *physics) as arm:

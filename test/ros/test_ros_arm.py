@@ -158,7 +158,7 @@ def test_groups_that_do_not_fit_the_robot(given, words):
         ({"group.left_arm.timeout": -1.0}, "group.left_arm.timeout is from 0 to 3600 \\[s\\]"),
         ({"stream_group": "both_arms"}, "\\(left_arm, right_arm\\), not 'both_arms'"),
         ({"stream_group": "left_arm", "tip": "left_wam_tip"}, "give one"),
-        ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "followed by one tip"),
+        ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "exactly one tip"),
     ],
 )
 def test_parameters_of_groups_are_refused(given, words):

@@ -140,7 +140,7 @@ def test_position_only_where_the_pose_cannot_be_reached(arm):
     stamped.pose.orientation = Quaternion(x=1.0, w=0.0)  # it points down, where it hardly can
     refusal(Code.NO_IK_SOLUTION, "no configuration", solved, arm, stamped)
     answer = ask(arm, stamped, constraints=orientation("tool", TURN, [math.pi] * 3))
-    assert "the orientation is not the one of the pose" in answer.message
+    assert "the orientation differs from the requested pose" in answer.message
     assert_position(arm, "tool", values(answer), stamped)
 
 
@@ -194,9 +194,9 @@ def test_elbow_in_a_region_and_the_union_takes_another_one(arm):
 def test_what_cannot_be_met_is_named(arm):
     ball = primitive(SPHERE, 0.05)
     stamped, far = pose(arm, "tool"), rigid(np.eye(3), [9, 9, 9])
-    words = "not met there: position constraint of link 'j3'"
+    words = "violated there: position constraint of link 'j3'"
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, position("j3", [ball], [far]))
-    words = "position constraint of link 'camera' cannot be met: no joint that is solved for"
+    words = "position constraint of link 'camera' cannot be satisfied: no joint that is solved for"
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, position("camera", [ball], [far]))
 
 
@@ -237,21 +237,25 @@ BAD = {
     "joint that is fixed": (INVALID, "'tool_joint'", joint("tool_joint", 0.0)),
     "joint at nan": (INVALID, "'a1': the position nan", joint("a1", NAN)),
     "joint at inf": (INVALID, "'a1': the position inf", joint("a1", INF)),
-    "tolerance nan": (INVALID, "from 0 on, not .*nan", joint("a1", 0.0, NAN)),
+    "tolerance nan": (INVALID, "nan, nan.*0 or more", joint("a1", 0.0, NAN)),
     "no link": (Code.INVALID_LINK_NAME, "''; links", position("", [BALL], [I4])),
-    "angle below 0": (INVALID, "from 0 on .*-1", orientation("tool", I3, (1, -1, 1))),
-    "angle nan": (INVALID, "from 0 on .*nan", orientation("tool", I3, (1, 1, NAN))),
+    "angle below 0": (INVALID, "0 rad or more, .*-1", orientation("tool", I3, (1, -1, 1))),
+    "angle nan": (INVALID, "0 rad or more, .*nan", orientation("tool", I3, (1, 1, NAN))),
     "quaternion": (INVALID, "link 'tool': .*no direction", no_direction()),
     "no region": (INVALID, "no primitives", position("tool", [], [])),
-    "meshes": (INVALID, "meshes are no regions", mesh()),
+    "meshes": (INVALID, "meshes are not supported", mesh()),
     "no shape": (INVALID, "primitive 9 ", position("tool", [primitive(9, 1, 1)], [I4])),
-    "length nan": (INVALID, "above 0 .*nan", position("tool", [primitive(2, NAN)], [I4])),
-    "two lengths": (INVALID, "x, y, z, not", position("tool", [primitive(1, 1, 1)], [I4])),
+    "length nan": (INVALID, "nan.*above 0", position("tool", [primitive(2, NAN)], [I4])),
+    "two lengths": (INVALID, "give x, y, z, lengths", position("tool", [primitive(1, 1, 1)], [I4])),
     "offset": (INVALID, "offset .*nan", position("tool", [BALL], [I4], (0, NAN, 0))),
-    "union": (INVALID, "at most 64, not 65", position("tool", [BALL] * 65, [I4] * 65)),
+    "union": (
+        INVALID,
+        "65 primitives; the maximum",
+        position("tool", [BALL] * 65, [I4] * 65),
+    ),
     "unions": (
         INVALID,
-        "come to 100 problems",
+        "100 combinations",
         together(*[position("j3", [BALL] * 10, [I4] * 10)] * 2),
     ),
     "many joints": (INVALID, "256 on joints", together(*[joint("a1", 0.0)] * 257)),

@@ -6,7 +6,12 @@ import time
 
 import pytest
 
-from dls_ik.ros.services.executor import TURN, BoundedExecutor, LatestOnlyExecutor, SerialExecutor
+from dls_ik.ros.services.executor import (
+    TURN_DURATION,
+    BoundedExecutor,
+    LatestOnlyExecutor,
+    SerialExecutor,
+)
 
 LONG = 120.0  # [s] for what takes no time
 
@@ -66,7 +71,7 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait(one):
             yield
         for _ in range(3):
             done.append(name)
-            over = time.perf_counter() + 2.0 * TURN
+            over = time.perf_counter() + 2.0 * TURN_DURATION
             while time.perf_counter() < over:
                 yield
 

@@ -26,8 +26,9 @@ from dls_ik.errors import Code, SceneError, ScenePendingError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.request import MAX_BYTES, read_ik_request
-from dls_ik.ros.services.server import FastPathCache, answer_fk, ik_slices
+from dls_ik.ros.services.answers import answer_fk, ik_slices
+from dls_ik.ros.services.fast_path import FastPathCache
+from dls_ik.ros.services.request import MAX_REQUEST_BYTES, read_ik_request
 from dls_ik.solver.calls import finished
 
 TURN_ABOUT_Z = rigid(rotation([0, 0, 1], 0.5), [0.1, -0.2, 0.3])
@@ -70,7 +71,7 @@ def test_a_quaternion_of_another_length_is_told_in_the_answer(arm):
     o.x, o.y, o.z, o.w = 1.5 * o.x, 1.5 * o.y, 1.5 * o.z, 1.5 * o.w
     message = ask(arm, stamped).message
     assert "has length 1.5 and was taken as" in message
-    assert message.endswith("w is 1 where it is left out")
+    assert message.endswith("an omitted w is 1")
 
 
 def test_other_frames_come_from_a_lookup(arm):
@@ -139,7 +140,8 @@ def test_seed_outside_the_limits_is_taken(arm):
 def test_arm_keeps_its_servo_until_the_stream_is_concerned(arm):
     assert arm.changed(arm.parameters.changed({"method": "jd"})).controller is arm.controller
     assert arm.changed(arm.parameters.changed({"group_name": "x"})).controller is arm.controller
-    assert arm.changed(arm.parameters.changed({"nu": 5.0})).controller is not arm.controller
+    other_shape = arm.parameters.changed({"method_options.nu": 5.0})
+    assert arm.changed(other_shape).controller is not arm.controller
     assert arm.changed(arm.parameters.changed({"stream_method": "jd"})).controller.method == "jd"
 
 
@@ -150,7 +152,7 @@ def ask_fk(arm, links=(), frame="", **fields):
 
 
 def test_more_links_than_anybody_needs_are_refused(arm):
-    words = "at most 1000 links in a request, given 1001"
+    words = "at most 1000 links in a request, not 1001"
     refusal(Code.INVALID_LINK_NAME, words, ask_fk, arm, ["tool"] * 1001)
     assert len(ask_fk(arm, ["tool"] * 1000).response.pose_stamped) == 1000
 
@@ -267,7 +269,7 @@ def test_seed_of_a_published_method_beside_its_limits_is_no_silent_answer():
 def test_target_beyond_all_numbers_is_refused(arm):
     stamped = pose(arm, "tool")
     stamped.pose.position.x = 1e300
-    refusal(Code.GOAL_STATE_INVALID, "beyond all reach", ask, arm, stamped)
+    refusal(Code.GOAL_STATE_INVALID, "give finite numbers", ask, arm, stamped)
     far = rigid(np.eye(3), [9e8, 0.0, 0.0])  # twice: valid in its frame, but not from the base
     stamped = PoseStamped(pose=pose_from_matrix(far))
     stamped.header.frame_id = "table"
@@ -291,7 +293,7 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
     assert request.state.positions == {"a1": 0.3, "tilt": 0.3}
     assert len(serialize_message(request.poses[0])) + len(str(request.state)) < 2000
     note = answer_ik(message, arm, CURRENT, Frames()).message
-    assert "degrees of freedom are not used; attached objects are not used" in note
+    assert "degrees of freedom are ignored; attached objects are ignored" in note
     assert message == before
 
 
@@ -299,14 +301,14 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
 def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
     frame = PoseStamped()
     frame.header.frame_id = "x" * 100
-    many = MAX_BYTES // 150
+    many = MAX_REQUEST_BYTES // 150
     given = {
-        "group": {"group_name": "x" * MAX_BYTES},
-        "link": {"ik_link_name": "x" * MAX_BYTES},
-        "constraint": {"constraints": joint_constraint("x" * MAX_BYTES, 0.0)},
+        "group": {"group_name": "x" * MAX_REQUEST_BYTES},
+        "link": {"ik_link_name": "x" * MAX_REQUEST_BYTES},
+        "constraint": {"constraints": joint_constraint("x" * MAX_REQUEST_BYTES, 0.0)},
         "frames": {"ik_link_names": ["x"] * many, "pose_stamped_vector": [frame] * many},
     }
-    words = f"the request has \\d+ bytes that count; at most {MAX_BYTES}"
+    words = f"the request has \\d+ bytes, more than {MAX_REQUEST_BYTES}"
     refusal(Code.FAILURE, words, read, arm, **given[fields])
 
 
@@ -361,7 +363,7 @@ def test_a_scene_that_is_not_there_is_no_success(arm):
         raise SceneError("a mesh cannot be read")
 
     message = PositionIKRequest(avoid_collisions=True, pose_stamped=pose(arm, "tool"))
-    words = "cannot be checked yet: the planning scene is being prepared; ask again"
+    words = "cannot be checked yet: the planning scene is being prepared; send the request again"
     refusal(Code.TIMED_OUT, words, read_ik_request, message, arm, pending)
     words = "a mesh cannot be read; .*set the parameter avoid_collisions to ignore"
     refusal(Code.COLLISION_CHECKING_UNAVAILABLE, words, read_ik_request, message, arm, missing)

@@ -28,7 +28,7 @@ from dls_ik.solver import IkSolver
         ("rate", 1.0, 1.0),
         ("timeout", 0, 0.0),
         ("random_seed", 7, 7),
-        ("lambda", 1, 1.0),
+        ("method_options.lambda", 1, 1.0),
         ("group_name", "arm", ("arm",)),
         ("group_name", " arm, hand ,", ("arm", "hand")),
         ("group_name", ["arm", "hand"], ("arm", "hand")),
@@ -38,6 +38,9 @@ from dls_ik.solver import IkSolver
         ("initial_positions", [], ()),
         ("avoid_collisions", "ignore", "ignore"),
         ("method", "SD+CTP", "SD+CTP"),
+        ("max_linear_speed", float("inf"), float("inf")),
+        ("max_angular_speed", 1e9, 1e9),
+        ("acceleration", [float("inf")], (float("inf"),)),
     ],
 )
 def test_values_are_taken(name, given, kept):
@@ -83,6 +86,9 @@ def test_values_are_taken(name, given, kept):
         ("trajectory_period", 0.0, "trajectory_period"),
         ("max_deviation", float("inf"), "max_deviation"),
         ("measurement_timeout", -0.5, "measurement_timeout"),
+        ("max_linear_speed", -float("inf"), "from 1e-06 to .inf \\[m/s\\]"),
+        ("lambda", 1.0, "parameter 'lambda' is now 'method_options.lambda'"),
+        ("gamma_max", 1.0, "parameter 'gamma_max' is now 'method_options.gamma_max'"),
         ("lambda_", 1.0, "unknown parameter 'lambda_'; known: robot, "),
     ],
 )
@@ -93,8 +99,17 @@ def test_values_are_refused(name, given, words):
 
 def test_conditions_of_a_method_hold_for_the_whole_set():
     with pytest.raises(MethodError, match="nu"):
-        Parameters().changed({"nu": 0.005})
-    assert Parameters().changed({"nu": 0.005, "sigma0": 0.001}).nu == 0.005
+        Parameters().changed({"method_options.nu": 0.005})
+    given = {"method_options.nu": 0.005, "method_options.sigma0": 0.001}
+    assert Parameters().changed(given).nu == 0.005
+
+
+@pytest.mark.parametrize("none", [float("inf"), 1e9])
+def test_a_limit_of_the_speed_may_be_infinite(none):
+    given = {"max_linear_speed": none, "max_angular_speed": none, "acceleration": [none]}
+    options = Parameters().changed(given).controller_options()
+    assert all(options[name] == float("inf") for name in given)
+    assert Parameters().controller_options()["max_linear_speed"] == float("inf")
 
 
 def test_one_robot_only():
@@ -155,14 +170,14 @@ def test_a_bound_in_a_frame_that_moves_or_is_unknown_is_refused():
         raise FrameError(f"unknown frame {frame!r}")
 
     tip = {"bounds": "a", "bound.a.sphere": 1.0, "bound.a.frame": "tip"}
-    with pytest.raises(OptionError, match=r"'tip', which moves against the root.*: base"):
+    with pytest.raises(OptionError, match=r"'tip', which moves relative to the root.*: base"):
         workspace(tip)
     with pytest.raises(OptionError, match=r"bound\.a\.frame: unknown frame 'table'"):
         workspace({**tip, "bound.a.frame": "table"}, unknown)
 
 
 def test_every_parameter_is_described():
-    assert "lambda" in DECLARED
+    assert "method_options.lambda" in DECLARED
     for name, field in DECLARED.items():
         message = descriptor(field)
         assert message.description, name
@@ -171,7 +186,7 @@ def test_every_parameter_is_described():
         )
     assert descriptor(DECLARED["rate"]).read_only
     assert "[Hz]" in descriptor(DECLARED["rate"]).description
-    assert not descriptor(DECLARED["nu"]).read_only
+    assert not descriptor(DECLARED["method_options.nu"]).read_only
     assert "ignore" in descriptor(DECLARED["avoid_collisions"]).additional_constraints
 
 
@@ -183,7 +198,7 @@ def test_defaults_are_those_of_the_solver_and_of_each_method():
     for name in ("dls", "auto", "svf"):
         given = IkSolver(planar, name, **Parameters().solver_options()).options
         assert given == IkSolver(planar, name).options
-    heavier = Parameters().changed({"lambda": 0.3}).solver_options()
+    heavier = Parameters().changed({"method_options.lambda": 0.3}).solver_options()
     assert IkSolver(planar, "dls", **heavier).options.lambda_ == 0.3
 
 
@@ -192,7 +207,7 @@ LIVE = SECURITY.partition("| live | why |\n")[2].partition("\n\n")[0]
 
 
 def test_live_parameters_are_those_that_are_listed():
-    listed = re.findall(r"`(\w+)`", "".join(row.split(" | ")[0] for row in LIVE.splitlines()))
+    listed = re.findall(r"`([\w.]+)`", "".join(row.split(" | ")[0] for row in LIVE.splitlines()))
     fixed = {name for name, field in DECLARED.items() if field.metadata["read_only"]}
     assert sorted(listed) == sorted(DECLARED.keys() - fixed)
 

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
-from dls_ik.ros.params import NO_LIMIT, Parameters
+from dls_ik.ros.params import Parameters
 from dls_ik.ros.presets import preset_file, preset_names, preset_values, with_preset
 from dls_ik.ros.robot_source import RefusedError, robot_from_parameters
 from dls_ik.servo import gentle_acceleration
@@ -95,12 +95,13 @@ def test_unknown_presets_are_refused(given, words):
 
 def test_preset_of_another_arm_is_named():
     parameters = with_preset({"preset": "ur5e"}).changed({"robot": "wam"})
-    with pytest.raises(RefusedError, match=r"'tool0'.*wam_tip.*or else the preset ur5e"):
+    with pytest.raises(RefusedError, match=r"'tool0'.*wam_tip.*which the preset ur5e sets"):
         robot_from_parameters(parameters)
 
 
-def test_largest_limit_is_none():
-    options = Parameters().changed({"acceleration": [1.0, NO_LIMIT]}).controller_options()
+@pytest.mark.parametrize("none", [np.inf, 1e9])
+def test_largest_limit_is_none(none):
+    options = Parameters().changed({"acceleration": [1.0, none]}).controller_options()
     assert options["acceleration"] == (1.0, np.inf)
 
 
@@ -140,9 +141,9 @@ def values_of(state, robot):
 @pytest.mark.parametrize(
     ("arguments", "origin"),
     [
-        (("-p", "preset:=ur5e"), "of the preset ur5e"),
-        (("-p", "preset:=ur5e", "-p", "acceleration:=[2.0]"), "of the parameter acceleration"),
-        (("--params-file", str(preset_file("ur5e.yaml"))), "of the parameter acceleration"),
+        (("-p", "preset:=ur5e"), "from the preset ur5e"),
+        (("-p", "preset:=ur5e", "-p", "acceleration:=[2.0]"), "from the parameter acceleration"),
+        (("--params-file", str(preset_file("ur5e.yaml"))), "from the parameter acceleration"),
     ],
     ids=["preset", "given", "file"],
 )

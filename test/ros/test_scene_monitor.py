@@ -21,7 +21,7 @@ from dls_ik.ros.client.connection import OwnNode
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.receiver import MessageReceiver
-from dls_ik.ros.services import scene_monitor, whole_scene
+from dls_ik.ros.services import change_queue, robot_scene, scene_monitor, whole_scene
 from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
 from dls_ik.ros.services.whole_scene import WholeScene
 from dls_ik.ros.util import Throttle
@@ -45,7 +45,7 @@ def node(private_domain):
 @pytest.fixture
 def scenes(node, monkeypatch):
     """A monitor with room for few changes, a WAM in a scene, and the scene that its stream sees."""
-    monkeypatch.setattr(scene_monitor, "MAX_WAITING", FEW)
+    monkeypatch.setattr(change_queue, "MAX_QUEUED_CHANGES", FEW)
     shown, parameters = {}, Parameters().changed({"robot_description_semantic": SRDF})
     monitor = PlanningSceneMonitor(
         node,
@@ -91,8 +91,8 @@ def publish(scenes, name):
     receive(scenes, box(name, (0.0, 0.0, 2.0)), "collision_object")
 
 
-def hindrance(scenes):
-    return scenes.monitor.look(scenes.arm, 0.0, dict)
+def hold_reason(scenes):
+    return scenes.monitor.check_stream(scenes.arm, 0.0, dict)
 
 
 def seen(scenes):
@@ -103,15 +103,15 @@ def seen(scenes):
 def test_the_arm_is_held_where_changes_are_lost_until_a_whole_scene_comes(scenes, gate):
     for name in "abcd":  # the job that holds the thread counts too
         publish(scenes, name)
-    assert "2 are lost: send the whole scene" in hindrance(scenes)
+    assert "2 changes are lost" in hold_reason(scenes)
     gate.set()
     wait_until(lambda: seen(scenes) == {"a", "b"})
     publish(scenes, "e")
     wait_until(lambda: "e" in seen(scenes))
-    assert hindrance(scenes), "other changes do not make up for it"
+    assert hold_reason(scenes), "other changes do not make up for it"
     receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
     wait_until(lambda: seen(scenes) == {"all"})
-    wait_until(lambda: not hindrance(scenes))
+    wait_until(lambda: not hold_reason(scenes))
 
 
 def test_a_whole_scene_that_came_before_makes_not_up_for_what_is_lost_later(scenes, gate):
@@ -120,7 +120,7 @@ def test_a_whole_scene_that_came_before_makes_not_up_for_what_is_lost_later(scen
         publish(scenes, name)
     gate.set()
     wait_until(lambda: {"all", "a"} == seen(scenes))
-    assert "2 are lost" in hindrance(scenes)
+    assert "2 changes are lost" in hold_reason(scenes)
 
 
 def replaced(scenes, root):
@@ -141,7 +141,7 @@ def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
     gate.set()
     wait_until(lambda: id(other) in scenes.shown)
     assert not scenes.monitor.scene(other.tree).objects
-    assert not hindrance(scenes), "a scene that begins anew lacks nothing"
+    assert not hold_reason(scenes), "a scene that begins anew lacks nothing"
 
 
 def test_objects_stay_where_another_description_has_the_same_root_link(scenes, gate):
@@ -152,15 +152,15 @@ def test_objects_stay_where_another_description_has_the_same_root_link(scenes, g
     wait_until(lambda: id(other) in scenes.shown)
     assert set(scenes.monitor.scene(other.tree).objects) == {"a", "b"}
     assert set(scenes.shown[id(other)].snapshot.objects) == {"a", "b"}
-    assert "2 are lost" in hindrance(scenes), "what was lost is lost still"
+    assert "2 changes are lost" in hold_reason(scenes), "what was lost is lost still"
 
 
 def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate, monkeypatch):
-    monkeypatch.setattr(scene_monitor, "SHOWN", LONG)
+    monkeypatch.setattr(robot_scene, "MAX_PUBLISH_DELAY", LONG)
     publish(scenes, "a")
     publish(scenes, "b")
     held, end = threading.Event(), threading.Event()
-    scenes.monitor.submit(lambda: (held.set(), end.wait(LONG)), is_bounded=False)
+    scenes.monitor._queue.submit(lambda: (held.set(), end.wait(LONG)), is_bounded=False)
     gate.set()
     assert held.wait(LONG)
     try:
@@ -170,7 +170,7 @@ def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate,
 
 
 def test_a_change_that_a_service_says_is_made_is_seen_by_the_stream(scenes, gate, monkeypatch):
-    monkeypatch.setattr(scene_monitor, "SHOWN", LONG)
+    monkeypatch.setattr(robot_scene, "MAX_PUBLISH_DELAY", LONG)
     found = []
 
     def apply():
@@ -179,7 +179,7 @@ def test_a_change_that_a_service_says_is_made_is_seen_by_the_stream(scenes, gate
 
     publish(scenes, "before")
     scenes.monitor.submit(apply)
-    scenes.monitor.submit(lambda: None, is_bounded=False)
+    scenes.monitor._queue.submit(lambda: None, is_bounded=False)
     gate.set()
     wait_until(lambda: found)
     assert found == [(True, {"before", "asked"})]
@@ -222,7 +222,7 @@ def asker(asked):
 
 
 def test_a_whole_scene_that_does_not_come_is_asked_for_again(asked, asker, monkeypatch):
-    monkeypatch.setattr(whole_scene, "ANSWER", 0.5)
+    monkeypatch.setattr(whole_scene, "ANSWER_TIMEOUT", 0.5)
     found = []
     log = Throttle(asker.node)
     WholeScene(asker.node, "topic", log, lambda *given: found.append(given), has_own=False)
@@ -236,15 +236,15 @@ def test_a_whole_scene_that_does_not_come_is_asked_for_again(asked, asker, monke
 def test_a_change_that_came_while_a_whole_scene_was_on_its_way_is_made_again(asked, asker):
     made, log = [], Throttle(asker.node)
     whole = WholeScene(asker.node, "topic", log, lambda *_: made.append("whole"), has_own=False)
-    whole.note(lambda: made.append("before"))
+    whole.note_change(lambda: made.append("before"))
     wait_until(lambda: asked.replies)
-    whole.note(lambda: made.append("change"))
+    whole.note_change(lambda: made.append("change"))
     while not made:  # an answer may be lost to a client that was made just now
         asked.replies[-1](GetPlanningScene.Response())
         time.sleep(0.05)
     wait_until(lambda: len(made) == 2)
     assert made == ["whole", "change"]
-    whole.note(lambda: made.append("after"))
+    whole.note_change(lambda: made.append("after"))
     assert made == ["whole", "change"]
 
 
@@ -259,19 +259,19 @@ def receive_bytes(scenes, data, topic):
     heard.callback(data)
 
 
-@pytest.mark.parametrize("topic", scene_monitor.TOPICS)
+@pytest.mark.parametrize("topic", scene_monitor.SCENE_TOPICS)
 def test_an_unreadable_change_holds_the_arm_until_a_whole_scene_comes(scenes, topic, capfd):
     for _ in range(200):
         receive_bytes(scenes, GARBAGE, topic)
-    wait_until(lambda: "200 are lost" in hindrance(scenes))
+    wait_until(lambda: "200 changes are lost" in hold_reason(scenes))
     publish(scenes, "known")
     wait_until(lambda: "known" in seen(scenes))
-    assert hindrance(scenes), "other changes do not make up for it"
+    assert hold_reason(scenes), "other changes do not make up for it"
     receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
-    wait_until(lambda: not hindrance(scenes))
+    wait_until(lambda: not hold_reason(scenes))
     said = capfd.readouterr().err
     assert "Traceback" not in said
-    words = f"bytes are not a moveit_msgs/msg/{scene_monitor.TOPICS[topic].__name__}"
+    words = f"bytes are not a moveit_msgs/msg/{scene_monitor.SCENE_TOPICS[topic].__name__}"
     lines = [line for line in said.splitlines() if words in line]
     assert 1 <= len(lines) < 20, "throttled"
     assert f"a message on /{topic}, published by" in lines[0]
@@ -283,12 +283,12 @@ def test_a_whole_scene_makes_up_for_unreadable_changes_before_it_only(scenes, ga
     receive_bytes(scenes, GARBAGE, "planning_scene")
     gate.set()
     wait_until(lambda: "all" in seen(scenes))
-    wait_until(lambda: "1 are lost" in hindrance(scenes))
+    wait_until(lambda: "1 changes are lost" in hold_reason(scenes))
 
 
 def test_a_change_that_is_too_long_to_be_read_is_lost_too(scenes):
-    receive_bytes(scenes, bytes(scene_monitor.MAX_BYTES + 1), "planning_scene")
-    assert "1 are lost" in hindrance(scenes)
+    receive_bytes(scenes, bytes(scene_monitor.MAX_CHANGE_BYTES + 1), "planning_scene")
+    assert "1 changes are lost" in hold_reason(scenes)
 
 
 # A scene that is not there yet

@@ -52,7 +52,7 @@ def test_a_normalised_quaternion_is_logged_once_and_shown_in_the_status(world):
     target.pose.orientation.z += 1.0
     words = world.run(20, target=target).message
     assert "quaternion" in words
-    assert "w is 1 where it is left out" in words
+    assert "an omitted w is 1" in words
     assert sum("quaternion" in line for line in world.node.lines) == 1
     assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).message
 

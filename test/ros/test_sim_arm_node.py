@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.model.files import shipped_urdf
-from dls_ik.ros.robot_source import QOS
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -181,7 +181,7 @@ def test_the_robot_may_come_from_the_topic_and_joints_may_be_names_alone():
         answer = client.call(Trigger, "sim_arm/reset", Trigger.Request())
         assert not answer.success
         assert "no robot" in answer.message
-        publisher = client.node.create_publisher(String, "robot_description", QOS)
+        publisher = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         publisher.publish(String(data=shipped_urdf("wam").read_text()))
         arm.wait_for_line("ready", "wam_j1")
         assert arm.end() == 0

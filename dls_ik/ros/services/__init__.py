@@ -1,1 +1,1 @@
-"""Answering requests: ``compute_ik`` and ``compute_fk``."""
+"""Services of the node, and its planning scene."""

@@ -1,8 +1,8 @@
-"""Solve within constraints: problems with regions as targets, tried one after the other.
+"""IK with constraints: a sequence of variants of the problem, with regions as targets.
 
-A constraint on the orientation of a requested link replaces the orientation of its pose. Poses that
-are within all their constraints are first tried as they are, then relaxed. Each union of regions
-multiplies the number of problems.
+An orientation constraint on a requested link replaces the orientation of the requested pose. A pose
+that satisfies all its constraints is first solved exactly, then relaxed to its regions. A union of
+n regions multiplies the number of variants by n.
 """
 
 import itertools
@@ -35,56 +35,56 @@ from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import Task
 from dls_ik.text import listing
 
-MAX_VARIANTS = 64
+MAX_VARIANTS = 64  # variants per request
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
-FEW_RESTARTS = 50  # in which nearly all that can be solved is
-MIN_TIMEOUT = 1e-6  # [s]
-RELAXED = "the orientation is not the one of the pose, but within its constraint"
+FIRST_ROUND_RESTARTS = 50  # enough for nearly all solvable variants
+MIN_VARIANT_TIMEOUT = 1e-6  # [s]
+RELAXED_NOTE = "the orientation differs from the requested pose, within its constraint"
 
 
 class LinkGoal(NamedTuple):
-    """A requested link with its pose and the bounds on it."""
+    """A requested link with its pose and its constraints."""
 
-    tip: int  # index of the solver's tip that the link is attached to
+    tip: int  # index of the solver's tip, to which the link is attached
     link: str
     T_tip_link: Array  # (4, 4)
     T_base_link: Array  # (4, 4) as requested
-    bounds: tuple[LinkBound, ...]  # on this link or on attached ones, moved to this link
+    bounds: tuple[LinkBound, ...]  # constraints, also of attached links, expressed on this link
 
     @property
     def is_relaxed(self) -> bool:
-        """True if a constraint replaces its orientation."""
+        """True if a constraint replaces the requested orientation."""
         return any(bound.is_orientation for bound in self.bounds)
 
     @property
     def is_within(self) -> bool:
-        """True if the requested pose itself is within all constraints."""
+        """True if the requested pose satisfies all constraints."""
         return all(bound.holds(self.T_base_link) for bound in self.bounds)
 
 
 class BoundPoint(NamedTuple):
-    """A bound that is solved for, by a tip of its own."""
+    """A constraint that needs an additional tip."""
 
-    goal: LinkGoal | None  # whose link it is on
+    goal: LinkGoal | None  # the requested link that is constrained
     bound: LinkBound
 
 
 class Variant(NamedTuple):
-    """One problem to try: targets and tasks of k tips."""
+    """One variant of the problem: targets and tasks of k tips."""
 
     targets: Array  # (k, 4, 4) T_base_tip
     tasks: tuple[Task, ...]  # (k,)
-    is_relaxed: bool  # not the poses as they were requested
+    is_relaxed: bool  # regions replace requested poses
 
 
 def solve_constrained(
     problem: IkProblem, given: Any, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
-    """Solve within ``moveit_msgs/Constraints``, in slices; return the result and a note on it.
+    """Solve with ``moveit_msgs/Constraints``, in slices; return the result and a note.
 
     Raises:
-        RequestError: If constraints are not valid or cannot be satisfied.
+        RequestError: If a constraint is not valid or cannot be satisfied.
         FrameError: If a frame is unknown.
     """
     tree, robot, values = context.arm.tree, problem.solver.robot, context.values
@@ -104,12 +104,12 @@ def solve_constrained(
     make = partial(IkSolver, robot, problem.solver.method, scene=scene, **options)
     result, variant = yield from _solve_variants(make, variants, problem.seed, timeout)
     if result.success:
-        return result, RELAXED if variant.is_relaxed else ""
-    return result, _unmet(robot, result.q, points, values)
+        return result, RELAXED_NOTE if variant.is_relaxed else ""
+    return result, _violations(robot, result.q, points, values)
 
 
 def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> list[LinkGoal]:
-    """Return the requested links, each with its bounds."""
+    """Return the requested links with their constraints; refuse poses outside of them."""
     goals = []
     for tip, attachment in enumerate(problem.attachments):
         if attachment is None:
@@ -123,14 +123,14 @@ def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> 
         if outside and not goal.is_relaxed:
             raise RequestError(
                 Code.NO_IK_SOLUTION,
-                f"{outside[0].label} cannot be met: the pose asked for of link {goal.link!r} is "
-                "outside",
+                f"{outside[0].label} cannot be satisfied: the requested pose of link {goal.link!r} "
+                "is outside",
             )
     return goals
 
 
 def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
-    """Return the same bound on a link rigidly attached to its own; None: it is not attached."""
+    """Return the same constraint on an attached link; None: `link` is not rigidly attached."""
     T_link_bound = tree.fixed_offset(link, bound.link)
     if T_link_bound is None:
         return None
@@ -140,7 +140,7 @@ def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
 def _bound_points(
     bounds: Sequence[LinkBound], goals: Sequence[LinkGoal], robot: RobotModel, context: RobotContext
 ) -> list[BoundPoint]:
-    """Return bounds of relaxed goals, and those on other links that move; check all others."""
+    """Return the constraints that need a tip; check constraints on links that do not move."""
     tree, base = context.arm.tree, robot.base
     points = [BoundPoint(goal, bound) for goal in goals if goal.is_relaxed for bound in goal.bounds]
     for bound in bounds:
@@ -151,18 +151,18 @@ def _bound_points(
         elif not bound.holds(context.link_pose(bound.link, base)):
             raise RequestError(
                 Code.NO_IK_SOLUTION,
-                f"{bound.label} cannot be met: no joint that is solved for moves the link, and it "
-                "stands outside",
+                f"{bound.label} cannot be satisfied: no joint that is solved for moves the link, "
+                "whose current pose is outside",
             )
     return [
-        BoundPoint(goal, _nearest_first(bound, context.link_pose(bound.link, base)))
+        BoundPoint(goal, _closest_first(bound, context.link_pose(bound.link, base)))
         for goal, bound in points
         if bound.regions
     ]
 
 
-def _nearest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
-    """Sort the regions by the distance of their centres from the present point."""
+def _closest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
+    """Sort the regions by the distance of their centres from the current point."""
     point = (T_base_link @ bound.T_link_point)[:3, 3]
 
     def distance(region: Region) -> float:
@@ -174,9 +174,9 @@ def _nearest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
 def _variants(
     problem: IkProblem, goals: Sequence[LinkGoal], points: Sequence[BoundPoint]
 ) -> list[Variant]:
-    """Return the problems in order: requested poses where they are within bounds, then relaxed.
+    """Return the variants in order: first with exact poses that satisfy their constraints.
 
-    The tips are those of the problem, one for each relaxed goal, and one for each point.
+    The tips are the tips of the problem, one for each relaxed goal, and one for each point.
     """
     relaxed = [goal for goal in goals if goal.is_relaxed]
     exact = [goal for goal in relaxed if goal.is_within]
@@ -184,8 +184,8 @@ def _variants(
     counts = [math.prod(len(each) for each in _choices(points, kept)) for kept in kept_sets]
     if sum(counts) > MAX_VARIANTS:
         raise invalid(
-            f"unions of regions come to {sum(counts)} problems, each of another region for each "
-            f"constraint; at most {MAX_VARIANTS} are tried"
+            f"unions of regions give {sum(counts)} combinations; at most {MAX_VARIANTS} are "
+            "supported: give fewer regions"
         )
     return [
         _variant(problem, relaxed, kept, regions)
@@ -195,7 +195,7 @@ def _variants(
 
 
 def _choices(points: Sequence[BoundPoint], kept: Sequence[LinkGoal]) -> list[tuple[Region, ...]]:
-    """Return the regions of each point; points on links that keep their pose are free."""
+    """Return the regions of each point; a point on a link with an exact pose has no bound."""
     tips = {goal.tip for goal in kept}
     return [
         (ANYWHERE,) if goal is not None and goal.tip in tips else bound.regions
@@ -226,7 +226,7 @@ def _with_tips(
     points: Sequence[BoundPoint],
     values: Mapping[str, float],
 ) -> RobotModel:
-    """Add a tip for each link whose orientation is relaxed, and for each point."""
+    """Add a tip for each link with a relaxed orientation, and for each point."""
     for goal in goals:
         if goal.is_relaxed:
             robot = robot.with_tip(robot.tips[goal.tip], goal.T_tip_link, values)
@@ -242,18 +242,18 @@ def _with_point(robot: RobotModel, bound: LinkBound, values: Mapping[str, float]
         raise invalid(f"{bound.label} cannot be solved for: {error}") from error
 
 
-def _unmet(
+def _violations(
     robot: RobotModel, q: Array, points: Sequence[BoundPoint], values: Mapping[str, float]
 ) -> str:
-    """Name the constraints that do not hold at the nearest joint positions."""
+    """Return the names of the constraints that the closest configuration violates."""
     if not np.isfinite(q).all():
         return ""
-    unmet = [
+    violated = [
         bound.label
         for _, bound in points
         if not bound.holds(robot.link_pose(bound.link, q, values))
     ]
-    return f"not met there: {listing(unmet)}" if unmet else ""
+    return f"violated there: {listing(violated)}" if violated else ""
 
 
 Slices = Generator[None, None, tuple[IkResult, Variant]]
@@ -265,26 +265,26 @@ def _solve_variants(
     seed: Array,
     timeout: float,
 ) -> Slices:
-    """Solve the first variant that has a solution; else return the last one tried.
+    """Return the solution of the first solvable variant; without a solution, the last result.
 
-    Each of several gets a few restarts, so that the answer does not depend on the clock; those
-    without a solution then share the remaining time.
+    In a first round each variant gets a few restarts, so that the answer does not depend on the
+    clock. In a second round the variants share the remaining time.
     """
-    begin = time.perf_counter()
-    deadline = begin + timeout
+    start = time.perf_counter()
+    deadline = start + timeout
     try:
         solver = make()
-        has_turns = len(variants) > 1 and solver.method == AUTO
+        has_first_round = len(variants) > 1 and solver.method == AUTO
         found = None
-        if has_turns:
-            hasty = make(max_restarts=FEW_RESTARTS)
-            found = yield from _solve_in_turn(hasty, variants, seed, deadline, split=False)
+        if has_first_round:
+            limited = make(max_restarts=FIRST_ROUND_RESTARTS)
+            found = yield from _solve_in_turn(limited, variants, seed, deadline, split=False)
         if found is None or not (found[0].success or time.perf_counter() >= deadline):
             found = yield from _solve_in_turn(solver, variants, seed, deadline, split=True)
     except (MethodError, OptionError) as error:
         raise RequestError(Code.NO_IK_SOLUTION, f"constraints: {error}") from error
     result, variant = found
-    return result._replace(duration=time.perf_counter() - begin), variant
+    return result._replace(duration=time.perf_counter() - start), variant
 
 
 def _solve_in_turn(
@@ -294,12 +294,12 @@ def _solve_in_turn(
     deadline: float,
     split: bool,
 ) -> Slices:
-    """Solve the first variant that has a solution; each gets its share of the time if `split`."""
+    """Solve variants up to the first solution; `split` divides the remaining time equally."""
     for i, variant in enumerate(variants):
-        left = deadline - time.perf_counter()
-        share = left / (len(variants) - i) if split else left
-        timeout = max(share, MIN_TIMEOUT)
+        remaining = deadline - time.perf_counter()
+        share = remaining / (len(variants) - i) if split else remaining
+        timeout = max(share, MIN_VARIANT_TIMEOUT)
         result = yield from solver.slices(variant.targets, seed, timeout, variant.tasks)
-        if result.success or left <= 0.0:
+        if result.success or remaining <= 0.0:
             break
     return result, variant

@@ -1,4 +1,4 @@
-"""Constraints of requests: intervals of joints, and bounds on points of links."""
+"""Constraints of requests: intervals of joints, and regions for points of links."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -20,21 +20,21 @@ from dls_ik.ros.services.request import RobotContext, driven_joints
 from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
-MARGIN = 1e-6  # [m or rad] beyond a region that counts as within it, as a solver's tolerances
-ANGLES = ("euler", "vector")  # by the number of the parameterization
-MAX_PRIMITIVES = 64
+REGION_TOLERANCE = 1e-6  # [m or rad] outside a region that counts as inside, as in the solver
+ANGLES = ("euler", "vector")  # index: `parameterization` of an orientation constraint
+MAX_PRIMITIVES = 64  # union of primitives in one constraint region
 
 
 def invalid(message: str) -> RequestError:
-    """Return the error of a constraint that is not valid, or not solved for."""
+    """Return the error for a constraint that is not valid or not supported."""
     return RequestError(Code.INVALID_GOAL_CONSTRAINTS, message)
 
 
-# Joint constraints narrow limits, or are checked
+# Joint constraints: narrowed limits of the chain, checks of other joints
 
 
 class JointInterval(NamedTuple):
-    """Values that a joint may have [rad or m]."""
+    """Allowed positions of a joint [rad or m]."""
 
     joint: str
     lower: float
@@ -45,7 +45,7 @@ def read_interval(given: Any, tree: Tree) -> JointInterval:
     """Read a ``moveit_msgs/JointConstraint``.
 
     Raises:
-        RequestError: If a joint is unknown, or its numbers are not an interval.
+        RequestError: If the joint is unknown, or position and tolerances give no interval.
     """
     name, position = given.joint_name, given.position
     if name not in tree.mimic_of:
@@ -53,14 +53,14 @@ def read_interval(given: Any, tree: Tree) -> JointInterval:
         raise invalid(f"joint constraint: unknown joint {quoted(name)}; joints: {names}")
     if not abs(position) <= FARTHEST:
         raise invalid(
-            f"joint constraint of {name!r}: the position {position} is not finite, or beyond "
-            f"{FARTHEST:g}"
+            f"joint constraint of {name!r}: the position {position} is not valid; give a number "
+            f"from {-FARTHEST:g} to {FARTHEST:g}"
         )
     below, above = given.tolerance_below, given.tolerance_above
     if not (below >= 0.0 and above >= 0.0):
         raise invalid(
-            f"joint constraint of {name!r}: tolerances (below, above) are numbers from 0 on, not "
-            f"({below}, {above})"
+            f"joint constraint of {name!r}: tolerances (below, above) are ({below}, {above}); give "
+            "numbers of 0 or more"
         )
     return JointInterval(name, position - below, position + above)
 
@@ -71,14 +71,15 @@ def narrow_limits(
     values: Mapping[str, float],
     seed: Array,
 ) -> RobotModel:
-    """Intersect limits of a robot with intervals; check those of joints it does not have.
+    """Intersect the limits of a robot with intervals; check intervals of joints outside the chain.
 
     Args:
-        values: the state, by joint [rad or m].
-        seed: (n,); for joints that turn freely the interval nearest to it counts.
+        values: Joint positions by name in the state of the request [rad or m].
+        seed: (n,); selects the turn of continuous joints.
 
     Raises:
-        RequestError: If an interval is empty, or a joint is outside its interval.
+        RequestError: If an intersection is empty, or a joint outside the chain violates its
+            interval.
     """
     complete = robot.tree.values(values)
     for interval in intervals:
@@ -105,7 +106,7 @@ def _narrow(robot: RobotModel, interval: JointInterval, seed: Array) -> RobotMod
 def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
     name, lower, upper = interval
     nearest = value
-    if tree.joint[name].kind == "continuous":  # modulo 2 pi, nearest to the interval's middle
+    if tree.joint[name].kind == "continuous":  # take the turn closest to the interval
         middle = 0.5 * (lower + upper)
         nearest = middle + math.remainder(value - middle, TURN) if math.isfinite(middle) else middle
     if math.isfinite(nearest) and not lower <= nearest <= upper:
@@ -116,7 +117,7 @@ def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
         )
 
 
-# Orientation and position constraints become regions of a target
+# Orientation and position constraints become target regions
 
 
 class Region(NamedTuple):
@@ -126,46 +127,48 @@ class Region(NamedTuple):
     task: Task
 
     def holds(self, T_base_point: Array) -> bool:
-        """Return whether a pose (4, 4) is in the region, whose axes are those of its target."""
+        """Return whether a pose (4, 4) is in the region; tolerances are along its axes."""
         task, R = self.task, self.T_base_region[:3, :3]
         if task.position:
             p = R.T @ (T_base_point[:3, 3] - self.T_base_region[:3, 3])
-            if not _is_near(p, task):
+            if not _is_in_tolerance(p, task):
                 return False
         if not task.rotation:
             return True
         angles = rotation_angles(R.T @ T_base_point[:3, :3], task.angles)
         rows = zip(range(3, 6), task.rotation_tolerance, angles, strict=True)
-        return all(not is_bound(i, t, task.angles) or abs(a) <= t + MARGIN for i, t, a in rows)
+        return all(
+            not is_bound(i, t, task.angles) or abs(a) <= t + REGION_TOLERANCE for i, t, a in rows
+        )
 
 
 class LinkBound(NamedTuple):
     """A constraint on one link."""
 
-    label: str  # names the constraint in messages
+    label: str  # name of the constraint in messages
     link: str
     T_link_point: Array  # (4, 4)
-    regions: tuple[Region, ...]  # one of them is enough; empty: no bound at all
+    regions: tuple[Region, ...]  # the point must be in any of them; empty: no constraint
     is_orientation: bool
 
     def holds(self, T_base_link: Array) -> bool:
-        """Return whether a pose of the link is within the bound."""
+        """Return whether a pose of the link satisfies the constraint."""
         T = T_base_link @ self.T_link_point
         return not self.regions or any(region.holds(T) for region in self.regions)
 
 
-def _is_near(p: Array, task: Task) -> bool:
+def _is_in_tolerance(p: Array, task: Task) -> bool:
     """Return whether a point (3,) [m] is in the box, ball or cylinder of a task."""
     tolerance = task.position_tolerance
     single = [i for i, axis in enumerate("xyz") if axis not in task.round]
     together = ["xyz".index(axis) for axis in task.round]
-    if together and np.linalg.norm(p[together]) > tolerance[together[0]] + MARGIN:
+    if together and np.linalg.norm(p[together]) > tolerance[together[0]] + REGION_TOLERANCE:
         return False
-    return all(abs(p[i]) <= tolerance[i] + MARGIN for i in single)
+    return all(abs(p[i]) <= tolerance[i] + REGION_TOLERANCE for i in single)
 
 
 def rotation_angles(R: Array, angles: str) -> Array:
-    """Return (3,) [rad] of a rotation: its rotation vector, or a, b, c of Rx(a) Ry(b) Rz(c)."""
+    """Return (3,) [rad]: the rotation vector of R, or for euler a, b, c of Rx(a) Ry(b) Rz(c)."""
     if angles == "euler":
         b = math.atan2(R[0, 2], math.hypot(R[0, 0], R[0, 1]))
         return np.array([math.atan2(-R[1, 2], R[2, 2]), b, math.atan2(-R[0, 1], R[0, 0])])
@@ -177,11 +180,11 @@ def rotation_angles(R: Array, angles: str) -> Array:
 def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
     """Read a ``moveit_msgs/OrientationConstraint``.
 
-    Euler angles are those of the link relative to the given orientation. The rotation vector of the
-    same difference is along the axes of the header's frame, as for move_group.
+    Euler angles are angles of the link relative to the given orientation. The rotation vector of
+    this difference has its components in the frame of the header, as in move_group.
 
     Raises:
-        RequestError: If a link is unknown, or a quaternion or a tolerance is not valid.
+        RequestError: If the link is unknown, or the quaternion or a tolerance is not valid.
         FrameError: If a frame is unknown.
     """
     label = f"orientation constraint of link {given.link_name[:80]!r}"
@@ -199,7 +202,7 @@ def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound
 def _rotation_task(given: Any, label: str) -> Task:
     tolerances = tuple(getattr(given, f"absolute_{axis}_axis_tolerance") for axis in "xyz")
     if not all(tolerance >= 0.0 for tolerance in tolerances):
-        raise invalid(f"{label}: tolerances are angles from 0 on [rad], not {tolerances}")
+        raise invalid(f"{label}: tolerances are angles of 0 rad or more, not {tolerances}")
     if given.parameterization >= len(ANGLES):
         raise invalid(
             f"{label}: the parameterization is 0 (XYZ Euler angles) or 1 (rotation vector), not "
@@ -210,13 +213,13 @@ def _rotation_task(given: Any, label: str) -> Task:
 
 
 class PrimitiveShape(NamedTuple):
-    """A primitive that is solved for."""
+    """A supported primitive."""
 
     dimensions: tuple[str, ...]
-    task: Callable[..., Task]  # of the dimensions
+    task: Callable[..., Task]  # takes the dimensions [m]
 
 
-SHAPES = {
+PRIMITIVE_SHAPES = {
     SolidPrimitive.BOX: PrimitiveShape(
         ("x", "y", "z"), lambda x, y, z: Task.box(0.5 * x, 0.5 * y, 0.5 * z)
     ),
@@ -225,15 +228,15 @@ SHAPES = {
         ("height", "radius"), lambda height, radius: Task.cylinder(radius, 0.5 * height)
     ),
 }
-VALID = "BOX (1), SPHERE (2), CYLINDER (3)"
-NAMES = {SolidPrimitive.CONE: "CONE (4)", 5: "PRISM (5)"}  # Humble has no prism
+SUPPORTED_PRIMITIVES = "BOX (1), SPHERE (2), CYLINDER (3)"
+OTHER_PRIMITIVES = {SolidPrimitive.CONE: "CONE (4)", 5: "PRISM (5)"}  # Humble has no prism
 
 
 def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
-    """Read a ``moveit_msgs/PositionConstraint``: a point of the link in one of the primitives.
+    """Read a ``moveit_msgs/PositionConstraint``: a point of the link must be in one primitive.
 
     Raises:
-        RequestError: If a link is unknown, or an offset or a region is not valid.
+        RequestError: If the link is unknown, or the offset or a region is not valid.
         FrameError: If a frame is unknown.
     """
     label = f"position constraint of link {given.link_name[:80]!r}"
@@ -242,7 +245,7 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
     _check_region(region, label)
     point = (offset.x, offset.y, offset.z)
     if not math.hypot(*point) <= FARTHEST:
-        raise invalid(f"{label}: target_point_offset {point} is not finite, or beyond all reach")
+        raise invalid(f"{label}: target_point_offset {point} is not valid; give finite numbers")
     regions = tuple(
         Region(
             _pose_in_base(given.header, pose, context, base, label), _region_task(primitive, label)
@@ -255,26 +258,30 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
 
 def _check_region(region: Any, label: str) -> None:
     if region.meshes or region.mesh_poses:
-        raise invalid(f"{label}: meshes are no regions that can be solved for; give {VALID}")
+        raise invalid(f"{label}: meshes are not supported as regions; give {SUPPORTED_PRIMITIVES}")
     primitives, poses = len(region.primitives), len(region.primitive_poses)
     if not primitives:
-        raise invalid(f"{label}: its constraint_region has no primitives; give {VALID}")
+        raise invalid(
+            f"{label}: its constraint_region has no primitives; give {SUPPORTED_PRIMITIVES}"
+        )
     if primitives != poses:
-        raise invalid(f"{label}: {primitives} primitives need as many primitive_poses, not {poses}")
+        raise invalid(
+            f"{label}: {primitives} primitives need {primitives} primitive_poses, not {poses}"
+        )
     if primitives > MAX_PRIMITIVES:
-        raise invalid(f"{label}: a union of at most {MAX_PRIMITIVES}, not {primitives} primitives")
+        raise invalid(f"{label}: {primitives} primitives; the maximum is {MAX_PRIMITIVES}")
 
 
 def _region_task(primitive: Any, label: str) -> Task:
-    shape = SHAPES.get(primitive.type)
+    shape = PRIMITIVE_SHAPES.get(primitive.type)
     if shape is None:
-        name = NAMES.get(primitive.type, primitive.type)
-        raise invalid(f"{label}: a primitive {name} cannot be solved for; give {VALID}")
+        name = OTHER_PRIMITIVES.get(primitive.type, primitive.type)
+        raise invalid(f"{label}: primitive {name} is not supported; give {SUPPORTED_PRIMITIVES}")
     dimensions = tuple(primitive.dimensions)
     if len(dimensions) != len(shape.dimensions) or not all(0 < d <= FARTHEST for d in dimensions):
         raise invalid(
-            f"{label}: the dimensions of a primitive of type {primitive.type} are lengths above 0 "
-            f"[m]: {', '.join(shape.dimensions)}, not {dimensions}"
+            f"{label}: dimensions {dimensions} of a primitive of type {primitive.type} are not "
+            f"valid; give {', '.join(shape.dimensions)}, lengths above 0 [m]"
         )
     return shape.task(*dimensions)
 

@@ -1,4 +1,4 @@
-"""Executors that requests and new robots wait in."""
+"""Thread executors for requests, scene changes and new robots."""
 
 import threading
 import time
@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-TURN = 0.02  # [s] that a job runs, about, while others wait
-CHECK_PERIOD = 0.01  # [s] between looks for jobs that are late
-# A job that has begun ends by itself soon after its deadline, unless a step takes long. It is cut
-# after CUT_AFTER [s] of processor time, or of waiting for a turn; and after MAX_STARVED [s] without
-# a processor or a lock: on a busy machine its own answer says more.
-CUT_AFTER, MAX_STARVED = 0.02, 0.2
+TURN_DURATION = 0.02  # [s] approximate time that a job runs while other jobs wait
+DEADLINE_CHECK_PERIOD = 0.01  # [s]
+# A started job normally stops by itself soon after its deadline, and then gives a better answer
+# than the watchdog. So the watchdog cuts it only after MAX_OVERTIME of processor time or of waiting
+# for a turn, or after MAX_STARVATION without a processor or a lock.
+MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s] after the deadline
 
 
 @dataclass(eq=False)
@@ -23,40 +23,40 @@ class _Job:
     deadline: float  # [s] on the clock of perf_counter
     give_up: Callable[[], None]
     cut: Callable[[], None]
-    has_begun: bool = False
+    has_started: bool = False
     is_cut: bool = False
-    clock: Callable[[], float] = time.perf_counter  # processor time of its thread [s]
-    clock_at_deadline: float | None = None  # [s] in the turn that runs; None: not looked at yet
+    clock: Callable[[], float] = time.perf_counter  # processor time of the job's thread [s]
+    clock_at_deadline: float | None = None  # [s] in the current turn; None: not read yet
 
     def is_too_late(self, now: float, is_running: bool) -> bool:
-        """Return whether a job that has begun must be cut; looked at again and again."""
+        """Return whether a started job must be cut; called once per check period."""
         if now <= self.deadline:
             return False
         if not is_running:
-            return now > self.deadline + CUT_AFTER
+            return now > self.deadline + MAX_OVERTIME
         used = self.clock()
         if self.clock_at_deadline is None:
             self.clock_at_deadline = used
-        is_computing = used - self.clock_at_deadline > CUT_AFTER
-        return is_computing or now > self.deadline + MAX_STARVED
+        is_computing = used - self.clock_at_deadline > MAX_OVERTIME
+        return is_computing or now > self.deadline + MAX_STARVATION
 
 
 class BoundedExecutor:
-    """Runs jobs in threads, in turns and in the order in which they came; bounds how many wait.
+    """A few threads that run jobs in turns, first come first served, and a bounded queue.
 
-    A long job goes back to the end of the queue after each turn. A job that has not begun by its
-    deadline is given up then, whatever the threads do; a late job that has begun runs next, and is
-    cut if it does not end soon. A step that blocks keeps its thread until it ends.
+    A long job goes back to the end of the queue after each turn. A job that has not started by its
+    deadline is given up at once, even if all threads are blocked. A started job that is late gets
+    the next turn, and is cut if it does not end soon. A step that blocks keeps its thread.
 
     Args:
-        threads: jobs that run at once.
-        bound: jobs that may wait for a thread.
+        threads: Number of threads.
+        bound: Maximum number of jobs that wait for a thread.
     """
 
     def __init__(self, threads: int, bound: int) -> None:
         self.bound = bound
         self.threads = threads
-        self._count = 0  # jobs that wait or run
+        self._count = 0  # waiting and running jobs
         self._queue: deque[_Job] = deque()
         self._running: set[_Job] = set()
         self._closed = False
@@ -66,12 +66,12 @@ class BoundedExecutor:
 
     @property
     def waiting(self) -> int:
-        """Number of jobs that wait for a thread."""
+        """Number of jobs waiting for a thread."""
         return max(0, self._count - self.threads)
 
     @property
     def running(self) -> int:
-        """Number of jobs that have a thread."""
+        """Number of jobs that a thread runs."""
         return len(self._running)
 
     def submit(
@@ -81,13 +81,13 @@ class BoundedExecutor:
         give_up: Callable[[], None] = lambda: None,
         cut: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Queue a job, unless too many wait; return whether it was queued.
+        """Queue a job; return False if too many jobs wait.
 
         Args:
-            work: does the job in short steps.
-            deadline: by which it must begin [s], on the clock of perf_counter.
-            give_up: called instead of the work if it cannot begin in time.
-            cut: called if the work has begun, and does not end soon after its deadline.
+            work: The job as an iterator of short steps.
+            deadline: Latest start, and end, of the job [s], on the clock of perf_counter.
+            give_up: Called instead of the work if no thread starts the job in time.
+            cut: Called if the started job does not end soon after its deadline.
         """
         with self._changed:
             if self._closed or self._count >= self.threads + self.bound:
@@ -97,49 +97,49 @@ class BoundedExecutor:
         return True
 
     def close(self) -> None:
-        """Begin no more turns; those that run go on to their end."""
+        """Start no more turns; current turns run to their end."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, job: _Job) -> None:
-        """Append a job and ask for a turn; the lock is held."""
+        """Append a job and request a turn; the caller holds the lock."""
         self._queue.append(job)
         self._changed.notify()
-        with suppress(RuntimeError):  # it was closed
+        with suppress(RuntimeError):  # the executor is closed
             self._executor.submit(self._take_turn)
 
     def _take_turn(self) -> None:
         with self._changed:
-            if not self._queue:  # a job was given up
+            if not self._queue:  # the watchdog removed a job
                 return
             job = self._queue.popleft()
-            job.has_begun = True
+            job.has_started = True
             job.clock, job.clock_at_deadline = _thread_clock(), None
             self._running.add(job)
             self._changed.notify()
-        is_over = True
+        has_ended = True
         try:
-            is_over = self._run(job)
+            has_ended = self._run(job)
         finally:
             with self._changed:
                 self._running.discard(job)
-                if is_over or job.is_cut:
+                if has_ended or job.is_cut:
                     self._count -= 1
                 else:
                     self._enqueue(job)
 
     def _run(self, job: _Job) -> bool:
-        """Run a job for one turn; return whether it is over."""
-        end = time.perf_counter() + TURN
+        """Run a job for one turn; return whether the job has ended."""
+        end = time.perf_counter() + TURN_DURATION
         for _ in job.work:
             if self._closed or job.is_cut or (self._queue and time.perf_counter() > end):
                 return self._closed
         return True
 
     def _watch_deadlines(self) -> None:
-        """Give up or cut late jobs; sleep while there are no jobs."""
+        """Give up or cut late jobs in an endless loop."""
         while not self._closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._running or self._closed)
@@ -147,25 +147,25 @@ class BoundedExecutor:
                 calls = [job.give_up for job in self._remove_late(now)]
                 calls += [job.cut for job in self._cut_late(now)]
             for call in calls:
-                with suppress(Exception):  # the other jobs are given up all the same
+                with suppress(Exception):  # the other late jobs still need their calls
                     call()
-            time.sleep(CHECK_PERIOD)
+            time.sleep(DEADLINE_CHECK_PERIOD)
 
     def _remove_late(self, now: float) -> list[_Job]:
-        """Remove late jobs that have not begun and return them; put other late jobs first."""
+        """Remove and return late jobs that have not started; move started ones to the front."""
         late = [job for job in self._queue if job.deadline < now]
         if late:
             in_time = [job for job in self._queue if job.deadline >= now]
-            self._queue = deque([job for job in late if job.has_begun] + in_time)
-        lost = [job for job in late if not job.has_begun]
-        self._count -= len(lost)
-        return lost
+            self._queue = deque([job for job in late if job.has_started] + in_time)
+        removed = [job for job in late if not job.has_started]
+        self._count -= len(removed)
+        return removed
 
     def _cut_late(self, now: float) -> list[_Job]:
-        """Mark jobs that have begun and are too late to end by themselves; return them."""
-        begun = [(job, True) for job in self._running if not job.is_cut]
-        begun += [(job, False) for job in self._queue if job.has_begun]
-        cut = [job for job, is_running in begun if job.is_too_late(now, is_running)]
+        """Mark and return started jobs that must be cut; remove waiting ones from the queue."""
+        started = [(job, True) for job in self._running if not job.is_cut]
+        started += [(job, False) for job in self._queue if job.has_started]
+        cut = [job for job, is_running in started if job.is_too_late(now, is_running)]
         for job in cut:
             job.is_cut = True
         queued = [job for job in self._queue if job.is_cut]
@@ -176,18 +176,18 @@ class BoundedExecutor:
 
 
 def _thread_clock() -> Callable[[], float]:
-    """Return a clock of the processor time of this thread [s]; of time, where there is none."""
-    find = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
+    """Return a clock of this thread's processor time [s]; wall time where there is none."""
+    find = getattr(time, "pthread_getcpuclockid", None)  # missing on macOS and Windows
     if find is None:
         return time.perf_counter
     return partial(time.clock_gettime, find(threading.get_ident()))
 
 
 class LatestOnlyExecutor:
-    """Runs jobs one after the other in a thread; a job that waits is replaced by a newer one.
+    """A thread that runs one job at a time; a newer job replaces the waiting one.
 
     Args:
-        failed: called with the exception that a job raises.
+        failed: Called with the exception that a job raises.
     """
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
@@ -204,7 +204,7 @@ class LatestOnlyExecutor:
         self._executor.submit(self._run_next)
 
     def close(self) -> None:
-        """Begin no more jobs, and pass over a failure of the current one."""
+        """Start no more jobs, and ignore a failure of the current one."""
         self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -216,18 +216,18 @@ class LatestOnlyExecutor:
         try:
             job()
         except Exception as error:  # noqa: BLE001  the next job may succeed
-            if not self._closed:  # else what the job works with may be gone
+            if not self._closed:  # resources of the job may be closed, too
                 self._failed(error)
 
 
 class SerialExecutor:
-    """Runs jobs one after the other in a thread, in order; bounds how many wait, and their size.
+    """A thread that runs jobs in order, and a queue bounded in number and total size.
 
     Args:
         name: Name of the thread.
         failed: Called with the exception that a job raises.
-        bound: Jobs that may wait.
-        max_bytes: That they may hold together.
+        bound: Maximum number of queued jobs, including the current one.
+        max_bytes: Maximum total size of these jobs [bytes].
     """
 
     def __init__(
@@ -241,15 +241,15 @@ class SerialExecutor:
 
     @property
     def has_more(self) -> bool:
-        """True if jobs wait behind the one that runs."""
+        """True if jobs wait behind the current one."""
         return self._count > 1
 
     def submit(self, job: Callable[[], None], size: int = 0, is_bounded: bool = True) -> bool:
-        """Run a job after all others; return False if too many wait.
+        """Run a job after all others; return False if the queue is full.
 
         Args:
-            size: Bytes that it holds.
-            is_bounded: False: take it however many wait, for jobs that do not come in floods.
+            size: Size of the data that the job holds [bytes].
+            is_bounded: False accepts the job even if the queue is full, for rare jobs.
         """
         with self._lock:
             is_full = self._count >= self._bound or self._bytes + size > self._max_bytes
@@ -261,7 +261,7 @@ class SerialExecutor:
         return True
 
     def close(self) -> None:
-        """Begin no more jobs, and pass over a failure of the current one."""
+        """Start no more jobs, and ignore a failure of the current one."""
         with self._lock:
             self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -270,7 +270,7 @@ class SerialExecutor:
         try:
             job()
         except Exception as error:  # noqa: BLE001  the next job may succeed
-            if not self._closed:  # else what the job works with may be gone
+            if not self._closed:  # resources of the job may be closed, too
                 self._failed(error)
         finally:
             with self._lock:

@@ -1,4 +1,4 @@
-"""Requests, read and checked once when they arrive; their messages are never written to."""
+"""IK requests: read and checked once, on arrival; the messages are never modified."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,18 +17,18 @@ from dls_ik.ros.params import ALWAYS, IGNORE
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
-HOP = 0.005  # [s] that a change of threads may take; it makes no request late
+MAX_HANDOVER_TIME = 0.005  # [s] between threads, allowed beyond the timeout of a request
 MIN_TIMEOUT = 1e-9  # [s]
-SECOND = 10**9  # [ns]
-MAX_BYTES = 256 * 1024  # that a request keeps while it waits; hundreds may wait
-MAX_ATTACHED_BYTES = 1024 * 1024  # of attached objects
-POSE_BYTES = 72  # of a PoseStamped, without the name of its frame
-MAX_LINK_CONSTRAINTS = 16  # each is one more tip
+NANOSECONDS_PER_SECOND = 10**9
+MAX_REQUEST_BYTES = 256 * 1024  # per queued request; hundreds may be queued
+MAX_ATTACHED_BYTES = 1024 * 1024  # all attached objects of a request
+POSE_BYTES = 72  # size of a PoseStamped without the name of its frame
+MAX_LINK_CONSTRAINTS = 16  # each adds a tip to the chain
 MAX_JOINT_CONSTRAINTS = 256
-NO_GEOMETRY = (
+NO_GEOMETRY_NOTE = (
     "nothing was checked for collisions: the robot description has no <collision> geometry"
 )
-BY_BOUNDS = (
+APPROXIMATE_NOTE = (
     "shapes within a few mm count as colliding without the library coal: "
     "pip install 'dls_ik[collision]'"
 )
@@ -37,73 +37,73 @@ BY_BOUNDS = (
 class GivenState(NamedTuple):
     """The robot state of a request."""
 
-    positions: dict[str, float]  # by joint [rad or m]
-    notes: tuple[str, ...]  # sentences for the response
-    attached: tuple[Any, ...] = ()  # of moveit_msgs/AttachedCollisionObject
-    keeps_attached: bool = True  # those of the scene, beside these
+    positions: dict[str, float]  # [rad or m], keys: joint names
+    notes: tuple[str, ...]  # ignored parts, listed in the message of the response
+    attached: tuple[Any, ...] = ()  # moveit_msgs/AttachedCollisionObject
+    keeps_attached: bool = True  # False: `attached` replaces the attached objects of the scene
 
     def overlay(self, tree: Tree, current: Mapping[str, float]) -> dict[str, float]:
-        """Return the current joint positions by name, overlaid with those given.
+        """Return the current joint positions by name, replaced by the given positions.
 
-        Joints without a value stand at 0, or at the limit next to 0.
+        Joints without a value are left out: the tree sets them to 0, or to the limit closest to 0.
         """
         known = {name: value for name, value in current.items() if name in tree.mimic_of}
         return {**known, **self.positions}
 
 
 class IkRequest(NamedTuple):
-    """A ``moveit_msgs/PositionIKRequest`` with the arm that was in use when it arrived.
+    """A ``moveit_msgs/PositionIKRequest`` with the arm that was in use on its arrival.
 
-    Links, poses and constraints are checked as far as it takes no arithmetic.
+    Numbers and sizes of links, poses and constraints are checked; their contents are not.
     """
 
     arm: Arm
     group: Group
-    links: tuple[str, ...]  # (k,); one empty name is the tip
-    poses: tuple[Any, ...]  # (k,) of geometry_msgs/PoseStamped
+    links: tuple[str, ...]  # (k,); a single empty name stands for the tip
+    poses: tuple[Any, ...]  # (k,) geometry_msgs/PoseStamped
     state: GivenState
     constraints: Any  # moveit_msgs/Constraints
     is_constrained: bool
-    scene: PlanningScene | None  # in which the answer is to be free of collisions
-    unchecked: str  # says that there is nothing to check, if the request asks for it; else empty
+    scene: PlanningScene | None  # the answer must be collision-free in this scene
+    unchecked: str  # note that a requested collision check is impossible; empty: no note
     timeout: float  # [s]
-    timeout_note: str  # says that the timeout was cut; else empty
+    timeout_note: str  # note that the timeout was shortened; empty: no note
     arrival: float  # [s] on the clock of perf_counter
 
     @property
     def deadline(self) -> float:
-        """When it is late [s], on the clock of perf_counter."""
-        return self.arrival + self.timeout + HOP
+        """Latest time of the answer [s], on the clock of perf_counter."""
+        return self.arrival + self.timeout + MAX_HANDOVER_TIME
 
     @property
     def age(self) -> float:
-        """Time since its arrival [s]."""
+        """Time since the arrival of the request [s]."""
         return time.perf_counter() - self.arrival
 
     @property
     def remaining(self) -> float:
-        """Rest of its timeout [s], above 0."""
+        """Remaining part of the timeout [s], above 0."""
         return max(self.timeout - self.age, MIN_TIMEOUT)
 
 
 def no_scene(tree: Tree) -> PlanningScene:
-    """Refuse every scene."""
+    """Raise a SceneError: there is no scene."""
     raise SceneError("there is no scene")
 
 
 def read_ik_request(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene] = no_scene
 ) -> IkRequest:
-    """Read a ``moveit_msgs/PositionIKRequest`` that arrives now.
+    """Read a ``moveit_msgs/PositionIKRequest`` on its arrival.
 
     Args:
-        find_scene: Returns the scene of a robot, or raises a SceneError that says why there is
-            none; called only if the answer must be collision-free.
+        find_scene: Returns the scene of a robot, or raises a SceneError with the reason why there
+            is none. It is called only if the answer must be collision-free.
 
     Raises:
         RequestError: If the group is unknown, the timeout or the state is not valid, the numbers of
-            links and poses differ, constraints are not supported, the request has too many bytes,
-            or the answer must be collision-free and there is no scene.
+            links and poses differ, constraints are not supported, the request is too large, or the
+            answer must be collision-free and there is no scene.
     """
     arrival = time.perf_counter()
     group = arm.group(message.group_name)
@@ -134,10 +134,10 @@ def read_ik_request(
 def _scene(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
 ) -> tuple[PlanningScene | None, str]:
-    """Return the scene of a request; and a note where nothing can collide.
+    """Return the scene of a request, and a note if no link and no object can collide.
 
     Raises:
-        RequestError: If the answer must be collision-free, and there is no scene, yet or at all.
+        RequestError: If the answer must be collision-free, and the scene is missing or pending.
     """
     mode = arm.parameters.avoid_collisions
     if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
@@ -145,7 +145,7 @@ def _scene(
     try:
         scene = find_scene(arm.tree)
     except ScenePendingError as error:
-        words = f"collisions cannot be checked yet: {error}; ask again"
+        words = f"collisions cannot be checked yet: {error}; send the request again"
         raise RequestError(Code.TIMED_OUT, words) from error
     except SceneError as error:
         raise RequestError(
@@ -157,7 +157,7 @@ def _scene(
     if now.links:
         return scene, ""
     carries = now.attached or message.robot_state.attached_collision_objects
-    return scene if carries else None, NO_GEOMETRY
+    return scene if carries else None, NO_GEOMETRY_NOTE
 
 
 def timeout_seconds(duration: Any, default: float) -> float:
@@ -167,17 +167,17 @@ def timeout_seconds(duration: Any, default: float) -> float:
         RequestError: If the timeout is below zero, or has nanoseconds of a second or more.
     """
     sec, nanosec = duration.sec, duration.nanosec
-    if sec < 0 or nanosec >= SECOND:
+    if sec < 0 or nanosec >= NANOSECONDS_PER_SECOND:
         raise RequestError(
             Code.PLANNING_FAILED,
             f"timeout has sec = {sec} and nanosec = {nanosec}; valid are sec from 0 and nanosec "
-            f"from 0 to {SECOND - 1}, and 0 for the default of {default:g} s",
+            f"from 0 to {NANOSECONDS_PER_SECOND - 1}, and 0 for the default of {default:g} s",
         )
     return sec + 1e-9 * nanosec or default
 
 
 def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Return the links and poses of a request, by the rules of move_group."""
+    """Return the links and poses of a request; the fields have precedence as in move_group."""
     poses, links = message.pose_stamped_vector, message.ik_link_names
     if not poses:
         return (strip_slash(message.ik_link_name),), (message.pose_stamped,)
@@ -192,11 +192,11 @@ def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 
 def _count_constraints(given: Any) -> int:
-    """Count constraints; refuse a kind or a number of them that is not solved for."""
+    """Return the number of constraints; refuse unsupported kinds, and more than the maximum."""
     if given.visibility_constraints:
         raise RequestError(
             Code.INVALID_GOAL_CONSTRAINTS,
-            "visibility constraints are not solved for; give joint, position or orientation "
+            "visibility constraints are not supported; give joint, position or orientation "
             "constraints",
         )
     links = len(given.position_constraints) + len(given.orientation_constraints)
@@ -205,7 +205,7 @@ def _count_constraints(given: Any) -> int:
         raise RequestError(
             Code.INVALID_GOAL_CONSTRAINTS,
             f"at most {MAX_LINK_CONSTRAINTS} constraints on links and {MAX_JOINT_CONSTRAINTS} on "
-            f"joints, not {links} and {joints}",
+            f"joints are supported, not {links} and {joints}",
         )
     return links + joints
 
@@ -215,33 +215,33 @@ def _check_size(
 ) -> None:
     size = sum(map(len, names)) + len(constraints.name)
     size += sum(POSE_BYTES + len(pose.header.frame_id) for pose in poses)
-    if is_constrained:  # serialized only then, as it takes 50 us
+    if is_constrained:  # serialization takes 50 us, so only if needed
         size += len(serialize_message(constraints))
-    if size > MAX_BYTES:
-        message = f"the request has {size} bytes that count; at most {MAX_BYTES} are taken"
+    if size > MAX_REQUEST_BYTES:
+        message = f"the request has {size} bytes, more than {MAX_REQUEST_BYTES}"
         raise RequestError(Code.FAILURE, message)
 
 
 def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> GivenState:
     """Read the ``moveit_msgs/RobotState`` of a request.
 
-    `is_diff` makes no difference to joints, as for move_group. Joints that the robot does not have,
-    or that no value moves, are ignored.
+    As in move_group, `is_diff` does not matter for joints. Unknown joints and fixed joints are
+    ignored.
 
     Args:
-        keeps_attached: Attached objects are of use; they replace those of the scene, unless
-            `is_diff`.
+        keeps_attached: Return the attached objects too. They replace the attached objects of the
+            scene unless `is_diff` is set.
 
     Raises:
-        RequestError: If there are not as many positions as names, if a position is not finite or
-            beyond `FARTHEST`, or if the attached objects have too many bytes.
+        RequestError: If the numbers of names and positions differ, if a position is not finite or
+            beyond `FARTHEST`, or if the attached objects are too large.
     """
     notes, given = [], robot_state.joint_state
     if len(given.name) != len(given.position):
         raise RequestError(
             Code.INVALID_ROBOT_STATE,
-            f"the joint state given has {len(given.name)} names and {len(given.position)} "
-            "positions; give one position for each name, or neither for the current state",
+            f"robot_state has {len(given.name)} joint names and {len(given.position)} positions; "
+            "give one position for each name, or neither for the current state",
         )
     pairs = zip(given.name, given.position, strict=True)
     positions = {name: value for name, value in pairs if name in tree.mimic_of}
@@ -249,48 +249,48 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
         if not abs(value) <= FARTHEST:
             raise RequestError(
                 Code.INVALID_ROBOT_STATE,
-                f"joint {name!r} of the state given has the value {value}, which is not finite, or "
-                f"beyond {FARTHEST:g}",
+                f"robot_state gives joint {name!r} the position {value}; valid are finite numbers "
+                f"from {-FARTHEST:g} to {FARTHEST:g}",
             )
     if robot_state.multi_dof_joint_state.joint_names:
-        notes.append("joints with several degrees of freedom are not used")
+        notes.append("joints with several degrees of freedom are ignored")
     attached = tuple(robot_state.attached_collision_objects)
     if not attached:
         return GivenState(positions, tuple(notes))
     if not keeps_attached:
-        notes.append("attached objects are not used")
+        notes.append("attached objects are ignored")
         return GivenState(positions, tuple(notes))
     size = sum(len(serialize_message(each)) for each in attached)
     if size > MAX_ATTACHED_BYTES:
         raise RequestError(
             Code.INVALID_ROBOT_STATE,
-            f"attached objects have {size} bytes; at most {MAX_ATTACHED_BYTES} are taken: attach "
-            "them by the topic attached_collision_object",
+            f"attached objects have {size} bytes, more than {MAX_ATTACHED_BYTES}; attach them by "
+            "the topic attached_collision_object",
         )
     return GivenState(positions, tuple(notes), attached, robot_state.is_diff)
 
 
 def driven_joints(tree: Tree) -> list[str]:
-    """Return the names of all joints that one value moves, in the order of the description."""
+    """Return the names of all movable joints with one value, in the order of the description."""
     return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
 
 
 def is_moved(tree: Tree, link: str, joint_names: Sequence[str]) -> bool:
-    """Return whether some of the joints move a link."""
+    """Return whether any of the joints moves a link."""
     mimics = (tree.mimic_of.get(joint.name) for joint in tree.path(tree.root, link))
     return any(m is not None and m.multiplier and m.master in joint_names for m in mimics)
 
 
 class RobotContext(NamedTuple):
-    """An arm in the state of a request, and the frames around it."""
+    """An arm in the state of a request, with the frames of TF."""
 
     arm: Arm
     frames: Frames
     values: Mapping[str, float]  # joint positions by name [rad or m]
-    scene: PlanningScene | None = None  # in this state; answers are free of collisions in it
+    scene: PlanningScene | None = None  # scene in this state; answers must be collision-free
 
     def link_pose(self, link: str, base: str) -> Array:
-        """Return (4, 4) T_base_link."""
+        """Return (4, 4) T_base_link in this state."""
         tree, values = self.arm.tree, self.values
         return base_from_root(tree.pose(link, values), tree, base, values)
 
@@ -300,21 +300,22 @@ class RobotContext(NamedTuple):
 
 
 class IkProblem(NamedTuple):
-    """Everything that a solver needs: a pose for each of its k tips, and a seed."""
+    """Input of a solver: a target for each of its k tips, and a seed."""
 
     solver: IkSolver
     targets: Array  # (k, 4, 4) T_base_tip [m]
     seed: Array  # (n,) [rad or m]
-    attachments: tuple[TipAttachment | None, ...]  # (k,) of tips to links of the request
-    links: tuple[str, ...]  # of the request; one empty name is the tip
+    attachments: tuple[TipAttachment | None, ...]  # (k,) of the tips to requested links
+    links: tuple[str, ...]  # requested; a single empty name stands for the tip
 
 
 def build_problem(request: IkRequest, context: RobotContext) -> IkProblem:
-    """Build the problem that a request states, without its constraints.
+    """Build the IK problem of a request, without its constraints.
 
     Raises:
-        RequestError: a link that is not valid.
-        FrameError, PoseError: a frame or a pose that is not valid.
+        RequestError: If a link is not valid.
+        FrameError: If a frame is unknown.
+        PoseError: If a pose is not valid.
     """
     arm = request.arm
     solver, attachments = arm.ik_chain(request.group, request.links)

@@ -1,4 +1,4 @@
-"""Scenes in the state of a request, and answers about the scene as MoveIt types them."""
+"""Scenes in the state of a request, and the services check_state_validity, get_planning_scene."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.services.constraints import (
-    MARGIN,
+    REGION_TOLERANCE,
     LinkBound,
     orientation_bound,
     position_bound,
@@ -34,7 +34,8 @@ from dls_ik.ros.services.constraints import (
     rotation_angles,
 )
 from dls_ik.ros.services.request import RobotContext, is_moved, read_state
-from dls_ik.ros.services.scene_monitor import located
+from dls_ik.ros.services.scene_frames import resolve_frames
+from dls_ik.ros.services.whole_scene import ALL_COMPONENTS
 from dls_ik.scene.changes import apply_changes
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import Operation, RemoveAttached
@@ -44,8 +45,8 @@ from dls_ik.scene.snapshot import Contact, SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.scene.weak_memo import kept_with_owner
 
-MAX_CONTACTS = 1000  # of an answer
-ELEMENTS: Mapping[str, Any] = {  # of lists in messages
+MAX_CONTACTS = 1000  # per response
+LIST_ITEMS: Mapping[str, Any] = {  # message type of the items, by field name
     "attached_collision_objects": AttachedCollisionObject,
     "collision_objects": CollisionObject,
     "primitives": SolidPrimitive,
@@ -62,8 +63,7 @@ ELEMENTS: Mapping[str, Any] = {  # of lists in messages
     "link_padding": LinkPadding,
     "link_scale": LinkScale,
 }
-PARTS = PlanningSceneComponents
-ALL_PARTS = 1023
+COMPONENTS = PlanningSceneComponents
 
 
 # The scene in the state of a request
@@ -72,30 +72,31 @@ ALL_PARTS = 1023
 def scene_in_state(
     scene: PlanningScene, robot: RobotModel, context: RobotContext, attached: "Attached"
 ) -> PlanningScene:
-    """Return the scene as it stands now, with joints beside a chain and carried objects of a state.
+    """Return the current scene with the joints outside the chain and attached objects of a state.
 
-    Scenes of states without carried objects are kept for the next request.
+    The result is cached for states without attached objects.
 
     Args:
         robot: Robot of the chain that is solved for.
+        attached: Attached objects of the request.
 
     Raises:
-        RequestError: carried objects that do not fit.
-        FrameError: one in an unknown frame.
+        RequestError: If an attached object is not valid.
+        FrameError: If the frame of an attached object is unknown.
     """
-    now, names = scene.snapshot, robot.joint_names
-    tree, values = now.tree, context.values
+    snapshot, names = scene.snapshot, robot.joint_names
+    tree, values = snapshot.tree, context.values
     masters = {mimic.master for mimic in tree.mimic_of.values()}
     others = {
         name: value for name, value in values.items() if name in masters and name not in names
     }
-    placed = _placed(now, names, tuple(sorted(others.items())))
+    placed = _placed(snapshot, names, tuple(sorted(others.items())))
     messages, keeps = attached
     if messages:
         try:
             change = read_messages(list(messages))
             keep: list[Operation] = [] if keeps else [RemoveAttached()]
-            operations = located((*keep, *change.operations), placed, values, context.frames)
+            operations = resolve_frames((*keep, *change.operations), placed, values, context.frames)
             known = {name: value for name, value in values.items() if name in tree.mimic_of}
             placed = apply_changes(placed, operations, scene.pairs, known)
         except SceneError as error:
@@ -103,7 +104,8 @@ def scene_in_state(
     return scene.with_snapshot(placed)
 
 
-Attached = tuple[Sequence[Any], bool]  # AttachedCollisionObjects; those of the scene stay
+# AttachedCollisionObjects of a request, and whether the attached objects of the scene stay.
+Attached = tuple[Sequence[Any], bool]
 
 
 @kept_with_owner
@@ -126,13 +128,13 @@ def answer_validity(
     """Check a state for collisions and constraints.
 
     Args:
-        request: ``moveit_msgs/srv/GetStateValidity`` request. With a group only pairs count of
-            which the group moves a link.
-        current: Joint positions by name [rad or m], which the state of the request overlays.
+        request: ``moveit_msgs/srv/GetStateValidity`` request. If it names a group, only collisions
+            of links that the group moves are reported.
+        current: Current joint positions by name [rad or m]; the request's state replaces some.
 
     Raises:
-        RequestError: an unknown group, a state or constraints that are not valid.
-        FrameError: an unknown frame.
+        RequestError: If the group is unknown, or the state or a constraint is not valid.
+        FrameError: If a frame is unknown.
     """
     tree, robot = arm.tree, arm.group(request.group_name).solver.robot
     state = read_state(tree, request.robot_state, keeps_attached=True)
@@ -143,12 +145,12 @@ def answer_validity(
     q = np.array([complete[name] for name in robot.joint_names])
     moved = moved_names(snapshot, robot) if request.group_name else None
 
-    def counts(names: Pair) -> bool:
+    def is_relevant(names: Pair) -> bool:
         return moved is None or not moved.isdisjoint(names)
 
-    # Points and depths of contacts need the library; without it pairs are known, but not where.
-    found = [c for c in snapshot.contacts(q) if counts(c.names)] if snapshot.exact else []
-    touching = [] if snapshot.exact else list(filter(counts, snapshot.touching_pairs(q)))
+    # Contact points and depths need the collision library; without it only pairs are known.
+    found = [c for c in snapshot.contacts(q) if is_relevant(c.names)] if snapshot.exact else []
+    touching = [] if snapshot.exact else list(filter(is_relevant, snapshot.touching_pairs(q)))
     is_free = not found and not touching
     results = constraint_results(request.constraints, context)
     response = GetStateValidity.Response()
@@ -159,7 +161,7 @@ def answer_validity(
 
 
 def moved_names(scene: SceneSnapshot, robot: RobotModel) -> set[str]:
-    """Return the links that joints of a chain move, and the objects that these carry."""
+    """Return the links that the joints of a chain move, and the objects attached to these links."""
     tree = scene.tree
     links = {link for link in tree.links if is_moved(tree, link, robot.joint_names)}
     return links | {name for name, each in scene.attached.items() if each.link in links}
@@ -189,17 +191,20 @@ def contact_message(scene: SceneSnapshot, contact: Contact) -> Any:
 
 
 def constraint_results(given: Any, context: RobotContext) -> list[Any]:
-    """Return a ``moveit_msgs/ConstraintEvalResult`` for each constraint, in the order of MoveIt.
+    """Return a ``moveit_msgs/ConstraintEvalResult`` for each constraint.
 
-    Those are joints, positions, orientations. The distance is weighted: of a joint to its position
-    [rad or m], of a point to the centre of the nearest region [m], the sum of the angles [rad].
+    The order is the order of MoveIt: joints, positions, orientations. The distance is weighted:
+    from a joint to its position [rad or m], from a point to the centre of the closest region [m],
+    or the sum of the angles [rad].
 
     Raises:
-        RequestError: constraints that are not valid, or on visibility.
-        FrameError: an unknown frame.
+        RequestError: If a constraint is not valid, or is a visibility constraint.
+        FrameError: If a frame is unknown.
     """
     if given.visibility_constraints:
-        raise RequestError(Code.INVALID_GOAL_CONSTRAINTS, "visibility constraints are not checked")
+        raise RequestError(
+            Code.INVALID_GOAL_CONSTRAINTS, "visibility constraints are not supported"
+        )
     root = context.arm.tree.root
     readers = (
         (position_bound, given.position_constraints),
@@ -215,19 +220,21 @@ def constraint_results(given: Any, context: RobotContext) -> list[Any]:
 def _joint_result(given: Any, context: RobotContext) -> Any:
     tree = context.arm.tree
     interval = read_interval(given, tree)
-    way = tree.values(context.values)[interval.joint] - given.position
+    deviation = tree.values(context.values)[interval.joint] - given.position
     if tree.joint[interval.joint].kind == "continuous":
-        way = math.remainder(way, TURN)
-    holds = -given.tolerance_below - MARGIN <= way <= given.tolerance_above + MARGIN
-    return ConstraintEvalResult(result=holds, distance=abs(given.weight * way))
+        deviation = math.remainder(deviation, TURN)
+    lower = -given.tolerance_below - REGION_TOLERANCE
+    upper = given.tolerance_above + REGION_TOLERANCE
+    is_within = lower <= deviation <= upper
+    return ConstraintEvalResult(result=is_within, distance=abs(given.weight * deviation))
 
 
 def _link_result(bound: LinkBound, weight: float, context: RobotContext) -> Any:
     T_link = context.link_pose(bound.link, context.arm.tree.root)
     T = T_link @ bound.T_link_point
     distances = [_distance(T, region.T_base_region, bound, region) for region in bound.regions]
-    nearest = min(distances, default=0.0)
-    return ConstraintEvalResult(result=bool(bound.holds(T_link)), distance=abs(weight * nearest))
+    closest = min(distances, default=0.0)
+    return ConstraintEvalResult(result=bool(bound.holds(T_link)), distance=abs(weight * closest))
 
 
 def _distance(T: Array, T_region: Array, bound: LinkBound, region: Any) -> float:
@@ -241,55 +248,56 @@ def _distance(T: Array, T_region: Array, bound: LinkBound, region: Any) -> float
 
 
 def answer_scene(request: Any, arm: Arm, scene: PlanningScene, current: Mapping[str, float]) -> Any:
-    """Return the parts of the scene that are asked for, as ``moveit_msgs/PlanningScene``.
+    """Return the requested components of the scene as ``moveit_msgs/PlanningScene``.
 
-    Octomaps, colours and kinds of objects are not known, and left empty.
+    The scene has no octomap, and no colours and types of objects: these fields stay empty.
 
     Args:
-        request: ``moveit_msgs/srv/GetPlanningScene`` request; no components: all.
+        request: ``moveit_msgs/srv/GetPlanningScene`` request; 0 components stand for all.
         current: Joint positions by name [rad or m].
     """
-    now = scene.snapshot
-    known = {name: value for name, value in current.items() if name in now.tree.mimic_of}
-    fields = scene_fields(now.with_state(now.joint_names, known), scene.robot.name)
-    asked = request.components.components or ALL_PARTS
-    _select_parts(fields, asked)
+    snapshot = scene.snapshot
+    known = {name: value for name, value in current.items() if name in snapshot.tree.mimic_of}
+    placed = snapshot.with_state(snapshot.joint_names, known)
+    fields = scene_fields(placed, scene.robot.name)
+    requested = request.components.components or ALL_COMPONENTS
+    _remove_components(fields, requested)
     response = GetPlanningScene.Response()
     fill_message(response.scene, fields)
     state = response.scene.robot_state
-    if asked & (PARTS.ROBOT_STATE | PARTS.ROBOT_STATE_ATTACHED_OBJECTS):
-        state.joint_state.header.frame_id = now.tree.root
+    if requested & (COMPONENTS.ROBOT_STATE | COMPONENTS.ROBOT_STATE_ATTACHED_OBJECTS):
+        state.joint_state.header.frame_id = snapshot.tree.root
     return response
 
 
-def _select_parts(fields: dict[str, Any], asked: int) -> None:
-    """Remove the fields of a scene that are not asked for."""
-    whose: Mapping[int, tuple[str, ...]] = {
-        PARTS.SCENE_SETTINGS: ("name", "robot_model_name"),
-        PARTS.ROBOT_STATE | PARTS.ROBOT_STATE_ATTACHED_OBJECTS: ("robot_state",),
-        PARTS.TRANSFORMS: ("fixed_frame_transforms",),
-        PARTS.ALLOWED_COLLISION_MATRIX: ("allowed_collision_matrix",),
-        PARTS.LINK_PADDING_AND_SCALING: ("link_padding", "link_scale"),
-        PARTS.WORLD_OBJECT_NAMES | PARTS.WORLD_OBJECT_GEOMETRY: ("world",),
+def _remove_components(fields: dict[str, Any], requested: int) -> None:
+    """Remove the fields of a scene that are not requested."""
+    fields_of: Mapping[int, tuple[str, ...]] = {
+        COMPONENTS.SCENE_SETTINGS: ("name", "robot_model_name"),
+        COMPONENTS.ROBOT_STATE | COMPONENTS.ROBOT_STATE_ATTACHED_OBJECTS: ("robot_state",),
+        COMPONENTS.TRANSFORMS: ("fixed_frame_transforms",),
+        COMPONENTS.ALLOWED_COLLISION_MATRIX: ("allowed_collision_matrix",),
+        COMPONENTS.LINK_PADDING_AND_SCALING: ("link_padding", "link_scale"),
+        COMPONENTS.WORLD_OBJECT_NAMES | COMPONENTS.WORLD_OBJECT_GEOMETRY: ("world",),
     }
-    for bits, names in whose.items():
-        if not asked & bits:
+    for bits, names in fields_of.items():
+        if not requested & bits:
             for name in names:
                 del fields[name]
-    if "robot_state" in fields and not asked & PARTS.ROBOT_STATE_ATTACHED_OBJECTS:
+    if "robot_state" in fields and not requested & COMPONENTS.ROBOT_STATE_ATTACHED_OBJECTS:
         del fields["robot_state"]["attached_collision_objects"]
-    if "world" in fields and not asked & PARTS.WORLD_OBJECT_GEOMETRY:
+    if "world" in fields and not requested & COMPONENTS.WORLD_OBJECT_GEOMETRY:
         objects = fields["world"]["collision_objects"]
         fields["world"]["collision_objects"] = [{"id": each["id"]} for each in objects]
 
 
 def fill_message(message: Any, fields: Mapping[str, Any]) -> Any:
-    """Write fields by name into a message and into those in it; return it."""
+    """Set the fields of a message and of its nested messages by name; return the message."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             fill_message(getattr(message, name), value)
-        elif name in ELEMENTS:
-            setattr(message, name, [fill_message(ELEMENTS[name](), each) for each in value])
+        elif name in LIST_ITEMS:
+            setattr(message, name, [fill_message(LIST_ITEMS[name](), each) for each in value])
         else:
             setattr(message, name, value)
     return message

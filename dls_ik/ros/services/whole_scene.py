@@ -1,4 +1,4 @@
-"""The whole scene of another node, such as move_group, whose topics have later changes only."""
+"""Requests for the whole planning scene of another node, such as move_group."""
 
 import math
 import time
@@ -11,19 +11,20 @@ from rclpy.node import Node
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle
 
-WHOLE = "get_planning_scene"  # service of move_group, beside its topic
-ASK_PERIOD = 1.0  # [s] between looks for move_group
-ANSWER = 10.0  # [s] for a whole scene to come
-MAX_LATER = 1000  # changes that are heard while a whole scene is on its way
+SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its topic
+ALL_COMPONENTS = 1023  # bits of moveit_msgs/PlanningSceneComponents
+REQUEST_CHECK_PERIOD = 1.0  # [s] between checks whether a request is due and the service available
+ANSWER_TIMEOUT = 10.0  # [s] from a request to its answer
+MAX_REPEATED_CHANGES = 1000  # received while an answer is on its way, and applied after it
 
 
 class WholeScene:
-    """Asks another node for its whole scene, as topics have later changes only.
+    """Client for the whole scene of another node, whose topic has only later changes.
 
     Args:
-        topic: On which its scene is published; the service is beside it.
-        change: Applies a message later, with where it came from.
-        has_own: This node has such a service too.
+        topic: Topic with the scene of the other node; the service is in the same namespace.
+        change: Applies a message later; gets the message and the name of the service.
+        has_own: True if this node offers a service of that name too.
     """
 
     def __init__(
@@ -34,62 +35,62 @@ class WholeScene:
         change: Callable[[Any, str], None],
         has_own: bool = True,
     ) -> None:
-        beside = topic.rpartition("/")
-        self._name = node.resolve_service_name("".join(beside[:2]) + WHOLE)
+        namespace = "".join(topic.rpartition("/")[:2])
+        self._name = node.resolve_service_name(namespace + SCENE_SERVICE)
         self._log, self._change = log, change
-        self._node = node
-        self._due = -math.inf  # [s] from when to ask
-        self._answer: Any = None  # a future, while it is waited for
-        self._asked = 0.0  # [s]
-        self._later: list[Callable[[], None]] = []  # changes heard since then
-        own = node.resolve_service_name(WHOLE)
+        self._due = -math.inf  # [s] steady time of the next request
+        self._answer: Any = None  # future of the pending request
+        self._request_time = 0.0  # [s] steady
+        self._later: list[Callable[[], None]] = []  # changes received since the request
+        own = node.resolve_service_name(SCENE_SERVICE)
         if has_own and self._name == own:
             log.once(
                 "own scene",
-                f"the scene of move_group is asked for on {own}, which is this node's own service: "
-                f"remap it, -r {WHOLE}:=dls_ik/{WHOLE}; until then only changes are heard",
+                f"the scene of move_group cannot be requested: {own} is the service of this node; "
+                f"remap it, -r {SCENE_SERVICE}:=dls_ik/{SCENE_SERVICE}. Until then only changes "
+                "are received",
             )
             return
         self._client = node.create_client(GetPlanningScene, self._name)
-        call_every(node, ASK_PERIOD, self._ask)
+        call_every(node, REQUEST_CHECK_PERIOD, self._request)
 
-    def ask_anew(self, after: float = 0.0) -> None:
-        """Ask when there is somebody to ask, and a time [s] is over; from any thread."""
+    def request_again(self, after: float = 0.0) -> None:
+        """Request the scene once a time [s] is over and the service is available; any thread."""
         self._due = time.monotonic() + after
 
-    def note(self, change: Callable[[], None]) -> None:
-        """Repeat a change after an answer that is on its way, as that may be older."""
+    def note_change(self, change: Callable[[], None]) -> None:
+        """Repeat a change after the pending answer, which may describe an older scene."""
         if self._answer is None:
             return
-        if len(self._later) < MAX_LATER:
+        if len(self._later) < MAX_REPEATED_CHANGES:
             self._later.append(change)
         else:
-            self.ask_anew()
+            self.request_again()
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         now = time.monotonic()
         if self._answer is not None:
-            if now - self._asked < ANSWER:
+            if now - self._request_time < ANSWER_TIMEOUT:
                 return
-            self._client.remove_pending_request(self._answer)  # who was asked is gone
+            self._client.remove_pending_request(self._answer)
             self._answer, self._later = None, []
-            self.ask_anew()
+            self.request_again()
         if self._due <= now and self._client.service_is_ready():
             self._due = math.inf
             request = GetPlanningScene.Request()
-            request.components.components = 1023  # all
-            self._asked, self._answer = now, self._client.call_async(request)
+            request.components.components = ALL_COMPONENTS
+            self._request_time, self._answer = now, self._client.call_async(request)
             self._answer.add_done_callback(self._take)
 
     def _take(self, answer: Any) -> None:
         if answer is not self._answer:
-            return  # it was given up
+            return  # timed out before
         self._answer, later, self._later = None, self._later, []
         try:
             scene = answer.result().scene
-        except Exception as error:  # noqa: BLE001  it is asked again
-            self.ask_anew()
-            self._log.failed("whole scene", f"no scene from {self._name}", error)
+        except Exception as error:  # noqa: BLE001  requested again
+            self.request_again()
+            self._log.failed("whole scene", f"{self._name} returned no scene", error)
             return
         self._change(scene, self._name)
         for change in later:

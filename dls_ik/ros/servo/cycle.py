@@ -232,7 +232,7 @@ class ServoCycle:
     def _apply_pending(self, arm: Arm, now: float, stamp: int, is_measured: bool) -> None:
         """Apply the pending target if the arm may start; stop the arm if it must be held."""
         may_start = self._states.may_start(arm, now, is_measured)
-        reason = self._check_hold(arm, now, self._states.values) or arm.surroundings.hindrance
+        reason = self._check_hold(arm, now, self._states.values) or arm.surroundings.hold_reason
         self._hold_reason = reason
         if reason and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
@@ -291,7 +291,8 @@ class ServoCycle:
             arm.controller.seed(arm.start)
         elif arm.controller is not old.controller:
             is_same = arm.robot.joint_names == old.robot.joint_names
-            if is_same and arm.surroundings.hindrance == PREPARING and arm.robot is not old.robot:
+            is_new = arm.robot is not old.robot
+            if is_same and arm.surroundings.hold_reason == PREPARING and is_new:
                 return False  # the earlier arm, whose scene is known, stays in use meanwhile
             if is_same:
                 arm.controller.take_over(old.controller)

@@ -174,7 +174,8 @@ def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str
         count = len(now.objects) + len(now.attached)
         avoidance = f"{options.min_distance:g} m from {len(now.links)} links and {count} objects"
     else:
-        avoidance = f"not avoided: {around.hindrance or around.reason}".removesuffix(": ")
+        reason = around.hold_reason or around.reason
+        avoidance = f"not avoided: {reason}".removesuffix(": ")
     nearest = None if output is None else output.nearest
     return {
         "collisions": avoidance,

@@ -13,16 +13,11 @@ from sensor_msgs.msg import JointState
 from dls_ik.errors import DlsIkError, SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.frames import Frames, tf2_lookup
+from dls_ik.ros.services.change_queue import MAX_QUEUED_BYTES, MAX_QUEUED_CHANGES
 from dls_ik.ros.services.executor import SerialExecutor
-from dls_ik.ros.services.scene_monitor import (
-    MAX_BYTES,
-    MAX_WAITING,
-    MAX_WAITING_BYTES,
-    QOS,
-    SHOWN,
-    TOPICS,
-    located,
-)
+from dls_ik.ros.services.robot_scene import MAX_PUBLISH_DELAY
+from dls_ik.ros.services.scene_frames import resolve_frames
+from dls_ik.ros.services.scene_monitor import MAX_CHANGE_BYTES, SCENE_QOS, SCENE_TOPICS
 from dls_ik.ros.services.whole_scene import WholeScene
 from dls_ik.ros.servo.monitor import DIAGNOSTICS_PERIOD, DIAGNOSTICS_TOPIC
 from dls_ik.ros.sim_arm.arm import SimArmParameters, SimulatedJoints
@@ -70,8 +65,8 @@ class PhysicalWorld:
         self._put = -math.inf  # [s] when objects were put into the model
         self._said = set[str]()
         self._whole: WholeScene | None = None  # that the ik node knows already
-        self._executor = SerialExecutor("scene", self._fault, MAX_WAITING, MAX_WAITING_BYTES)
-        for topic, kind in TOPICS.items():
+        self._executor = SerialExecutor("scene", self._fault, MAX_QUEUED_CHANGES, MAX_QUEUED_BYTES)
+        for topic, kind in SCENE_TOPICS.items():
             self._subscribe(kind, topic)
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS_TOPIC, 10)
         call_every(node, DIAGNOSTICS_PERIOD, self._publish)
@@ -107,13 +102,13 @@ class PhysicalWorld:
         logger.info(
             f"physics by MuJoCo {mujoco().__version__}: position control with a bandwidth of "
             f"{span(simulation.bandwidths.tolist(), 'Hz')}; objects on "
-            f"{listing(map(self._node.resolve_topic_name, TOPICS))}"
+            f"{listing(map(self._node.resolve_topic_name, SCENE_TOPICS))}"
         )
         self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
         if self._whole is None:
             self._whole = WholeScene(self._node, SCENE, self._log, self._add_whole, has_own=False)
         else:
-            self._whole.ask_anew()
+            self._whole.request_again()
         return simulation
 
     def close(self) -> None:
@@ -141,18 +136,18 @@ class PhysicalWorld:
             if not self._submit(change, len(data)):
                 self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
                 if self._whole is not None:
-                    self._whole.ask_anew()
+                    self._whole.request_again()
 
         def receive(data: bytes) -> None:
-            if len(data) > MAX_BYTES:
-                reason = f"it has {len(data)} bytes, more than {MAX_BYTES}"
+            if len(data) > MAX_CHANGE_BYTES:
+                reason = f"it has {len(data)} bytes, more than {MAX_CHANGE_BYTES}"
                 self._log.warn(f"bytes on {name}", f"a message on {name} is not used: {reason}")
                 return
             change_later(data)
             if self._whole is not None:
-                self._whole.note(partial(change_later, data))
+                self._whole.note_change(partial(change_later, data))
 
-        self._node.create_subscription(kind, topic, receive, QOS, raw=True)
+        self._node.create_subscription(kind, topic, receive, SCENE_QOS, raw=True)
 
     def _submit(self, job: Callable[[], None], size: int = 0, *, is_bounded: bool = True) -> bool:
         def run() -> None:
@@ -201,7 +196,7 @@ class PhysicalWorld:
         stage, now = self._stage, time.monotonic()
         if stage is None or stage.shown is stage.scene:
             return
-        if self._executor.has_more and now - self._put < SHOWN:
+        if self._executor.has_more and now - self._put < MAX_PUBLISH_DELAY:
             return
         try:
             stage.simulation.use_scene(stage.scene)
@@ -223,7 +218,7 @@ class PhysicalWorld:
         """Return the objects after some changes."""
         values = simulation.values()
         physical = (each for each in operations if not isinstance(each, PLANNING))
-        found = located(physical, scene, values, self._frames)
+        found = resolve_frames(physical, scene, values, self._frames)
         return apply_changes(scene, found, {}, values)
 
     def _fault(self, error: Exception) -> None:

@@ -1,0 +1,170 @@
+"""Answers of compute_ik and compute_fk: functions of the request, the arm and its state."""
+
+import time
+from collections.abc import Generator, Mapping
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import PoseStamped
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+
+from dls_ik.errors import Code, RequestError
+from dls_ik.model.rotations import inverse
+from dls_ik.model.tree import Tree
+from dls_ik.ros.arm import Arm
+from dls_ik.ros.frames import Frames, pose_from_matrix, quaternion_note, strip_slash
+from dls_ik.ros.services.constrained import solve_constrained
+from dls_ik.ros.services.request import (
+    APPROXIMATE_NOTE,
+    MIN_TIMEOUT,
+    IkProblem,
+    IkRequest,
+    RobotContext,
+    build_problem,
+    driven_joints,
+    read_state,
+)
+from dls_ik.ros.services.scene import scene_in_state
+from dls_ik.solver import IkResult, Status
+from dls_ik.solver.calls import pose_slices
+from dls_ik.solver.solver import CLEARANCE
+from dls_ik.solver.task import too_few_joints
+from dls_ik.text import listing, quoted
+
+MAX_FK_LINKS = 1000  # per request; more only for robots with more links
+POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
+
+
+class Solution(NamedTuple):
+    """A response whose error code is not set yet, and the message for it."""
+
+    response: Any
+    message: str
+
+
+def ik_slices(
+    request: IkRequest, current: Mapping[str, float], frames: Frames, timeout: float
+) -> Generator[None, None, Solution]:
+    """Solve a request within a time [s], including preparations; yield about every 10 ms.
+
+    Args:
+        current: Current joint positions by name [rad or m]; the request's state replaces some.
+
+    Raises:
+        RequestError: If the request is not valid, or has no solution.
+        FrameError: If a frame is unknown.
+        PoseError: If a pose is not valid.
+    """
+    arm, state, start = request.arm, request.state, time.perf_counter()
+    context = RobotContext(arm, frames, state.overlay(arm.tree, current))
+    problem = build_problem(request, context)
+    if request.scene is not None:
+        robot, attached = problem.solver.robot, (state.attached, state.keeps_attached)
+        scene = scene_in_state(request.scene, robot, context, attached)
+        context = context._replace(scene=scene)
+    remaining = max(timeout - (time.perf_counter() - start), MIN_TIMEOUT)
+    if request.is_constrained:
+        solving = solve_constrained(problem, request.constraints, context, remaining)
+    else:
+        solving = _solve(problem, context, remaining)
+    result, note = yield from solving
+    note = _join(note, request.unchecked)
+    note = _join(note, *request.state.notes, _normalization_note(request))
+    if not result.success:
+        if request.scene is not None and not request.scene.snapshot.exact:
+            note = _join(note, APPROXIMATE_NOTE)
+        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
+    found = problem.solver.robot.named(result.q)
+    response = _ik_response(arm.tree, {**context.values, **found})
+    return Solution(response, _join(_success(result), note))
+
+
+def _solve(
+    problem: IkProblem, context: RobotContext, timeout: float
+) -> Generator[None, None, tuple[IkResult, str]]:
+    """Solve without constraints; return the result, and a note if it is a failure."""
+    solver, given = problem.solver, (problem.targets[None], problem.seed[None])
+    search = solver.search
+    if context.scene is not None:
+        search = search.within(context.scene.snapshot)
+        if context.arm.parameters.solve_type == CLEARANCE:
+            search = search.wanting(CLEARANCE, None, None)
+    result = yield from pose_slices(search, *given, True, timeout, time.perf_counter())
+    few = "" if result.success else too_few_joints(solver.robot, None)
+    return result, f"{few}: {POSITION_ONLY}" if few else ""
+
+
+def _normalization_note(request: IkRequest) -> str:
+    given = request.constraints.orientation_constraints
+    return quaternion_note([stamped.pose for stamped in request.poses] + list(given))
+
+
+def _ik_response(tree: Tree, values: Mapping[str, float]) -> Any:
+    """Return a response with all movable joints, in the order of the robot description."""
+    response = GetPositionIK.Response()
+    complete = tree.values(values)
+    solution = response.solution.joint_state
+    solution.header.frame_id = tree.root
+    solution.name = driven_joints(tree)
+    solution.position = [complete[name] for name in solution.name]
+    return response
+
+
+def _errors(result: IkResult) -> str:
+    return f"{result.position_error:.2g} m and {result.rotation_error:.2g} rad"
+
+
+def _success(result: IkResult) -> str:
+    return f"solved to {_errors(result)} in {1e3 * result.duration:.3g} ms"
+
+
+def _failure(result: IkResult) -> str:
+    reason, tried = result.status.explanation, f"tried for {1e3 * result.duration:.3g} ms"
+    if result.pair_in_the_way is not None:
+        pair = " and ".join(map(quoted, result.pair_in_the_way))
+        return f"{reason}, most often of {pair}, {tried}"
+    closest = "" if result.status is Status.OUTSIDE_LIMITS else f"; nearest: {_errors(result)}"
+    return f"{reason}, {tried}{closest}"
+
+
+def _join(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Solution:
+    """Compute poses of links in the frame of the header; an empty frame is the root.
+
+    Args:
+        request: ``moveit_msgs/srv/GetPositionFK`` request. Without links, it gets the pose of the
+            streaming tip.
+        current: Current joint positions by name [rad or m]; the request's state replaces some.
+
+    Raises:
+        RequestError: If a link is unknown, or the state is not valid.
+        FrameError: If the frame is unknown.
+    """
+    tree = arm.tree
+    names = list(request.fk_link_names) or [arm.robot.tip]
+    links = [strip_slash(link) for link in names]
+    _check_links(links, tree)
+    state = read_state(tree, request.robot_state)
+    values = state.overlay(tree, current)
+    frame = strip_slash(request.header.frame_id) or tree.root
+    T_frame_root = inverse(frames.T_root_frame(frame, tree, values, request.header.stamp))
+    poses = {link: T_frame_root @ tree.pose(link, values) for link in set(links)}
+    response = GetPositionFK.Response(fk_link_names=names)
+    for link in links:
+        stamped = PoseStamped(pose=pose_from_matrix(poses[link]))
+        stamped.header.frame_id = frame
+        response.pose_stamped.append(stamped)
+    return Solution(response, _join(f"{len(links)} poses in {quoted(frame)}", *state.notes))
+
+
+def _check_links(links: list[str], tree: Tree) -> None:
+    most = max(MAX_FK_LINKS, len(tree.links))
+    if len(links) > most:
+        message = f"at most {most} links in a request, not {len(links)}"
+        raise RequestError(Code.INVALID_LINK_NAME, message)
+    unknown = [link for link in dict.fromkeys(links) if link not in tree.child_joints]
+    if unknown:
+        message = f"unknown link {listing(map(quoted, unknown))}; links: {listing(tree.links)}"
+        raise RequestError(Code.INVALID_LINK_NAME, message)

@@ -1,0 +1,186 @@
+"""The planning scene of the robot in use: built for each robot, then changed by messages."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from dls_ik.errors import SceneError, ScenePendingError
+from dls_ik.model.robot import RobotModel
+from dls_ik.model.tree import Tree
+from dls_ik.ros.arm import PREPARING, Arm
+from dls_ik.ros.services.scene_frames import FrameLookup, JointValues, resolve_frames
+from dls_ik.scene.changes import for_scene
+from dls_ik.scene.messages import read_messages
+from dls_ik.scene.operations import SetJoints
+from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.srdf import Srdf
+from dls_ik.servo.guard import prepare
+
+MAX_PUBLISH_DELAY = 0.1  # [s] until the servo loop sees an applied change while more are queued
+JOINT_CHECK_PERIOD = 0.05  # [s] between comparisons of the joints outside the chain
+MIN_JOINT_CHANGE = 1e-3  # [rad or m] of a joint outside the chain that moves its links in the scene
+NO_ROBOT = "there is no robot yet"
+
+
+class SceneEntry(NamedTuple):
+    """The scene of one robot description, or the reason why there is none."""
+
+    tree: Tree | None = None
+    scene: PlanningScene | None = None
+    reason: str = NO_ROBOT  # empty with a scene
+    published: PlanningScene | None = None  # copy for the servo loop, with prepared kernels
+    is_pending: bool = False  # the scene is being built
+
+
+class SceneCallbacks(NamedTuple):
+    """Callbacks that connect the scene to the rest of the node.
+
+    All but `current` run in the thread of the scene.
+    """
+
+    current: Callable[[Arm], JointValues]
+    adopt: Callable[[RobotModel, Srdf], None]  # takes the SRDF of a robot
+    equip: Callable[[RobotModel, PlanningScene | None, str], None]  # scene, or reason for none
+    await_kernels: Callable[[Callable[[str], None]], None]  # raises a SceneError; reports waiting
+    note_restart: Callable[[], None]  # a new robot's scene starts without the previous objects
+
+
+class RobotScene:
+    """The planning scene of the robot in use, with the changes applied so far.
+
+    One thread applies changes, publishes and replaces the scene. Any thread may call :meth:`find`.
+
+    Args:
+        frames: Finds frames that the scene does not have.
+        callbacks: Connect the scene to the rest of the node.
+    """
+
+    def __init__(self, frames: FrameLookup, callbacks: SceneCallbacks) -> None:
+        self.frames, self.callbacks = frames, callbacks
+        self.entry = SceneEntry()
+        self.arm: Arm | None = None  # the arm in use; set by any thread
+        self._publish_time = self._joint_check_time = -math.inf  # [s]
+
+    @property
+    def exists(self) -> bool:
+        """True if there is a scene, of the robot in use or of the previous one."""
+        return self.entry.scene is not None
+
+    def find(self, tree: Tree) -> PlanningScene:
+        """Return the scene of the robot in use.
+
+        Raises:
+            ScenePendingError: If the scene is being built.
+            SceneError: If there is no scene; the message gives the reason.
+        """
+        entry = self.entry
+        if entry.tree is not tree:
+            raise ScenePendingError(PREPARING)
+        if entry.scene is None:
+            raise (ScenePendingError if entry.is_pending else SceneError)(entry.reason)
+        return entry.scene
+
+    # Changes
+
+    def apply(self, message: Any, prepare_snapshot: bool) -> tuple[Tree, tuple[str, ...]]:
+        """Apply a message as a whole or not at all.
+
+        Args:
+            message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject, or a
+                mapping with the same fields.
+            prepare_snapshot: Prepare the snapshot for requests now, not at the next request.
+
+        Returns:
+            The tree of the changed scene, and notes on ignored parts of the message.
+
+        Raises:
+            DlsIkError: If the message is not valid, or there is no scene.
+        """
+        arm = self.arm
+        if arm is None:
+            raise SceneError(NO_ROBOT)
+        scene = self.scene_of_root(arm.tree) or self.find(arm.tree)
+        values = driven_values(self.callbacks.current(arm), scene.robot.tree)
+        change = for_scene(read_messages(message), scene.snapshot)
+        operations = resolve_frames(change.operations, scene.snapshot, values, self.frames)
+        scene.apply(operations, at=values, prepare=prepare_snapshot)
+        return scene.robot.tree, change.notes
+
+    def publish(self, now: float, may_delay: bool) -> None:
+        """Publish the current snapshot to the servo loop.
+
+        Args:
+            now: Steady time [s].
+            may_delay: Do nothing within MAX_PUBLISH_DELAY of the last publication.
+        """
+        entry = self.entry
+        if entry.scene is None or entry.published is None:
+            return
+        snapshot = entry.scene.snapshot
+        if entry.published.snapshot is snapshot:
+            return
+        if may_delay and now - self._publish_time < MAX_PUBLISH_DELAY:
+            return
+        prepare(snapshot)
+        entry.published.replace_snapshot(snapshot)
+        self._publish_time = now
+
+    def joint_update(
+        self, arm: Arm, now: float, measured: Callable[[], JointValues]
+    ) -> Callable[[], None] | None:
+        """Return a job that moves the links of joints outside the chain; None: nothing moved.
+
+        Args:
+            now: Steady time [s].
+            measured: Returns measured joint positions by name [rad or m].
+        """
+        entry = self.entry
+        if now - self._joint_check_time < JOINT_CHECK_PERIOD:
+            return None
+        self._joint_check_time = now
+        if entry.scene is None or entry.tree is not arm.tree:
+            return None
+        known, before = measured(), entry.scene.snapshot.values
+        values = {name: known[name] for name in arm.outside_joints if name in known}
+        if not any(
+            abs(value - before.get(name, math.inf)) > MIN_JOINT_CHANGE
+            for name, value in values.items()
+        ):
+            return None
+        return partial(_set_joints, entry.scene, values)
+
+    # Replacement
+
+    def scene_of_root(self, tree: Tree) -> PlanningScene | None:
+        """Return the scene if its poses are in the frame of the root link of `tree`."""
+        scene = self.entry.scene
+        return scene if scene is not None and scene.robot.tree.root == tree.root else None
+
+    def set_pending(self, tree: Tree, reason: str) -> None:
+        """Set the reason that requests are refused with, if the robot has no scene yet."""
+        if self.entry.tree is not tree or self.entry.scene is None:
+            self.entry = SceneEntry(tree, None, reason, is_pending=True)
+
+    def replace(self, entry: SceneEntry) -> bool:
+        """Use a new entry; return whether its robot is still the robot in use."""
+        self.entry = entry
+        return self.arm is not None and self.arm.tree is entry.tree
+
+    def fail(self, reason: str) -> None:
+        """Give up a scene that is being built, after an internal error."""
+        entry, arm = self.entry, self.arm
+        if entry.scene is not None:
+            return
+        self.entry = entry._replace(reason=reason, is_pending=False)
+        if arm is not None and arm.tree is entry.tree:
+            self.callbacks.equip(arm.robot, None, reason)
+
+
+def driven_values(values: JointValues, tree: Tree) -> dict[str, float]:
+    """Return the values of the joints that a tree has and a value moves [rad or m]."""
+    return {name: value for name, value in values.items() if name in tree.mimic_of}
+
+
+def _set_joints(scene: PlanningScene, values: JointValues) -> None:
+    scene.apply([SetJoints(values)], prepare=False)

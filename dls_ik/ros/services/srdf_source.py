@@ -1,0 +1,58 @@
+"""The SRDF of the robot: from a parameter, or from a topic."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from dls_ik.model.xml import MAX_BYTES as MAX_SRDF_BYTES
+from dls_ik.ros.robot_source import DESCRIPTION_QOS
+from dls_ik.ros.subscriptions import read_bytes
+from dls_ik.ros.util import Throttle
+
+SRDF_TOPIC = "robot_description_semantic"
+DISCOVERY_TIME = 0.5  # [s] after the start in which the publisher of an SRDF may be found
+SRDF_TIMEOUT = 2.0  # [s] after the start, for the SRDF of a known publisher
+
+
+class SrdfSource:
+    """The SRDF as XML, from a parameter or from the topic ``robot_description_semantic``.
+
+    Args:
+        xml: Value of the parameter; empty subscribes to the topic.
+        changed: Called when an SRDF arrives.
+    """
+
+    def __init__(self, node: Node, xml: str, log: Throttle, changed: Callable[[], None]) -> None:
+        self._node, self._xml, self._log, self._changed = node, xml, log, changed
+        self._has_arrived = threading.Event()
+        self._start = time.monotonic()
+        self._topic = node.resolve_topic_name(SRDF_TOPIC)
+        if not xml:
+            node.create_subscription(String, SRDF_TOPIC, self._receive, DESCRIPTION_QOS, raw=True)
+
+    def wait(self) -> str:
+        """Return the SRDF; empty if none arrives shortly after the start.
+
+        Finding the allowed collisions by sampling is slow, and an SRDF makes it superfluous.
+        """
+        while not self._xml:
+            has_publisher = self._node.count_publishers(self._topic) > 0
+            timeout = SRDF_TIMEOUT if has_publisher else DISCOVERY_TIME
+            if time.monotonic() - self._start > timeout or self._has_arrived.wait(0.05):
+                break
+        return self._xml
+
+    def _receive(self, data: bytes) -> None:
+        if len(data) > MAX_SRDF_BYTES + 16:
+            words = f"the SRDF on {self._topic} has more than {MAX_SRDF_BYTES} bytes: ignored"
+            self._log.warn("srdf", words)
+            return
+        message = read_bytes(self._node, data, String, self._topic, self._log)
+        if message is None or message.data == self._xml:
+            return
+        self._xml = message.data
+        self._has_arrived.set()
+        self._changed()
