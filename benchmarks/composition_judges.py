@@ -23,6 +23,7 @@ TIP_RELATIVE = 1e-3  # over a speed of the tip between cycle points
 POINT_RELATIVE = 1e-2  # over a limit between points of a trajectory
 DISTANCE = 1e-6  # [m] below the distance that a pair keeps
 SPHERES = 2e-3  # [m] the same of a pair that was too near: bounds of the package are of spheres
+DEEP_SHARE = 0.1  # share of a penetration by which it may deepen: a sphere measures it otherwise
 STOP_PERIOD = 6  # commands between two whose stops are looked at
 STOP_SHARES = np.array([0.12, 0.25, 0.4, 0.6, 0.8, 1.0])  # of a stop, at which it is looked at
 FINE = 24  # samples of a stop in flight where the scene changes
@@ -262,7 +263,20 @@ def least_on_stop(world: World, pair: int, stop: StopPath) -> float:
 def pair_keys(world: World) -> list[tuple[Any, ...]]:
     """Return what each pair is of: two pairs of one key have the same distance everywhere."""
     parts = [(part.name, id(part.shape), part.link, part.T.tobytes()) for part in world.parts]
-    return [(parts[a], parts[b]) for a, b in world.pairs.tolist()]
+    standing = [_standing_joints(world, part.link) for part in world.parts]
+    pairs = world.pairs.tolist()
+    return [(parts[a], parts[b], frozenset(standing[a] ^ standing[b])) for a, b in pairs]
+
+
+def _standing_joints(world: World, link: int) -> set[tuple[int, float]]:
+    """Return the joints outside the chain that move a link, with their values [rad or m]."""
+    kinematics, found = world.kinematics, set[tuple[int, float]]()
+    while link:
+        joint = link - 1  # that moves the link
+        if kinematics.column[joint] < 0:
+            found.add((joint, float(kinematics.offset[joint])))
+        link = int(kinematics.parent[joint])
+    return found
 
 
 class DistanceJudge:
@@ -343,7 +357,8 @@ class DistanceJudge:
             floor = floors[p]
             if floor > 0.0 and floor == self._min:
                 figures.least = min(figures.least, d / floor)
-            if d < floor - (DISTANCE if floor == self._min else SPHERES):
+            slack = DISTANCE if floor == self._min else SPHERES - DEEP_SHARE * min(floor, 0.0)
+            if d < floor - slack:
                 where = "a command" if k < len(set(rows)) else "a stop"
                 names = " and ".join(world.name(p))
                 text = f"{where} brings {names} to {1e3 * d:.4f} mm of {1e3 * floor:.4f} mm"

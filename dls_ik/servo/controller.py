@@ -147,6 +147,11 @@ class Controller:
         return any(self._tracker.limiter.v.tolist())
 
     @property
+    def starts_anew(self) -> bool:
+        """Return whether the command, at rest, is to start where the arm is measured next."""
+        return self._rest.starts_anew and not self.moves
+
+    @property
     def started(self) -> bool:
         """Return whether a target was accepted since the start, or the last reset or resume."""
         return self._stream.has_started

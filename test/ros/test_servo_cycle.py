@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from robots import URDF
 from ros_world import DT, World, controlled, near
 from sensor_msgs.msg import JointState
@@ -289,6 +289,25 @@ def test_no_command_is_sent_in_a_fault_at_rest(monkeypatch):
     assert not outcome.is_command
     world.driver.position = ELSEWHERE
     assert not world.run(50, driver=True).is_command
+
+
+def test_nothing_goes_out_after_a_stream_that_ended_before_the_arm_is_measured(monkeypatch):
+    world = driven(monkeypatch, feedback_mode="required", acceleration=[4.0], target_timeout=0.1)
+    world.run(target=world.target([1.2, 0.8]), driver=True)
+    world.run(5, driver=True)
+    world.stream.submit(Controller.pause)
+    while world.run(driver=True).is_command:
+        pass
+    world.driver.position = ELSEWHERE
+    world.stream.submit(Controller.resume)
+    world.run(2, driver=True)
+    outcomes = [world.run(target=TwistStamped(), driver=True)]
+    outcomes += [world.run(driver=True) for _ in range(100)]
+    assert ServoState.WAITING in {each.state for each in outcomes}
+    assert outcomes[-1].state is ServoState.TIMED_OUT
+    assert outcomes[-1].is_command
+    for each in outcomes:
+        assert not each.is_command or each.output.q == near(ELSEWHERE)
 
 
 def test_nothing_goes_out_after_a_pause_before_the_arm_is_measured(monkeypatch):

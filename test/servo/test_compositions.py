@@ -1,5 +1,7 @@
 """All that a running node allows, interleaved: limits, distances and states hold all the same."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ pytest.importorskip("rclpy", reason="the cycles are those of the node")
 from geometry_msgs.msg import PoseStamped
 
 from benchmarks.composition_events import EVENTS, LIVE, draw_settings, draw_start
-from benchmarks.composition_judges import Figures, judge, paths_between
+from benchmarks.composition_judges import Figures, judge, pair_keys, paths_between
 from benchmarks.composition_motion import judge_points, motion_excess
 from benchmarks.composition_stream import ARMS, Stream, arm_model, close_node
 from benchmarks.composition_wire import Row, Wire, stop_positions
@@ -165,6 +167,22 @@ def test_an_arm_that_was_pushed_between_commands_starts_as_measured():
         wire.silence(q + push)
         wire.command(3, q + push, still, period, 0.0, False, q + push, stop)
         assert wire.now.rows[-1].is_measured is (push > 0.0)
+
+
+def test_pairs_that_another_arm_moves_are_others_for_the_judge():
+    stream = Stream(
+        draw_settings(np.random.default_rng(0), "two_arms"),
+        *draw_start("two_arms", np.random.default_rng(0), 0.01),
+        0,
+    )
+    before = stream.around.world()
+    around = stream.around
+    around.values = {name: value + 0.01 for name, value in around.values.items()}
+    after = around.world()
+    for pair, (old, new) in enumerate(zip(pair_keys(before), pair_keys(after), strict=True)):
+        names = before.name(pair)
+        is_moved = any(re.fullmatch(r"right_wam_link[1-7]", name) for name in names)
+        assert (old != new) == is_moved
 
 
 def a_stop():

@@ -12,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
-from dls_ik.ros.params import AUTO
+from dls_ik.ros.params import AUTO, REQUIRED
 from dls_ik.ros.servo.freshness import DRAIN_TIME, Freshness, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
@@ -351,7 +351,7 @@ class ServoCycle:
 
     def _report(self, arm: Arm, output: ServoOutput, now: float, is_measured: bool) -> CycleReport:
         may_start = self._states.may_start(arm, now, is_measured)
-        is_command = self._is_command(arm, output, may_start and not is_measured)
+        is_command = self._is_command(arm, output, may_start, is_measured)
         if is_command and is_measured and self._states.shares_topic:
             self._warn_of_driver()
         message, awaits_states = output.message, False
@@ -381,7 +381,9 @@ class ServoCycle:
         since, note = self._note
         return f"{message}; {note}" if now - since < NOTE_DURATION else message
 
-    def _is_command(self, arm: Arm, output: ServoOutput, starts_unmeasured: bool) -> bool:
+    def _is_command(
+        self, arm: Arm, output: ServoOutput, may_start: bool, is_measured: bool
+    ) -> bool:
         """Return whether the command is published.
 
         An arm at rest gets no commands while it has no target, is paused, in a fault or not
@@ -389,9 +391,12 @@ class ServoCycle:
         """
         if self.moves or any(output.velocity.tolist()):  # includes the first command at rest
             return True
-        if arm.controller.started and (self._display_only or output.state not in SILENT_STATES):
-            return True
-        return self._display_only and starts_unmeasured
+        if self._display_only:
+            return arm.controller.started or (may_start and not is_measured)
+        is_supervised = arm.parameters.feedback_mode == REQUIRED
+        if arm.controller.starts_anew and (is_measured or is_supervised):
+            return False
+        return arm.controller.started and output.state not in SILENT_STATES
 
     def _log_ready(self, arm: Arm, is_measured: bool) -> None:
         """Log that the arm no longer waits for joint states."""
