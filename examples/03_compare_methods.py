@@ -4,11 +4,12 @@ A planar arm with two links of 1 m starts bent and goes straight out. The pseudo
 about, what only bounds its steps goes on swinging, what is damped comes to rest. A `Stepper` makes
 the steps of any of `dls_ik.method_names()` one by one; the solver takes the same steps.
 
-    python examples/03_compare_methods.py [PICTURE.png]
+    python examples/03_compare_methods.py [FOLDER]
 """
 
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -41,6 +42,8 @@ for name, options in METHODS.items():
     print(f"{name:12s} error at the end {error:.4f} m, last step {step:.1e} rad")
 print(f"nearest there is: {0.05 * reach:.4f} m")
 
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "compare_methods.png")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))
+folder.mkdir(parents=True, exist_ok=True)
+path = folder / "compare_methods.png"
 save_picture(path, compare_methods(traces, title="A target 5 % beyond the arm's reach"))
 print(f"saved {path}")

@@ -5,7 +5,9 @@ another solution; where they must, `jumps` says so. The tip draws a figure of ei
 direction; times are chosen afterwards, so that no joint is faster than 40 % of its limit.
 """
 
+import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -29,12 +31,15 @@ times = step * np.arange(len(phase))
 print(f"the eight takes {times[-1]:.1f} s")
 
 columns = np.column_stack([times, path.q])
-np.savetxt("path.csv", columns, "%.6f", ",", header=",".join(["time", *robot.joint_names]))
-print("saved path.csv")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))
+folder.mkdir(parents=True, exist_ok=True)
+header = ",".join(["time", *robot.joint_names])
+np.savetxt(folder / "path.csv", columns, "%.6f", ",", header=header)
+print(f"saved {folder / 'path.csv'}")
 for name, figure in {
     "tip_path.png": tip_path(robot, times, path.q, T[:, :3, 3]),
     "joint_bands.png": joint_bands(robot, times, path.q),
     "joint_velocities.png": joint_velocities(robot, times, path.q),
 }.items():
-    save_picture(Path(name), figure)
-    print(f"saved {name}")
+    save_picture(folder / name, figure)
+    print(f"saved {folder / name}")

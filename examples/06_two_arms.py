@@ -5,7 +5,9 @@ solved for together. Here 14 joints of two WAMs; with a torso that both arms han
 would be shared. Methods that need no full pose of each tip take a `Task`, or one for each tip.
 """
 
+import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -38,7 +40,11 @@ apart = np.linalg.norm(np.diff(robot.fk(path.q)[:, :, :3, 3], axis=1)[:, 0], axi
 print(f"the hands stay {apart.mean():.3f} m apart, to {1e6 * np.ptp(apart):.2f} um")
 
 times = np.linspace(0.0, 6.0, len(T))
-save_picture(Path("two_arms.png"), stroboscope(robot, times, path.q, count=12))
-save_picture(Path("two_arms_errors.png"), error_and_conditioning(robot, times, path.q, T))
-print("saved two_arms.png")
-print("saved two_arms_errors.png")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))
+folder.mkdir(parents=True, exist_ok=True)
+for name, figure in {
+    "two_arms.png": stroboscope(robot, times, path.q, count=12),
+    "two_arms_errors.png": error_and_conditioning(robot, times, path.q, T),
+}.items():
+    save_picture(folder / name, figure)
+    print(f"saved {folder / name}")

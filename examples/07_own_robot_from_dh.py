@@ -5,7 +5,9 @@ Limits and velocities go with them. A SCARA has four joints, so that of a pose i
 and the turn about z: that is the `Task`. Its elbow has a formula to check the answers.
 """
 
+import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -43,7 +45,11 @@ line[:, 2, 3] -= 0.08 * np.sin(np.linspace(0.0, np.pi, 80))
 path = solver.solve_path(line, seed=result.q)
 print(f"{path.success.sum()} of {len(path)} poses solved, {path.jumps.sum()} jumps")
 times = np.linspace(0.0, 2.0, len(path))
-save_picture(Path("scara.png"), stroboscope(robot, times, path.q, line[:, :3, 3]))
-save_picture(Path("scara_joints.png"), joint_bands(robot, times, path.q))
-print("saved scara.png")
-print("saved scara_joints.png")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))
+folder.mkdir(parents=True, exist_ok=True)
+for name, figure in {
+    "scara.png": stroboscope(robot, times, path.q, line[:, :3, 3]),
+    "scara_joints.png": joint_bands(robot, times, path.q),
+}.items():
+    save_picture(folder / name, figure)
+    print(f"saved {folder / name}")

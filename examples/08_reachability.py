@@ -7,7 +7,9 @@ the area shows how good the count is. For a whole arm in space:
     dls-ik reachability wam --resolution 0.1 --orientations 64 --plot map.png
 """
 
+import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -26,5 +28,8 @@ print(f"{area:.2f} m2; the disk has {np.pi * 2.0**2:.2f} m2")
 for place in ((1.9, 0.3, 0.0), (2.0, 1.0, 0.0)):  # the second one is out of reach
     print(f"{place}: {'reached' if reached[found.at(place)] else 'not reached'}")
 
-save_picture(Path("reachability.png"), map_picture(found, "manipulability"))
-print("saved reachability.png")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))
+folder.mkdir(parents=True, exist_ok=True)
+path = folder / "reachability.png"
+save_picture(path, map_picture(found, "manipulability"))
+print(f"saved {path}")

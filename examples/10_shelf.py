@@ -5,7 +5,9 @@ slides along its solutions, or begins anew, until nothing touches, and names the
 where that cannot be. Needs `pip install 'dls-ik[collision]'`.
 """
 
+import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -38,5 +40,8 @@ for place, q, clearance in zip(places, found.q, found.clearance, strict=True):
 blocked = solver.solve(transform(forward, np.array([0.57, 0.0, 0.3])))  # in a board
 print(solver.explain(blocked))
 
-save_picture(Path("shelf.png"), arm_among_obstacles(scene, found.q))
-print("saved shelf.png")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))
+folder.mkdir(parents=True, exist_ok=True)
+path = folder / "shelf.png"
+save_picture(path, arm_among_obstacles(scene, found.q))
+print(f"saved {path}")

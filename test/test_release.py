@@ -67,13 +67,13 @@ def imported_names(folder: Path) -> set[str]:
 # Packages of rosdep and of PyPI whose names differ from those that are imported.
 ROSDEP_NAMES = {
     "PyKDL": "python_orocos_kdl_vendor",
-    "mpl_toolkits": "python3-matplotlib",
     "urdf_parser_py": "urdfdom_py",
 }
 WITH_ANOTHER = {
     "PIL": "matplotlib",
     "distributed": "dask",
     "llvmlite": "numba",
+    "mpl_toolkits": "matplotlib",
     "trimesh": "yourdfpy",
     "typing_extensions": "mypy",  # imported for type checkers only
     "websockets": "viser",

@@ -1,6 +1,7 @@
 """Each example runs in a process of its own, says what it should, and writes its pictures."""
 
 import re
+from pathlib import Path
 
 import pytest
 from programs import run_python
@@ -44,26 +45,37 @@ SAVES = {
 }
 
 
-def check(example, folder):
-    """That it printed what it should, and wrote its files."""
+def check(example, folder, *arguments, **variables):
+    """That it printed what it should, and wrote its files into the folder of pictures alone."""
     if example in SAVES:
         pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     if "shelf" in example:
         pytest.importorskip("coal", reason="coal is not installed")
-    done = run_python(EXAMPLES / example, cwd=folder)
+    current = folder / "current"
+    current.mkdir()
+    done = run_python(EXAMPLES / example, *arguments, cwd=current, **variables)
     assert done.returncode == 0, done.stderr
     for words in SAID[example]:
         assert re.search(words, done.stdout), f"{words!r} is not in:\n{done.stdout}"
-    saved = re.findall(r"^saved (.+)$", done.stdout, flags=re.MULTILINE)
-    assert saved == SAVES.get(example, [])
-    for name in saved:
-        start = b"\x89PNG" if name.endswith(".png") else b"# time,"
-        assert (folder / name).read_bytes().startswith(start)
+    saved = [Path(name) for name in re.findall(r"^saved (.+)$", done.stdout, flags=re.MULTILINE)]
+    assert [path.name for path in saved] == SAVES.get(example, [])
+    for path in saved:
+        start = b"\x89PNG" if path.suffix == ".png" else b"# time,"
+        assert path.read_bytes().startswith(start)
+    assert list(current.iterdir()) == []
+    return {path.parent for path in saved}
 
 
 @pytest.mark.parametrize("example", [name for name in FILES if "ros" not in name])
 def test_example_says_and_draws_what_it_should(example, tmp_path):
-    check(example, tmp_path)
+    pictures = tmp_path / "new" / "pictures"
+    folders = check(example, tmp_path, *([pictures] if example in SAVES else []))
+    assert folders == ({pictures} if example in SAVES else set())
+
+
+def test_pictures_go_to_a_new_temporary_folder_by_default(tmp_path):
+    (folder,) = check("03_compare_methods.py", tmp_path, TMPDIR=str(tmp_path))
+    assert folder.parent == tmp_path
 
 
 @pytest.mark.ros
