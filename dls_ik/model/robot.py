@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from importlib import import_module
 from numbers import Integral
 from typing import Any
 
@@ -411,30 +410,6 @@ class RobotModel:
         """
         return checked_values(q, self.joint_names, self.tree.joint)
 
-    def show(self, q: JointValues | None = None, **options: Any) -> Any:
-        """Show the robot at joint values (n,) on a web page, inline in a notebook.
-
-        Calls for equal robots show on the same page. Needs ``pip install 'dls-ik[viewer]'``.
-
-        Args:
-            q: default: a configuration where the arm moves well.
-            options: of :func:`dls_ik.viewer.open`.
-
-        Returns:
-            A :class:`dls_ik.viewer.Viewer`.
-        """
-        return _viewer().show(self, q, **options)
-
-    def play(self, times: ArrayLike, qs: ArrayLike, speed: float = 1.0, **options: Any) -> Any:
-        """Show a joint path on the page of :meth:`show`, over and over.
-
-        Args:
-            times: (b,) [s], increasing.
-            qs: (b, n) [rad or m].
-            speed: below 1 is slow motion.
-        """
-        return _viewer().play(self, times, qs, speed, **options)
-
     def validated_one(self, q: JointValues) -> Array:
         """Return one configuration (n,) as :meth:`validated`, and refuse a batch.
 
@@ -456,11 +431,6 @@ def checked_robot(given: object) -> RobotModel:
             f"RobotModel.from_name('wam'), not {quoted(given)}"
         )
     return given
-
-
-def _viewer() -> Any:
-    """Return the package of the page by its name: models know nothing above them."""
-    return import_module("dls_ik.viewer")
 
 
 def _whole(value: Any, valid: str) -> int:

@@ -7,7 +7,7 @@ used, so that saving a picture does not load the kernels.
 
 from typing import TYPE_CHECKING
 
-from dls_ik import on_first_use
+from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.plot.arm import stroboscope
