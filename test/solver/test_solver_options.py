@@ -116,16 +116,18 @@ def test_whole_numbers(name):
         taken = getattr(made(**{name: value}), name)
         assert (taken, type(taken)) == (3, int)
     for value in (2.5, np.float64(3.0000001)):
-        with pytest.raises(OptionError, match="a whole number"):
+        with pytest.raises(OptionError, match="an integer"):
             made(**{name: value})
 
 
 def test_more_candidates_than_attempts_are_refused():
     assert made("auto", max_restarts=20).num_candidates == 150, "the default gives way"
     assert made("auto", max_restarts=20, num_candidates=21).num_candidates == 21
-    with pytest.raises(OptionError, match=r"is 21 for method 'auto', not 22: give max_restarts=21"):
+    with pytest.raises(
+        OptionError, match=r"is 21 for method 'auto'; got 22: set max_restarts to 21"
+    ):
         made("auto", max_restarts=20, num_candidates=22)
-    with pytest.raises(OptionError, match=r"is 1 for method 'ed', not 2"):
+    with pytest.raises(OptionError, match=r"is 1 for method 'ed'; got 2"):
         IkSolver(WAM, "ed", num_candidates=2)
 
 

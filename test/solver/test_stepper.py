@@ -48,7 +48,7 @@ def test_every_step_has_its_target_and_the_last_one_stays():
 def test_steps_are_counted_and_targets_are_poses():
     stepper = Stepper(WAM, "jp", Q)
     for steps in (-1, True, 1.0, "2", None):
-        with pytest.raises(OptionError, match="a whole number from 0"):
+        with pytest.raises(OptionError, match="an integer of at least 0"):
             stepper.run(NEAR, steps)
     for shape in ((4,), (3, 4), (2, 1, 1, 4, 4), (2, 3, 4, 4, 1)):
         with pytest.raises(PoseError, match="targets are poses"):
