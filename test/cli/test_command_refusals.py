@@ -77,7 +77,7 @@ REFUSALS = [
     ("path wam poses.csv --out - --json", "--out a file"),
     ("path wam poses.csv --out - --format bag", "standard output"),
     ("path wam poses.csv --out x.csv --plot x.gif", ".png, .svg, .pdf"),
-    ("path wam poses.csv --out x.csv --plot x.png", "two poses or more"),
+    ("path wam poses.csv --out x.csv --plot x.png", "at least 2 poses"),
     ("path wam poses.csv --out x.csv --rate 0", "0"),
     ("path wam poses.csv --out x.csv --method foo", "unknown method"),
     ("path wam poses.csv --out x.csv --max-joint-step 0", "0"),

@@ -130,7 +130,7 @@ def test_unknown_names_say_what_may_be_meant_or_what_there_is(name):
     if name in TWICE:
         assert words.endswith(f"; {name.partition('+')[0]} is given twice")
     elif name in ALONE:
-        assert words.endswith(" is a method by itself, not a part")
+        assert words.endswith(" cannot be combined with other parts")
     elif name in MEANT:
         assert words.endswith(f"did you mean {MEANT[name]}?")
         assert len(words) < 100

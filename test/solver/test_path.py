@@ -269,6 +269,6 @@ def test_a_path_that_misses_a_pose_is_not_written_and_a_fast_one_is_told(caplog)
         IkSolver(WAM).solve_path(T, path.q[0]).to_csv()
     wheel = dls_ik.RobotModel.from_dh([{"a": 1.0, "kind": "continuous"}] * 2)
     free = IkSolver(wheel, task=Task.position_only()).solve_path(wheel.fk([[0.1, 1], [0.2, 1]]))
-    with pytest.raises(OptionError, match="no velocity limit: give times, or a rate"):
+    with pytest.raises(OptionError, match="no velocity limit; give times or a rate"):
         free.to_csv()
     assert free.to_csv(rate=1.0)

@@ -21,7 +21,7 @@ WAM = RobotModel.wam()
 
 @pytest.fixture(autouse=True)
 def _only_ours(monkeypatch, own_plugins):
-    monkeypatch.setattr(plugins, "SLOWEST_STEP", 0.4)
+    monkeypatch.setattr(plugins, "STEP_TIMEOUT", 0.4)
 
 
 def damped(J, e, state):
@@ -237,9 +237,9 @@ def test_files(tmp_path):
     for text, reason in [
         ("x = 1\n", "neither a function step"),
         ("1 / 0\n", "ZeroDivisionError"),
-        ("METHODS = {'jp': print}\n", "'jp' is a published method"),
+        ("METHODS = {'jp': print}\n", "'jp' is a built-in method"),
         ("METHODS = {'My One': print}\n", "lower-case letters"),
-        ("METHODS = {'one': 3}\n", "step is a function"),
+        ("METHODS = {'one': 3}\n", "step must be a function"),
     ]:
         file.write_text(text)
         with pytest.raises(MethodError, match=reason):

@@ -6,7 +6,7 @@ import pytest
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
 from dls_ik.solver.plugins import MEMORY, StepState, register_method
-from dls_ik.solver.published_steps import running_filter, turned, weighted_damped
+from dls_ik.solver.published_steps import running_filter, updated_singular_vector, weighted_damped
 from dls_ik.solver.stepper import Stepper
 
 
@@ -48,13 +48,13 @@ def test_plain_weights_are_damped_least_squares(rng):
                [[1.0, np.nan], [np.nan, 1.0]], "none", [], 1.0]
 )  # fmt: skip
 def test_weights_are_symmetric_and_positive_definite(weight):
-    with pytest.raises(MethodError, match="W1 is a symmetric, positive definite matrix"):
+    with pytest.raises(MethodError, match="W1 must be a symmetric, positive definite matrix"):
         weighted_damped(weight, np.eye(2))
 
 
 def test_weights_for_another_task_are_refused():
     step = weighted_damped(np.eye(2), np.eye(3))
-    with pytest.raises(MethodError, match=r"J is \(6, 7\), its weights are for \(2, 3\)"):
+    with pytest.raises(MethodError, match=r"J has shape \(6, 7\); the weights are for \(2, 3\)"):
         step(np.zeros((6, 7)), np.zeros(6), state(7))
 
 
@@ -63,7 +63,7 @@ def test_the_estimate_turns_along_with_the_singular_vector(rng):
     u = np.full(6, 6**-0.5)
     for t in np.linspace(0.0, 1.0, 400):
         U, s, _ = np.linalg.svd(J + t * change)
-        u = turned(J + t * change, u, 1e-3)
+        u = updated_singular_vector(J + t * change, u, 1e-3)
         if t > 0.05:
             assert np.linalg.norm((J + t * change).T @ u) == pytest.approx(s[-1], rel=0.02)
             assert abs(u @ U[:, -1]) > 0.98
@@ -86,9 +86,9 @@ def test_a_filter_at_a_singularity_is_finite_and_bad_arguments_are_refused():
     assert np.isfinite(found).all()
     assert np.abs(found).max() < 10.0
     for value in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(MethodError, match="velocity_bound is a positive number"):
+        with pytest.raises(MethodError, match="velocity_bound must be a positive number"):
             running_filter(value)
-    with pytest.raises(MethodError, match="32 rows at most, not 36"):
+    with pytest.raises(MethodError, match="at most 32 task rows; got 36"):
         running_filter(4.0)(np.zeros((36, 40)), np.zeros(36), state(40))
 
 

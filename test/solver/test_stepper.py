@@ -51,7 +51,7 @@ def test_steps_are_counted_and_targets_are_poses():
         with pytest.raises(OptionError, match="an integer of at least 0"):
             stepper.run(NEAR, steps)
     for shape in ((4,), (3, 4), (2, 1, 1, 4, 4), (2, 3, 4, 4, 1)):
-        with pytest.raises(PoseError, match="targets are poses"):
+        with pytest.raises(PoseError, match="targets must be poses"):
             stepper.run(np.zeros(shape), 1)
 
 
