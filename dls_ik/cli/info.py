@@ -126,14 +126,14 @@ def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[st
 
 
 def _dexterity(robot: RobotModel) -> dict[str, Any]:
-    from dls_ik.model.analysis import LENGTH, conditioning, singularities
+    from dls_ik.model.analysis import ROTATION_WEIGHT, conditioning, singularities
 
     measured, found = conditioning(robot), singularities(robot)
     return {
         "rank": measured.rank,
         "redundancy": robot.n - measured.rank,
         "conditioning": {
-            "metres_per_radian": LENGTH,
+            "metres_per_radian": ROTATION_WEIGHT,
             "samples": len(measured.least),
             "least_singular_value": _quantiles(measured.least),
             "condition_number": _quantiles(measured.condition),

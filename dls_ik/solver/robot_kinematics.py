@@ -251,6 +251,7 @@ def _checked_names(robot: RobotModel, names: list[str]) -> list[str]:
     missing = [name for name in robot.joint_names if name not in names]
     if missing:
         raise JointValueError(
-            f"joint_names lacks {listing(map(repr, missing))}, which move {robot.tip!r}"
+            f"joint_names must contain all joints that move {robot.tip!r}; missing: "
+            f"{listing(map(repr, missing))}"
         )
     return names

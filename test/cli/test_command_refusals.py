@@ -59,7 +59,7 @@ REFUSALS = [
     (f"{POSE} --task half", "pointing"),
     (f"{POSE} --set x", "NAME=VALUE"),
     (f"{POSE} --set foo=1", "unknown option foo"),
-    (f"{POSE} --set nu=-1", "nu is"),
+    (f"{POSE} --set nu=-1", "nu ("),
     (f"{POSE} --plot x.bmp", ".png, .svg, .pdf"),
     (f"{POSE} --plot -", "not standard output"),
     (f"{POSE} --plot no/such/folder/x.png", "no directory"),

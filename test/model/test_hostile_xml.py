@@ -17,7 +17,7 @@ from dls_ik.model.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_TAG_BYTES
 BODY = urdf("a b", joint("j"))
 WORK = 10.0  # [s] of CPU; each of these takes less than a tenth of it
 ENTITIES = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">\n' for i in range(12))
-DOCTYPE = "document type and entity declarations are not accepted"
+DOCTYPE = "document type and entity declarations are not supported"
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,9 @@ def test_as_many_parts_as_allowed():
 
 def test_chain_of_too_many_joints():
     n = MAX_JOINTS + 1
-    with pytest.raises(ChainError, match=f"a chain has {MAX_JOINTS} joints at most, this one {n}"):
+    with pytest.raises(
+        ChainError, match=f"a chain may have at most {MAX_JOINTS} joints; this one has {n}"
+    ):
         RobotModel.from_urdf(chain(n))
     assert RobotModel.from_urdf(chain(n), tip=f"l{n - 1}").n == MAX_JOINTS
 

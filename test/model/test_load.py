@@ -100,13 +100,15 @@ def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
     assert "2.5" in find_urdf(f"{path} reach:=2.5")
     for given, said in [
         (f"{path} raech:=2.5", "has no argument 'raech'; it takes reach, title"),
-        ("wam reach:=2.5", r"are for xacro files, and .* is not one"),
+        ("wam reach:=2.5", r"need a xacro file; got"),
         (f"{path} title:=my arm", r"NAME:=VALUE, with quotes .* not 'arm'"),
     ]:
         with pytest.raises(RobotModelError, match=said):
             find_tree(given)
     path.write_text(used)
-    with pytest.raises(RobotModelError, match=r"Undefined.* given as 'an arm.urdf.xacro NAME:=VAL"):
+    with pytest.raises(
+        RobotModelError, match=r"Undefined.* give arguments as 'an arm.urdf.xacro NAME:=VAL"
+    ):
         find_tree(str(path))
 
 
@@ -130,7 +132,7 @@ def test_robots_of_xacro_files_in_python(tmp_path):
     with pytest.raises(RobotModelError, match="no argument 'raech'; it takes reach"):
         RobotModel.from_urdf(path, mappings={"raech": 2.5})
     for other in (shipped_urdf("wam"), shipped_urdf("wam").read_text(), tmp_path / "no.xacro"):
-        with pytest.raises(RobotModelError, match=r"mappings such as 'reach' are for files"):
+        with pytest.raises(RobotModelError, match=r"mappings such as 'reach' need a file"):
             RobotModel.from_urdf(other, mappings={"reach": 2.5})
 
 
@@ -182,7 +184,7 @@ def test_robots_of_robot_descriptions(so_arm101, monkeypatch, capsys):
     assert find_urdf(so_arm101).name == "so101_new_calib.urdf"
     assert capsys.readouterr().out == ""
     for name, mappings, said in [
-        (so_arm101, {"x": 1}, "takes no arguments such as 'x'"),
+        (so_arm101, {"x": 1}, "without arguments; got 'x'"),
         ("so_arm_101_description", None, "did you mean .*so_arm101_description"),
     ]:
         with pytest.raises(RobotModelError, match=said):

@@ -393,13 +393,13 @@ def test_limits_stay_narrowed():
 
 def test_a_tip_that_the_chain_does_not_move_alone_is_refused():
     arm = RobotModel.from_urdf(HAND, "base", "hand")
-    with pytest.raises(ChainError, match="no joint of the chain moves it"):
+    with pytest.raises(ChainError, match="no joint of the chain moves"):
         arm.with_tip("other")
-    with pytest.raises(ChainError, match="no joint of the chain moves it"):
+    with pytest.raises(ChainError, match="no joint of the chain moves"):
         arm.with_tip("base")
     with pytest.raises(ChainError, match="f1"):
         arm.with_tip("tip")
-    with pytest.raises(ChainError, match="no chain leads"):
+    with pytest.raises(ChainError, match="there is no chain"):
         RobotModel.from_urdf(HAND, "arm", "hand").with_tip("other")
     with pytest.raises(ChainError, match="nowhere"):
         arm.with_tip("nowhere")

@@ -155,7 +155,7 @@ def test_a_robot_without_a_name_is_called_after_its_file(tmp_path, caplog):
     file = tmp_path / "arm.left.urdf"
     file.write_text(nameless)
     assert RobotModel.from_urdf(file).name == "arm"
-    assert caplog.text.count("has no name in its URDF: it is called 'arm'") == 1
+    assert caplog.text.count("the URDF has no robot name; using 'arm'") == 1
     assert RobotModel.from_urdf(nameless).name == "robot"
 
 

@@ -136,7 +136,7 @@ def instances(depth):
         ("a.dae", "<robot/>", "expected <COLLADA>"),
         ("a.dae", "<COLLADA/>", "0 scenes"),
         ("a.dae", instances(40), "nodes are drawn"),
-        ("a.dae", DAE.replace('url="#shared"', 'url="#top"'), "nested more than"),
+        ("a.dae", DAE.replace('url="#shared"', 'url="#top"'), "nested deeper than"),
         ("a.dae", DAE.replace('url="#shared"', 'url="#no"'), "'no', which does not exist"),
         ("a.dae", DAE.replace('url="#g"', 'url="file:///etc/passwd"'), "of another file"),
         ("a.dae", DAE.replace("<vcount>4", "<vcount>2000000000"), "vcount"),

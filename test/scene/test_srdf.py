@@ -146,7 +146,7 @@ def test_unknown_names_are_left_out_and_named(caplog):
         ('<group name="a"><group name="b"/></group><group name="b"><group name="a"/></group>',
          "groups contain each other: a, b, a"),
         ('<group name="a"><chain base_link="torso" tip_link="base"/></group>',
-         "no chain leads from 'torso' down to 'base'"),
+         "there is no chain from 'torso' down to 'base'"),
         ('<group name="a"/><group_state name="s" group="a"><joint name="turn" value="x"/>'
          "</group_state>", "value of <joint> is a number"),
         ('<virtual_joint name="v" type="ball" parent_frame="w" child_link="base"/>', "'ball'"),
@@ -154,7 +154,7 @@ def test_unknown_names_are_left_out_and_named(caplog):
         ('<link_sphere_approximation link="base"><sphere center="0 0"/>'
 "</link_sphere_approximation>",
          "center of <sphere> is 3 numbers"),
-        ("<a>" * 200, "nested more than"),
+        ("<a>" * 200, "nested deeper than"),
         ("<xacro:include/>", "run xacro first"),
         ("&e;", "line 2"),
         ("<!-- " + "x" * 5_000_000, "larger than"),
@@ -173,7 +173,7 @@ def test_a_file_that_is_none(tmp_path):
         load_srdf(tmp_path / "none.srdf", TREE)
     path = tmp_path / "a.srdf"
     path.write_text('<!DOCTYPE robot [<!ENTITY e "x">]><robot name="&e;"/>')
-    with pytest.raises(SceneError, match="declarations are not accepted in SRDF"):
+    with pytest.raises(SceneError, match="declarations are not supported in SRDF"):
         load_srdf(path, TREE)
 
 

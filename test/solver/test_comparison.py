@@ -88,7 +88,7 @@ def test_a_target_ends_a_run_and_methods_are_named_once():
 def test_what_cannot_be_compared_is_refused():
     path = singular_path(WAM)
     for names, error, words in (
-        ([], OptionError, "no method"),
+        ([], OptionError, "methods is empty"),
         (["kdl_lma"], MethodError, "single steps"),
         (["svg"], MethodError, "did you mean svf"),
     ):

@@ -247,8 +247,8 @@ def test_a_path_as_a_message_of_ros():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"times": [0.0, 1.0]}, "6 numbers"),
-        ({"times": [0.0, 1.0, 2.0, 2.0, 3.0, 4.0]}, "increase"),
+        ({"times": [0.0, 1.0]}, "6 increasing numbers"),
+        ({"times": [0.0, 1.0, 2.0, 2.0, 3.0, 4.0]}, "increasing"),
         ({"times": "now"}, "'now'"),
         ({"rate": 0.0}, "above 0"),
         ({"rate": 5.0, "times": np.arange(6.0)}, "one of them"),

@@ -77,7 +77,10 @@ def raises(J, e, state):
 
 FAULTS = {
     "nan": (lambda J, e, state: np.full(7, np.nan), "not finite in step 0"),
-    "short": (lambda J, e, state: np.zeros(6), r"array of shape \(6,\) in step 0; a step is 7"),
+    "short": (
+        lambda J, e, state: np.zeros(6),
+        r"array of shape \(6,\) in step 0; a step must be 7",
+    ),
     "words": (lambda J, e, state: "seven", "returns 'seven'"),
     "raises": (raises, "raises IndexError: index 9"),
     "never": (never_ends, "takes more than 0.4 s"),
@@ -222,7 +225,7 @@ def test_a_plugin_follows_moving_targets_and_comes_to_fixed_ones(what, key):
     assert failed
     assert len(failed) < len(rows)
     assert all(
-        "a step is 25 numbers" in r["missing"] or "7 numbers" in r["missing"] for r in failed
+        "a step must be 25 numbers" in r["missing"] or "7 numbers" in r["missing"] for r in failed
     )
     assert any(note.startswith("short: not run") for note in report.notes)
     experiment(what).plot(report)

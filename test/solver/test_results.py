@@ -144,7 +144,7 @@ def test_an_arm_with_few_joints_is_asked_for_less():
     for task in (Task.position_only(), Task.pointing("z")):
         name = "position_only()" if not task.rotation else "pointing('z')"
         assert (f"task=Task.{name}" in words) == solver.solve(tilted, task=task).success
-    assert "6 numbers" in words
+    assert "6 components" in words
     assert "task=Task.position_only()" in words
     far = tilted.copy()
     far[0, 3] = 5.0

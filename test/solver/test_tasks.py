@@ -98,15 +98,15 @@ def test_is_full_pose(task, full):
     ("given", "words"),
     [
         ({"position": "xyw"}, ["position", "'xyw'", "x, y, z"]),
-        ({"position": "xx"}, ["position", "'xx'", "each once"]),
+        ({"position": "xx"}, ["position", "'xx'", "at most once"]),
         ({"position": "X"}, ["position", "'X'"]),
         ({"rotation": "roll"}, ["rotation", "'roll'"]),
         ({"rotation": None}, ["rotation", "None"]),
         ({"position": ["x", "y"]}, ["position", "['x', 'y']"]),
         ({"position": "", "rotation": ""}, ["give an axis", "empty"]),
-        ({"frame": "tool"}, ["base or target", "'tool'"]),
-        ({"frame": 3}, ["base or target", "3"]),
-        ({"weights": [1.0] * 5}, ["weights", "row (6)", "[1.0, "]),
+        ({"frame": "tool"}, ["'base' or 'target'", "'tool'"]),
+        ({"frame": 3}, ["'base' or 'target'", "3"]),
+        ({"weights": [1.0] * 5}, ["weights", "6 numbers", "[1.0, "]),
         ({"weights": [1, 1, 1, 1, 1, 0]}, ["weights", "from 1e-09 to 1e+09"]),
         ({"weights": [1, 1, 1, 1, 1, -1]}, ["weights", "from 1e-09 to 1e+09"]),
         ({"weights": [1, 1, 1, 1, 1, np.nan]}, ["weights", "from 1e-09 to 1e+09"]),
@@ -116,7 +116,7 @@ def test_is_full_pose(task, full):
         ({"weights": "111111"}, ["weights", "'111111'"]),
         ({"weights": 2.0}, ["weights", "2.0"]),
         ({"weights": ["heavy"] * 6}, ["weights", "heavy"]),
-        ({"position": "x", "rotation": "", "weights": [1, 2]}, ["weights", "row (1)"]),
+        ({"position": "x", "rotation": "", "weights": [1, 2]}, ["weights", "1 numbers"]),
     ],
 )
 def test_bad_tasks_are_refused_with(given, words):
@@ -131,8 +131,8 @@ def test_bad_tasks_are_refused_with(given, words):
         ("pose", ["dls_ik.Task", "'pose'"]),
         (3, ["dls_ik.Task", "3"]),
         ([Task(), "pose"], ["dls_ik.Task"]),
-        ([Task()], ["each of the 2", "b, c", "not 1"]),
-        ([], ["each of the 2", "not 0"]),
+        ([Task()], ["each of the 2", "b, c", "got 1"]),
+        ([], ["each of the 2", "got 0"]),
     ],
 )
 def test_bad_tasks_for_a_robot_are_refused_with(task, words):
@@ -251,7 +251,7 @@ def test_a_task_with_the_call_goes_before_the_solvers():
 
 def test_bad_input_is_refused():
     for axis in ("", "xy", "w", None, 2):
-        with pytest.raises(OptionError, match="x, y or z"):
+        with pytest.raises(OptionError, match="'x', 'y' or 'z'"):
             Task.pointing(axis)
     with pytest.raises(OptionError, match="2"):
         IkSolver(Y, task=[Task.pose()])
