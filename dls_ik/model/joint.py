@@ -18,7 +18,7 @@ KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 MIN_AXIS_LENGTH = 1e-9
 TURN = 2.0 * np.pi
 
-JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # in joint order, or by joint name
+JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # positions in joint order, or by name
 
 
 class Mimic(NamedTuple):
@@ -181,7 +181,7 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
     _refuse_unknown(q, joint_names, known)
     missing = [name for name in joint_names if name not in q]
     if missing:
-        raise JointValueError(f"joint values by name lack joint {listing(map(repr, missing))}")
+        raise JointValueError(f"joint values by name lack {listing(map(repr, missing))}")
     try:
         return np.stack(np.broadcast_arrays(*(q[name] for name in joint_names)), axis=-1)
     except ValueError as error:

@@ -40,10 +40,10 @@ class Tree:
     joints: tuple[Joint, ...]
     description: Description | None = field(default=None, repr=False)  # None without a URDF
     root: str = field(init=False)
-    joint: dict[str, Joint] = field(init=False, repr=False)  # by name
-    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # by link
-    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by link
-    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # by driven joint
+    joint: dict[str, Joint] = field(init=False, repr=False)  # joints by name
+    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # joint by child link
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # link: joints
+    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # key: driven joint
     unusable: dict[str, str] = field(init=False, repr=False)  # reason by joint; not in any chain
 
     def __post_init__(self) -> None:

@@ -156,8 +156,8 @@ class BoundedXml:
             self.refuse(f"the document has more than {MAX_ELEMENTS} elements")
         if self.depth > MAX_DEPTH:
             self.refuse(f"elements are nested deeper than {MAX_DEPTH} levels")
+        if tag.startswith("xacro:"):
             self.refuse(f"<{brief_tag(tag)}> is a xacro element; expand the file with xacro first")
-            self.refuse(f"<{brief_tag(tag)}> is not expanded yet: run xacro first")
         if self.depth == 1 and tag != self.root_tag:
             self.refuse(f"the root element must be <{self.root_tag}>; got <{brief_tag(tag)}>")
         self.started(tag, attributes)

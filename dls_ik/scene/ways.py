@@ -1,4 +1,4 @@
-"""Ways through joint space that are free of collisions."""
+"""Planning of collision-free joint paths."""
 
 from __future__ import annotations
 
@@ -16,70 +16,70 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.text import quoted
 
-STEP = 0.7  # [rad or m] greatest length of a branch
-NODES = 10_000  # most configurations of both trees
-SHORTCUTS, FRUITLESS = 200, 30  # most attempts to shorten a way, and without success in sequence
-LONGEST = 10.0  # [s] of a search, against scenes that make each check slow
-SPREADS = np.geomspace(0.01, 1.0, 12)  # [rad or m] of configurations about one that is too near
-SAMPLES = 32  # of each spread
-ROUNDING = 1e-6  # [m] by which what is too near may come nearer
-LEAST = 1e-6  # [m] distance of certainly free shapes
+STEP = 0.7  # [rad or m] maximum length of a branch
+NODES = 10_000  # default maximum number of configurations of both trees
+MAX_SHORTCUTS, MAX_FAILURES = 200, 30  # attempts to shorten a path, in all and failed in a row
+SEARCH_TIMEOUT = 10.0  # [s] for scenes in which each check is slow
+SPREADS = np.geomspace(0.01, 1.0, 12)  # [rad or m] deviations of configurations around an end
+NUM_SPREAD_SAMPLES = 32  # configurations per deviation
+ROUNDING = 1e-6  # [m] allowed decrease of a distance that is below its margin
+MIN_CLEARANCE = 1e-6  # [m] minimum distance of collision-free shapes
 
 
 class Way(NamedTuple):
-    """A way between two configurations, or the reason why there is none."""
+    """A joint path between two configurations, or the reason why none was found."""
 
-    q: Array  # (m, n) joined by straight joint paths that are free; (0, n): none was found
-    goal: int  # number of the goal; -1: none was reached
-    names: Pair | None  # in the way of the straight path to the first goal, or at an end
-    nodes: int  # configurations that the search tried to join
+    q: Array  # (m, n) joined by collision-free straight joint paths; (0, n) if none was found
+    goal: int  # index of the reached goal; -1 if none was reached
+    names: Pair | None  # pair that blocks the straight path to the first goal, or an end
+    nodes: int  # number of path segments that were checked
 
     @property
     def success(self) -> bool:
-        """Return whether there is a way."""
+        """Whether a path was found."""
         return self.goal >= 0
 
 
 class PathPairs(NamedTuple):
-    """Pairs of shapes that paths keep apart."""
+    """Pairs of shapes that keep a distance along paths."""
 
-    packed: tuple[Array, Indices]  # for the kernels of :mod:`dls_ik.core.distance_bounds`
-    reach: Array  # (p + s, n) how far joints bring the shapes of each pair together [m by unit]
+    packed: tuple[Array, Indices]  # arrays of the kernels in :mod:`dls_ik.core.distance_bounds`
+    reach: Array  # (p + s, n) maximum approach of the shapes per unit of a joint [m per unit]
     names: tuple[Pair, ...]  # (p + s,)
-    margins: Array  # (p + s,) distance that each pair keeps [m], above 0
+    margins: Array  # (p + s,) distance that each pair must keep [m], above 0
 
     def block(self, q0: Array, q1: Array) -> Pair | None:
-        """Return a pair that is not certainly farther apart on a straight path than its margin."""
+        """Return a pair not proven to keep its margin on a straight path, or None."""
         speed = self.reach @ np.abs(q1 - q0)
         k = block_of_path(*self.packed, (q0, q1), speed, self.margins, np.empty(1))
         return None if k < 0 else self.names[k]
 
     def distances(self, q: Array) -> Array:
-        """Return lower bounds (p + s,) of the distances at q (n,), sharp up to the margins [m]."""
+        """Return lower bounds (p + s,) of the distances at q (n,), tight up to the margins [m]."""
         bounds = np.empty((len(self.names), 2))
         bound_pairs(*self.packed, q, self.margins.max(initial=0.0), False, bounds)
         return bounds[:, 0]
 
     def near(self, q: Array) -> Pair | None:
-        """Return a pair at q (n,) that is nearer than its margin."""
+        """Return a pair that is closer than its margin at q (n,), or None."""
         below = self.distances(q) - self.margins
         k = int(below.argmin()) if len(below) else -1
         return self.names[k] if k >= 0 and below[k] <= 0.0 else None
 
 
 def path_pairs(world: SceneSnapshot, min_distance: float = 0.0) -> PathPairs:
-    """Return the pairs of a scene, all of which keep a distance [m]."""
-    margins = np.full(len(world.names), max(min_distance, LEAST))
+    """Return all pairs of a scene, each with a distance that must be kept [m]."""
+    margins = np.full(len(world.names), max(min_distance, MIN_CLEARANCE))
     return PathPairs(world.packed, world.leverage[0], world.names, margins)
 
 
 class WayLimits(NamedTuple):
-    """Where a way may lead, and how long it is looked for."""
+    """Bounds of a search for a path."""
 
-    lower: Array  # (n,) of random configurations [rad or m]
-    upper: Array  # (n,)
+    lower: Array  # (n,) lower bounds of random configurations [rad or m]
+    upper: Array  # (n,) upper bounds of random configurations [rad or m]
     max_nodes: int = NODES
-    seed: int = 0  # of random configurations
+    seed: int = 0  # seed of random configurations
 
 
 def way_limits(
@@ -89,15 +89,17 @@ def way_limits(
     max_nodes: int = NODES,
     seed: int = 0,
 ) -> WayLimits:
-    """Return limits for ways of a robot from a configuration (n,) to others (g, n).
+    """Return the bounds of a search from a configuration (n,) to goals (g, n).
 
-    Joints without limits stay within half a turn beyond start and goals.
+    Joints without limits stay within half a turn beyond the start and the goals.
 
     Raises:
-        OptionError: If a number is negative or not finite.
+        OptionError: If `max_nodes` is negative or not finite.
     """
     if not 0 <= max_nodes < np.inf:
-        raise OptionError(f"max_nodes is a number of at least 0, not {quoted(max_nodes)}")
+        raise OptionError(
+            f"max_nodes must be a number of at least 0, and finite; got {quoted(max_nodes)}"
+        )
     both = np.concatenate([start[None], goals])
     lower, upper = robot.finite_limits()
     turns = np.isinf(robot.lower) & np.isinf(robot.upper)
@@ -113,30 +115,35 @@ def find_way(
     limits: WayLimits,
     pairs: PathPairs | None = None,
 ) -> Way:
-    """Find a way from a configuration (n,) to one of several (g, n), the nearest ones first.
+    """Find a collision-free path from a configuration (n,) to one of several goals (g, n).
 
-    The straight path is taken where it is free. Else two trees of free configurations grow towards
-    random ones and towards each other (RRT-Connect; Kuffner & LaValle 2000), one from the start and
-    one from all goals. Each branch is certain to be free, as the whole path, not samples of it.
-    The way is shortened. The same input leads to the same way.
+    The first goal with a collision-free straight path is chosen. Otherwise two trees of
+    collision-free configurations grow toward random configurations and toward each other
+    (RRT-Connect; Kuffner & LaValle 2000), one from the start and one from all goals. Each branch is
+    proven collision-free along its whole length. The path is then shortened. The result is
+    deterministic.
 
-    A pair that is nearer than its margin at the start or at the goal has to leave first.
+    A pair that is closer than its margin at the start or at a goal must leave its margin first.
 
     Args:
-        pairs: That paths keep apart; default: all of the scene.
+        world: Scene.
+        start: Start configuration (n,).
+        goals: Goal configurations (g, n), in the order of preference.
+        limits: Bounds of the search.
+        pairs: Pairs that must keep a distance; None stands for all pairs of the scene.
     """
-    return _WaySearch(world, start, limits, pairs).run(goals)
+    return _PathSearch(world, start, limits, pairs).run(goals)
 
 
 def way_out(
     world: SceneSnapshot, start: Array, limits: WayLimits, pairs: PathPairs | None = None
 ) -> Way:
-    """Find a way from a configuration (n,) that is too near to something to one that is not."""
-    return _WaySearch(world, start, limits, pairs).out()
+    """Find a path from a configuration (n,) with too small distances to one that keeps them."""
+    return _PathSearch(world, start, limits, pairs).out()
 
 
-class _WaySearch:
-    """A search for one way."""
+class _PathSearch:
+    """A search for one path."""
 
     def __init__(
         self, world: SceneSnapshot, start: Array, limits: WayLimits, pairs: PathPairs | None
@@ -144,11 +151,11 @@ class _WaySearch:
         self._world, self._start, self._limits = world, start, limits
         self._pairs = path_pairs(world) if pairs is None else pairs
         self._rng = np.random.default_rng(limits.seed)
-        self._until = time.perf_counter() + LONGEST
-        self._tried = 0
+        self._until = time.perf_counter() + SEARCH_TIMEOUT
+        self._checks = 0  # number of path segments that were checked
 
     def run(self, goals: Array) -> Way:
-        """Return the way."""
+        """Return the path to one of the goals (g, n)."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
             return self._none(self._pairs.near(self._start))
@@ -173,29 +180,31 @@ class _WaySearch:
         return self._found([*first[:-1], *found, *lasts[which][-2::-1]], numbers[which])
 
     def out(self) -> Way:
-        """Return the way to the next configuration that keeps the distance."""
+        """Return the path to a configuration that keeps all distances."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
             return self._none(self._pairs.near(self._start))
-        return Way(np.array(first), 0, None, self._tried)
+        return Way(np.array(first), 0, None, self._checks)
 
     def _none(self, names: Pair | None) -> Way:
-        return Way(np.empty((0, len(self._start))), -1, names, self._tried)
+        """Return the result of a failed search."""
+        return Way(np.empty((0, len(self._start))), -1, names, self._checks)
 
     def _found(self, points: Sequence[Array], number: int) -> Way:
-        return Way(np.array(self._shortened(points)), number, None, self._tried)
+        """Return the result of a successful search, with the path shortened."""
+        return Way(np.array(self._shortened(points)), number, None, self._checks)
 
     def _block(self, q0: Array, q1: Array) -> Pair | None:
-        """Return a pair that comes too near on a straight path."""
-        self._tried += 1
+        """Return a pair not proven to keep its margin on a straight path, or None."""
+        self._checks += 1
         return self._pairs.block(q0, q1)
 
-    # Ends that are too near
+    # Start and goals with too small distances
 
     def _escape(self, q: Array, may_collide: bool = False) -> list[Array] | None:
-        """Return configurations from q (n,) to one that keeps the distance; None: none was found.
+        """Return configurations from q (n,) to one that keeps all distances, or None.
 
-        Pairs that are too near do not come nearer on the way there.
+        Pairs below their margin do not come closer on this path.
         """
         distances, margins = self._pairs.distances(q), self._pairs.margins
         if (distances > margins).all():
@@ -205,7 +214,7 @@ class _WaySearch:
         first = self._pairs._replace(margins=np.minimum(margins, distances - ROUNDING))
         lower, upper = np.minimum(self._limits.lower, q), np.maximum(self._limits.upper, q)
         for spread in SPREADS:
-            some = q + spread * self._rng.normal(size=(SAMPLES, len(q)))
+            some = q + spread * self._rng.normal(size=(NUM_SPREAD_SAMPLES, len(q)))
             for each in np.clip(some, lower, upper):
                 if self._block(each, each) is None and self._leaves(q, each, first):
                     return [q, each]
@@ -215,13 +224,13 @@ class _WaySearch:
         """Return whether the path to another configuration touches nothing new."""
         if (first.margins > -ROUNDING).all():
             return first.block(q, to) is None
-        contact = self._world.path_in_collision(q, to)  # spheres leave open if they touch
+        contact = self._world.path_in_collision(q, to)  # spheres cannot exclude a contact
         return contact is None or self._world.colliding_pair(q) == contact.names
 
     # Two trees
 
     def _connect(self, start: Array, goals: Sequence[Array]) -> list[Array]:
-        """Return a way between free configurations (n,); empty if none was found."""
+        """Return a path between collision-free configurations (n,); [] if none was found."""
         trees = [_Tree([start]), _Tree(goals)]
         while len(trees[0]) + len(trees[1]) < self._limits.max_nodes:
             if time.perf_counter() > self._until:
@@ -236,7 +245,7 @@ class _WaySearch:
         return []
 
     def _grow(self, tree: _Tree, goal: Array) -> int | None:
-        """Add a point nearer to the goal (n,); return its number, None where it is not free."""
+        """Add a point closer to the goal (n,); return its index, or None if it is blocked."""
         i = tree.nearest(goal)
         ahead = goal - tree.points[i]
         length = float(np.linalg.norm(ahead))
@@ -246,7 +255,7 @@ class _WaySearch:
         return tree.add(q, i)
 
     def _reach(self, tree: _Tree, goal: Array) -> int | None:
-        """Grow to the goal; return its number if it was reached."""
+        """Grow a tree to the goal; return the index of the goal, or None if it is not reached."""
         while (tip := self._grow(tree, goal)) is not None:
             if tree.points[tip] is goal:
                 return tip
@@ -255,12 +264,12 @@ class _WaySearch:
     # Shortening
 
     def _shortened(self, points: Sequence[Array]) -> list[Array]:
-        """Replace parts by straight paths between random places, while that succeeds."""
-        way, failures = list(points), 0
-        for _ in range(SHORTCUTS):
-            if len(way) < 3 or failures >= FRUITLESS or time.perf_counter() > self._until:
+        """Replace parts of a path by straight segments between random points."""
+        path, failures = list(points), 0
+        for _ in range(MAX_SHORTCUTS):
+            if len(path) < 3 or failures >= MAX_FAILURES or time.perf_counter() > self._until:
                 break
-            lengths = np.linalg.norm(np.diff(way, axis=0), axis=1)
+            lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
             ends = np.concatenate([[0.0], np.cumsum(lengths)])
             i, j = sorted(self._rng.uniform(0.0, ends[-1], 2).tolist())
             a = int(np.searchsorted(ends, i, "right")) - 1
@@ -268,27 +277,27 @@ class _WaySearch:
             if b - a < 2:
                 failures += 1
                 continue
-            q0 = way[a] + (i - ends[a]) / lengths[a] * (way[a + 1] - way[a])
-            q1 = way[b] + (j - ends[b]) / lengths[b - 1] * (way[b] - way[b - 1])
+            q0 = path[a] + (i - ends[a]) / lengths[a] * (path[a + 1] - path[a])
+            q1 = path[b] + (j - ends[b]) / lengths[b - 1] * (path[b] - path[b - 1])
             if self._block(q0, q1) is None:
-                way[a + 1 : b] = [q0, q1]
+                path[a + 1 : b] = [q0, q1]
                 failures = 0
             else:
                 failures += 1
-        return self._without_corners(way)
+        return self._without_corners(path)
 
-    def _without_corners(self, way: list[Array]) -> list[Array]:
-        """Leave out corners that straight free paths pass by."""
-        found, i = way[:1], 0
-        while i < len(way) - 1:
-            later = range(len(way) - 1, i + 1, -1)
-            i = next((j for j in later if self._block(way[i], way[j]) is None), i + 1)
-            found.append(way[i])
+    def _without_corners(self, path: list[Array]) -> list[Array]:
+        """Return a path without corners that collision-free straight segments can skip."""
+        found, i = path[:1], 0
+        while i < len(path) - 1:
+            later = range(len(path) - 1, i + 1, -1)
+            i = next((j for j in later if self._block(path[i], path[j]) is None), i + 1)
+            found.append(path[i])
         return found
 
 
 class _Tree:
-    """Configurations that are joined by free paths to its roots."""
+    """Configurations joined to roots by collision-free segments."""
 
     def __init__(self, roots: Sequence[Array]) -> None:
         self.points = list(roots)
@@ -299,12 +308,12 @@ class _Tree:
         return len(self.points)
 
     def nearest(self, q: Array) -> int:
-        """Return the number of the point nearest to q (n,)."""
+        """Return the index of the point closest to q (n,)."""
         away = self._array[: len(self.points)] - q
         return int(np.einsum("ij,ij->i", away, away).argmin())
 
     def add(self, q: Array, parent: int) -> int:
-        """Add a point; return its number."""
+        """Add a point, and return its index."""
         number = len(self.points)
         if number == len(self._array):
             self._array = np.concatenate([self._array, self._array])
@@ -314,7 +323,7 @@ class _Tree:
         return number
 
     def branch(self, tip: int) -> list[Array]:
-        """Return the points from a tip to its root."""
+        """Return the points from a tip to the root."""
         found = []
         while tip >= 0:
             found.append(self.points[tip])

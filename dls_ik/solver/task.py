@@ -366,8 +366,8 @@ def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
     low, high = WEIGHTS
     if len(weights) != rows or not all(low <= weight <= high for weight in weights):
         raise OptionError(
-            f"weights of a task must be {rows} numbers from {low:g} to {high:g}, one for each row; "
-            f"got {quoted(given)}"
+            f"weights of a task must be numbers from {low:g} to {high:g}, one for each row "
+            f"({rows}); got {quoted(given)}"
         )
     return weights
 

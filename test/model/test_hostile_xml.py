@@ -53,7 +53,7 @@ def chain(count, kind="revolute", detail=None):
         ('<!DOCTYPE r [<!ENTITY e SYSTEM "http://127.0.0.1:9/x">]><robot name="&e;"/>', DOCTYPE),
         ('<robot name="r">&e;</robot>', "line 1"),
         ('<robot name="r">' + "<a>" * 500_000 + "</a>" * 500_000 + "</robot>",
-         f"more than {MAX_DEPTH} deep"),
+         f"deeper than {MAX_DEPTH} levels"),
         (BODY + " " * MAX_BYTES, "larger than"),
         ('<robot name="r">' + '<link name="l"/>' * (MAX_PARTS + 1) + "</robot>",
          f"more than {MAX_PARTS} links"),
@@ -128,7 +128,7 @@ def test_long_chains_need_no_recursion():
 @pytest.mark.parametrize("name", ["test", "a", "j"])
 def test_a_name_that_would_be_another_line_of_a_log(name, character):
     message = refused(BODY.replace(f'name="{name}"', f'name="{character}[INFO] all is well"'))
-    assert "control characters" in message
+    assert "non-printable characters" in message
     assert message.isprintable()
 
 
@@ -158,7 +158,7 @@ def test_a_tag_of_many_attributes_is_refused_before_it_is_parsed(value, monkeypa
     monkeypatch.setattr(reader._Sanitizer, "start", counted)
     many = " ".join(f'a{i}="{value}"' for i in range(250_000))
     text = BODY.replace("</robot>", f"<gazebo {many}/></robot>")
-    assert f"a tag of more than {MAX_TAG_BYTES} bytes" in refused(text)
+    assert f"a tag has more than {MAX_TAG_BYTES} bytes" in refused(text)
     few = " ".join(f'a{i}="{value}"' for i in range(500))
     load_urdf(BODY.replace("</robot>", f"<gazebo {few}/></robot>"))
     assert max(seen) == 500

@@ -99,7 +99,7 @@ def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
     assert find_tree(f"{path} reach:=2.5 title:='my arm'").joint["j"].origin[0, 3] == 2.5
     assert "2.5" in find_urdf(f"{path} reach:=2.5")
     for given, said in [
-        (f"{path} raech:=2.5", "has no argument 'raech'; it takes reach, title"),
+        (f"{path} raech:=2.5", "has no argument 'raech'; arguments: reach, title"),
         ("wam reach:=2.5", r"need a xacro file; got"),
         (f"{path} title:=my arm", r"NAME:=VALUE, with quotes .* not 'arm'"),
     ]:
@@ -129,7 +129,7 @@ def test_robots_of_xacro_files_in_python(tmp_path):
     robot = RobotModel.from_urdf(path, mappings={"reach": 2.5})
     assert robot.fk([0.0])[0, 3] == 2.5
     assert RobotModel.from_urdf(str(path)).fk([0.0])[0, 3] == 1.0
-    with pytest.raises(RobotModelError, match="no argument 'raech'; it takes reach"):
+    with pytest.raises(RobotModelError, match="no argument 'raech'; arguments: reach"):
         RobotModel.from_urdf(path, mappings={"raech": 2.5})
     for other in (shipped_urdf("wam"), shipped_urdf("wam").read_text(), tmp_path / "no.xacro"):
         with pytest.raises(RobotModelError, match=r"mappings such as 'reach' need a file"):

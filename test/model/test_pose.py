@@ -79,7 +79,7 @@ def test_a_pose_is_a_value():
         (lambda: Pose([0, 0]), ["position", "[0, 0]"]),
         (lambda: Pose([0, 0, np.nan]), ["position", "nan"]),
         (lambda: Pose(quaternion=[0, 0, 1]), ["x y z w", "[0, 0, 1]"]),
-        (lambda: Pose(quaternion=[0, 0, 0, 0]), ["no direction"]),
+        (lambda: Pose(quaternion=[0, 0, 0, 0]), ["cannot be normalised"]),
         (lambda: Pose.from_rpy([0, 0, 0], [0, 0]), ["roll", "[0, 0]"]),
         (lambda: Pose.from_matrix(2.0 * np.eye(4)), ["last row"]),
     ],
@@ -99,7 +99,7 @@ PAIR = (PLACES[0], TURNS[0])
     [
         ([0.1, 0.2, 0.3], ["position alone", "Task.position_only()", "[0.1, 0.2, 0.3]"]),
         (np.zeros(7), ["(7,)", "(T[:3], T[3:])"]),
-        ((PLACES[0], np.zeros(4)), ["no direction"]),
+        ((PLACES[0], np.zeros(4)), ["cannot be normalised"]),
         ((TURNS[0], PLACES[0]), ["(position, quaternion x y z w)"]),  # the wrong way round
         ((PLACES[0], PLACES[1]), ["(position, quaternion x y z w)", "(2, 3)"]),
         (STAMPED, ["SimpleNamespace", "its .pose", "base frame"]),
@@ -117,14 +117,14 @@ def test_what_is_not_clear_is_refused_with(given, words):
 @pytest.mark.parametrize(
     ("given", "k", "words"),
     [
-        (PAIR, 1, ["one pose is for solve", "(b, 4, 4)"]),
+        (PAIR, 1, ["single pose to solve", "(b, 4, 4)"]),
         (PLACES, 1, ["position alone", "(5, 3)"]),
         (np.zeros((5, 7)), 1, ["(b, 4, 4)", "quaternions x y z w (b, 4)", "(5, 7)"]),
         ((PLACES, TURNS[:4]), 1, ["(5, 3) and (4, 4)"]),
         ((PLACES, TURNS), 2, ["2 tips", "(b, 2, 3)"]),
         ([PAIR, "home"], 1, ["pose 2 of 2", "'home'"]),
         ([PAIR, PLACES[0]], 1, ["pose 2 of 2", "position alone"]),
-        ([[PAIR, PAIR], [PAIR]], 2, ["pose 2 of 2", "2 tips", "not 1"]),
+        ([[PAIR, PAIR], [PAIR]], 2, ["pose 2 of 2", "2 tips", "got 1"]),
         ("home", 1, ["'home'"]),
         (None, 1, ["shape ()"]),
     ],

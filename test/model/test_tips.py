@@ -103,10 +103,10 @@ def test_a_tip_above_another_and_other_constructors():
         (("l_hand", ""), ["tip", "''"]),
         (("l_hand", "tail"), ["no moving joint", "'tail'"]),
         (("l_hand", "base"), ["no moving joint", "'base'"]),
-        (("l_hand", 3), ["sequence of names", "3"]),
-        (7, ["name of a link", "7"]),
-        (np.array(["l_hand", "r_hand"]), ["sequence of names"]),
-        ({"l_hand": 1}, ["sequence of names"]),
+        (("l_hand", 3), ["sequence of them", "3"]),
+        (7, ["link name", "7"]),
+        (np.array(["l_hand", "r_hand"]), ["sequence of them"]),
+        ({"l_hand": 1}, ["sequence of them"]),
     ],
 )
 def test_bad_tips_are_refused_with(tip, words):
@@ -270,7 +270,7 @@ def test_grippers_are_passed_over_and_frames_for_tools_are_taken(text, tip):
 )
 def test_a_tip_of_several_is_named_as_it_is_typed(text):
     with pytest.raises(
-        AmbiguousTipError, match=r"name one: (tip='\w+')( or tip='\w+')+$"
+        AmbiguousTipError, match=r"choose one: (tip='\w+')( or tip='\w+')+$"
     ) as caught:
         RobotModel.from_urdf(text)
     for tip in caught.value.tips:

@@ -30,8 +30,8 @@ def limit(**values):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        pytest.param(one(axis="0 0 0"), ["'j'", "zero-length axis"], id="zero axis"),
-        pytest.param(one(axis="1e-12 0 0"), ["'j'", "zero-length axis"], id="tiny axis"),
+        pytest.param(one(axis="0 0 0"), ["'j'", "zero length"], id="zero axis"),
+        pytest.param(one(axis="1e-12 0 0"), ["'j'", "zero length"], id="tiny axis"),
         pytest.param(one(axis="0 nan 1"), ["'j'", "axis", "nan"], id="nan axis"),
         pytest.param(one(axis="1.7e308 1.7e308 1.7e308"), ["'j'", "axis"], id="huge axis"),
         pytest.param(one(axis="0 1"), ["'j'"], id="short axis"),
@@ -69,7 +69,7 @@ def limit(**values):
         pytest.param("<robot name='r'/>", ["no links"], id="no links"),
         pytest.param("<sdf/>", ["line 1", "<sdf>", "<robot>"], id="other root element"),
         pytest.param("<robot name='r'>\n<link/></robot>", ["line 2", "link"], id="nameless link"),
-        pytest.param(urdf("a b c", joint("j")), ["2 root links", "a, c"], id="two roots"),
+        pytest.param(urdf("a b c", joint("j")), ["one root link", "a, c"], id="two roots"),
         pytest.param(
             urdf("a b", joint("j"), joint("k", "fixed", "b", "a")),
             ["no root", "cycle", "j", "k"],
@@ -217,7 +217,7 @@ def test_what_is_too_far_away_is_refused(far):
     for multiplier, offset in ((far, 0.0), (1.0, far)):
         mimic = f'<mimic joint="m" multiplier="{multiplier}" offset="{offset}"/>'
         text = urdf("a b c", joint("m"), joint("f", "revolute", "b", "c", LIMIT + mimic))
-        with pytest.raises(RobotModelError, match=r"'f'.*beyond 1e\+09"):
+        with pytest.raises(RobotModelError, match=r"'f'.*within \+-1e\+09"):
             RobotModel.from_urdf(text)
 
 

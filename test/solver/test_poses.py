@@ -51,13 +51,13 @@ BAD = {  # and words of the message
     "last entry": (changed((3, 3, 2.0)), ["(0, 0, 0, 1)"]),
     "transposed": (GOOD.T.copy(), ["last row", "transposed?"]),
     "zero": (np.zeros((4, 4)), ["last row"]),
-    "scaled": (SCALED, ["rotation", "off by 0.02", "may be by 0.001", "scaled by 1.01"]),
+    "scaled": (SCALED, ["rotation", "differs by 0.02", "allowed are 0.001", "scaled by 1.01"]),
     "shrunk": (with_rotation(0.99 * R), ["rotation"]),
     "mirrored": (MIRRORED, ["rotation", "reflection", "sign of one column"]),
     "point reflection": (with_rotation(-R), ["rotation"]),
     "sheared": (with_rotation(R @ (np.eye(3) + 0.01 * np.eye(3, k=1))), ["rotation"]),
     "flat": (with_rotation(R @ np.diag([1.0, 1.0, 0.0])), ["rotation"]),
-    "rough": (with_rotation(R + 0.01), ["off by 0.", "U @ Vt", "numpy.linalg.svd"]),
+    "rough": (with_rotation(R + 0.01), ["differs by 0.", "U @ Vt", "numpy.linalg.svd"]),
     **{f"{far:g} m": (changed((1, 3, far)), ["1e+09 m"]) for far in (1.1e9, -1e10, 1e200, 1e305)},
 }
 

@@ -106,7 +106,7 @@ def test_is_full_pose(task, full):
         ({"position": "", "rotation": ""}, ["give an axis", "empty"]),
         ({"frame": "tool"}, ["'base' or 'target'", "'tool'"]),
         ({"frame": 3}, ["'base' or 'target'", "3"]),
-        ({"weights": [1.0] * 5}, ["weights", "6 numbers", "[1.0, "]),
+        ({"weights": [1.0] * 5}, ["weights", "row (6)", "[1.0, "]),
         ({"weights": [1, 1, 1, 1, 1, 0]}, ["weights", "from 1e-09 to 1e+09"]),
         ({"weights": [1, 1, 1, 1, 1, -1]}, ["weights", "from 1e-09 to 1e+09"]),
         ({"weights": [1, 1, 1, 1, 1, np.nan]}, ["weights", "from 1e-09 to 1e+09"]),
@@ -116,7 +116,7 @@ def test_is_full_pose(task, full):
         ({"weights": "111111"}, ["weights", "'111111'"]),
         ({"weights": 2.0}, ["weights", "2.0"]),
         ({"weights": ["heavy"] * 6}, ["weights", "heavy"]),
-        ({"position": "x", "rotation": "", "weights": [1, 2]}, ["weights", "1 numbers"]),
+        ({"position": "x", "rotation": "", "weights": [1, 2]}, ["weights", "row (1)"]),
     ],
 )
 def test_bad_tasks_are_refused_with(given, words):
