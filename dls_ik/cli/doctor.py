@@ -1,6 +1,6 @@
-"""``dls-ik doctor``: what is installed, what works, and how to mend the rest.
+"""``dls-ik doctor``: installed and working parts, and how to fix the others.
 
-Checks run in other processes, so that none can crash this one.
+Checks run in other processes, so that a crash does not end the command.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ UNHEALTHY = 1  # exit code
 CODE = (
     "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; main({names!r})"
 )
-END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to end, and after SIGINT
-Tell = Callable[[str], None]
+END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to exit, and to exit after SIGINT
+Tell = Callable[[str], None]  # called with the name of a check before the check runs
 
 
-@click.command(epilog="Exit codes: 0 what is needed works, 1 something is broken.")
+@click.command(epilog="Exit codes: 0 all needed parts work, 1 a needed part does not.")
 @output.json_option
 def doctor(as_json: bool) -> None:
-    """Say what is installed, which parts work, and how to mend the rest.
+    """Show what is installed, which parts work, and how to fix the others.
 
-    Everything is tried in other processes: a solve, a message from one process to another, a node
-    that starts and answers. The first time kernels may be compiled, which takes a minute.
+    All parts are tested in other processes: a solve, a message between two processes, a node that
+    starts and answers. The first run may compile kernels, which takes a minute.
     """
     findings = _examine_with_status()
     trouble = [
@@ -67,7 +67,7 @@ def doctor(as_json: bool) -> None:
     else:
         _print_findings(findings)
         counts = Counter(finding.state for finding in findings)
-        end = f"mend {', '.join(trouble)}" if trouble else "what is needed works"
+        end = f"to fix: {', '.join(trouble)}" if trouble else "all needed parts work"
         click.echo(f"{', '.join(f'{counts[state]} {state}' for state in STYLES)}: {end}")
     if trouble:
         sys.exit(UNHEALTHY)
@@ -77,17 +77,17 @@ def doctor(as_json: bool) -> None:
 
 
 def _examine_with_status() -> list[Finding]:
-    """Run all checks; a terminal shows which one."""
+    """Run all checks; a terminal shows the name of the running check."""
     try:
         from rich.console import Console
     except ImportError:  # a check may find that rich is missing
         return _examine(lambda name: None)
-    with Console(stderr=True).status("looking") as status:
-        return _examine(lambda name: status.update(f"looking at {name}"))
+    with Console(stderr=True).status("checking") as status:
+        return _examine(lambda name: status.update(f"checking {name}"))
 
 
 def _examine(tell: Tell) -> list[Finding]:
-    """Run all checks; `tell` gets the name of each before."""
+    """Run all checks; checks of the node run only if the packages that they need work."""
     found = run_checks(checks(), tell)
     obstacles = [each for each in found if each.state != OK and _stops_node(each)]
     if not obstacles:
@@ -97,6 +97,7 @@ def _examine(tell: Tell) -> list[Finding]:
 
 
 def _stops_node(finding: Finding) -> bool:
+    """Return whether the node cannot run without the subject of a finding."""
     name = finding.name
     return finding.section == ROS and (name == "rclpy" or "_msgs" in name or "interfaces" in name)
 
@@ -105,6 +106,7 @@ def _stops_node(finding: Finding) -> bool:
 
 
 def _print_findings(findings: list[Finding]) -> None:
+    """Print findings as tables, or as lines if rich is not installed."""
     try:
         from dls_ik.cli.terminal import stdout_console
     except ImportError:
@@ -115,7 +117,7 @@ def _print_findings(findings: list[Finding]) -> None:
 
 
 def _print_sections(console: Console, findings: list[Finding]) -> None:
-    """Print a table for each section; commands that mend stand below the words."""
+    """Print a table for each section; commands that fix a finding are below its text."""
     from rich.table import Table
     from rich.text import Text
 
@@ -136,10 +138,11 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 
 
 def run_checks(checks: Sequence[Check], tell: Tell) -> list[Finding]:
-    """Run checks in order, in one process as long as none of them ends it.
+    """Run checks in order, in one process unless a check ends the process.
 
     Args:
-        tell: called with the name of each before.
+        checks: Checks.
+        tell: Called with the name of each check before the check runs.
     """
     found: list[Finding] = []
     while rest := checks[len(found) :]:
@@ -148,7 +151,7 @@ def run_checks(checks: Sequence[Check], tell: Tell) -> list[Finding]:
 
 
 def _run_in_process(checks: Sequence[Check], tell: Tell) -> list[Finding]:
-    """Return the findings of a process; where it does not finish, the last one says why."""
+    """Return the findings of a process; the last finding tells why it did not finish."""
     code = CODE.format(path=sys.path, names=[check.name for check in checks])
     found: list[Finding] = []
     with _scratch_file() as errors:
@@ -166,7 +169,7 @@ def _run_in_process(checks: Sequence[Check], tell: Tell) -> list[Finding]:
 
 
 def _scratch_file() -> IO[str]:
-    """Open a file without a name; in memory if possible, as no folder may be writable."""
+    """Return a temporary file, in memory if possible, as no folder may be writable."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("errors"), "w+")
     return tempfile.TemporaryFile("w+")
@@ -175,13 +178,13 @@ def _scratch_file() -> IO[str]:
 def _receive(
     process: subprocess.Popen[bytes], checks: Sequence[Check], found: list[Finding], tell: Tell
 ) -> str:
-    """Read a line for each check; return the reason if one takes too long."""
+    """Read one line for each check; return the reason if a check times out."""
     results = process.stdout
     assert results is not None  # noqa: S101  for mypy
     for check in checks:
         tell(check.name)
-        if not select.select([results], [], [], check.patience)[0]:
-            return f"no end of it within {check.patience:g} s"
+        if not select.select([results], [], [], check.timeout)[0]:
+            return f"no result within {check.timeout:g} s"
         line = results.readline()
         if not line:
             process.wait()
@@ -191,7 +194,7 @@ def _receive(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process, with SIGINT first, so that it can end its own children."""
+    """Stop a process, with SIGINT first, so that it can stop its own children."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(END_TIMEOUT)
         return
@@ -204,8 +207,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _exit_reason(code: int, errors: IO[str]) -> str:
+    """Return why a process ended before its last check."""
     if code < 0:
-        return f"it ends the process with {signal.Signals(-code).name}"
+        return f"the check ended its process with {signal.Signals(-code).name}"
     errors.seek(0)
     lines = [line for line in errors.read().splitlines() if line.strip()]
-    return one_line(f"it ends the process with code {code}: {lines[-1] if lines else 'no message'}")
+    message = lines[-1] if lines else "no message"
+    return one_line(f"the check ended its process with code {code}: {message}")

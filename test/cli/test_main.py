@@ -89,7 +89,7 @@ def test_help_and_completion_import_no_command():
         ("cal", "did you mean call?"),
         ("zzz", ", ".join(COMMANDS)),
         ("solve wam --metod x", "dls-ik: no option --metod; did you mean --method?\n"),
-        ("solve wam --zzz x", "solve --help lists them\n"),
+        ("solve wam --zzz x", "see dls-ik solve --help\n"),
     ],
 )
 def test_an_unknown_command_or_option(typed, said):

@@ -307,7 +307,9 @@ def octomap():
 
 REFUSED = {
     "unknown link 'hand'": lambda: with_carried("hand"),
-    "position of the pose must be a finite number; got nan": lambda: world(box("x", (np.nan, 0.0, 0.0))),
+    "position of the pose must be a finite number; got nan": lambda: world(
+        box("x", (np.nan, 0.0, 0.0))
+    ),
     "at most 500000 triangles; got 600000 vertices": lambda: world(bad_mesh(600_000)),
     "unknown frame 'moon'": lambda: world(box("x", (0.0, 0.0, 0.0), frame="moon")),
     "'wam_link3' is a link of the robot": lambda: world(box("wam_link3", (0.0, 0.0, 0.0))),

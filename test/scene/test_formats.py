@@ -162,7 +162,9 @@ def test_operations_of_objects():
     assert np.allclose(moved.T, TURN)
     (moved,) = operations({"id": "a", "operation": "move", "primitive_poses": [SIDE]})
     assert np.allclose(moved.T, TURN)
-    assert read_scene(thing(operation=3)).notes == ("shapes of 'thing' ignored: the operation is MOVE",)
+    assert read_scene(thing(operation=3)).notes == (
+        "shapes of 'thing' ignored: the operation is MOVE",
+    )
 
 
 def test_attached_objects():
@@ -238,14 +240,14 @@ def test_unsupported_parts_are_noted_once():
         (thing(primitive_pose=[SIDE]), "did you mean primitive_poses"),
         (thing(header={"frame": "a"}), "header: unknown fields of a Header: frame"),
         (thing(pose=[1, 2, 3]), "[1, 2, 3] has no position"),
-        (thing(pose={"position": [1, 2]}), "position of its pose is x y z, not [1, 2]"),
-        (thing(pose={"position": {"x": np.nan}}), "x of position of the pose must be a finite number"),
+        (thing(pose={"position": [1, 2]}), "position of the pose must be x y z; got [1, 2]"),
+        (thing(pose={"position": {"x": np.nan}}), "x of position of the pose must be a finite"),
         (thing(pose={"orientation": [0, 0, 0, 0]}), "0 0 0 0 cannot be normalised"),
         (thing(pose={"position": [1e300, 0, 0]}), "rigid transform"),
-        (thing(primitive_poses=[SIDE, SIDE]), "1 primitives, 2 primitive_poses"),
+        (thing(primitive_poses=[SIDE, SIDE]), "1 primitives, but 2 primitive_poses"),
         (thing(primitives=[{"type": 1, "dimensions": [1, 2]}]),
-         "primitives[0]: the dimensions of a box are x, y, z, not 2 numbers"),
-        (thing(primitives=[{"type": 1, "dimensions": [1, 2, np.inf]}]), "a dimension must be a finite"),
+         "primitives[0]: the dimensions of a box must be x, y, z; got 2 numbers"),
+        (thing(primitives=[{"type": 1, "dimensions": [1, 2, np.inf]}]), "a dimension must be"),
         (thing(primitives=[{"type": 1, "dimensions": [1, 2, -3]}]), "from 1e-06"),
         (thing(primitives=[{"type": 9}]), "unknown type 9; known: 1 (box)"),
         (thing(primitives=[{"type": "bax"}]), "unknown type 'bax'"),
