@@ -204,7 +204,10 @@ def _transform(element: XmlElement) -> Array:
     count, read = _TRANSFORMS[element.tag]
     values = _floats(element)
     if len(values) != count or not np.isfinite(values).all():
-        element.refuse(f"<{element.tag}> must be {count} finite numbers; got {len(values)} numbers")
+        element.refuse(
+            f"<{element.tag}> must be {count} finite numbers; got {len(values)} numbers, "
+            f"{np.isfinite(values).sum()} finite"
+        )
     return read(values)
 
 
@@ -303,14 +306,14 @@ def _positions(source: XmlElement) -> Array:
 
 
 def _natural(element: XmlElement, attributes: dict[str, str], key: str, default: int) -> int:
-    """Return an attribute that is an integer of at least 0.
+    """Return an attribute that is an integer of at least 0 with at most 9 digits.
 
     Raises:
         SceneError: If the attribute is not such an integer.
     """
     text = attributes.get(key, str(default)).strip()
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        element.refuse(f"{key} must be an integer of at least 0; got {quoted(text)}")
+        element.refuse(f"{key} must be an integer from 0 to 999999999; got {quoted(text)}")
     return int(text)
 
 

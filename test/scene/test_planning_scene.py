@@ -258,9 +258,9 @@ def test_threads_see_whole_scenes(scene):
     [
         (lambda s: s.add_box("wam_link3", [1, 1, 1]), "'wam_link3' is a link of the robot"),
         (lambda s: s.add_box("b", [1, 1, 1], np.ones((4, 4))), "the pose of 'b'"),
-        (lambda s: s.add_box("b", [1, 1, np.nan]), "a box is x, y, z"),
+        (lambda s: s.add_box("b", [1, 1, np.nan]), "a box must be x, y, z"),
         (lambda s: s.add_box("", [1, 1, 1]), "must not be empty"),  # removal of "" is of all
-        (lambda s: s.add_box(5, [1, 1, 1]), "an object is a name of up to .*, not 5"),
+        (lambda s: s.add_box(5, [1, 1, 1]), "an object must be a name of up to .*; got 5"),
         (lambda s: s.move("bal", at(0, 0, 0)), "no object 'bal' in the world; did you mean ball"),
         (lambda s: s.remove("x"), "no object 'x' in the world; known are ball, floor"),
         (lambda s: s.attach("ball", "link7"), "unknown link 'link7'"),
@@ -268,9 +268,12 @@ def test_threads_see_whole_scenes(scene):
         (lambda s: s.attach("floor", "wam_link7"), "has a plane, which is unbounded"),
         (lambda s: s.detach("ball"), "no object 'ball' is attached; known are none"),
         (lambda s: s.allow("ball", "bat"), "no link or object 'bat'; known are ball, floor"),
-        (lambda s: s.set_padding(-1.0), "padding of 'wam_base' is from 0 to 10, not -1.0"),
+        (lambda s: s.set_padding(-1.0), "padding of 'wam_base' must be from 0 to 10; got -1.0"),
         (lambda s: s.set_padding({"wam": 0.1}), "unknown link 'wam'"),
-        (lambda s: s.set_scale({"wam_link1": np.nan}), "scale of 'wam_link1' is from 0.01 to 100"),
+        (
+            lambda s: s.set_scale({"wam_link1": np.nan}),
+            "scale of 'wam_link1' must be from 0.01 to 100",
+        ),
         (lambda s: s.save("scene.txt"), "must end in .scene"),
     ],
 )

@@ -92,6 +92,6 @@ def test_what_cannot_be_saved(scene, tmp_path):
     other = PlanningScene(WAM)
     other.load({"id": "a", "primitives": [{"type": 2, "dimensions": [1]}],
                 "subframe_names": ["two words"], "subframe_poses": [{}]})  # fmt: skip
-    with pytest.raises(SceneError, match="subframe 'two words' is not one word"):
+    with pytest.raises(SceneError, match="subframe 'two words' must be one word"):
         other.save(tmp_path / "a.scene")
     assert not (tmp_path / "a.scene").exists()

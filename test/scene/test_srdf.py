@@ -72,9 +72,9 @@ def test_groups_have_a_base_and_tips(group, base, tips):
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ("gap", "group 'gap' is not connected: 'left_2' moves 'grip', and is not in it"),
+        ("gap", "'gap' is not connected: joint 'left_2', which moves 'grip', is not in the group"),
         ("still", "has no moving joints"),
-        ("lefd", "did you mean left?; known: left, right"),
+        ("lefd", "did you mean left?; known groups: left, right"),
     ],
 )
 def test_groups_without_a_chain(group, message):
@@ -155,7 +155,7 @@ def test_unknown_names_are_left_out_and_named(caplog):
 "</link_sphere_approximation>",
          "center of <sphere> must be 3 numbers"),
         ("<a>" * 200, "nested deeper than"),
-        ("<xacro:include/>", "run xacro first"),
+        ("<xacro:include/>", "with xacro first"),
         ("&e;", "line 2"),
         ("<!-- " + "x" * 5_000_000, "larger than"),
     ],
