@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg rows: the oracle, the other convention of the same arm, and bad input."""
+"""Denavit-Hartenberg rows: comparison with the oracle, both conventions, and invalid input."""
 
 import math
 
@@ -36,7 +36,7 @@ def dh_robots(draw):
 
 @settings(max_examples=60)
 @given(dh_robots())
-def test_any_rows_against_the_oracle(drawn):
+def test_random_rows_against_the_oracle(drawn):
     rows, q = drawn
     robot = RobotModel.from_dh(
         [
@@ -51,7 +51,7 @@ def test_any_rows_against_the_oracle(drawn):
 @pytest.mark.parametrize(
     "robot", [RobotModel.from_dh(WAM), RobotModel.from_urdf(URDF / "wam7.urdf")]
 )
-def test_wam_is_table_iv(robot):
+def test_wam_matches_table_iv(robot):
     rows = [(a, alpha, d, 0.0, False) for a, alpha, d, _, _ in TABLE_IV]
     for q in robot.random(np.random.default_rng(1), 200):
         np.testing.assert_allclose(robot.fk(q), dh_pose(rows, q), atol=1e-12)
@@ -62,7 +62,7 @@ def test_wam_is_table_iv(robot):
     assert (robot.base, robot.tip, robot.name) == ("wam_base", "wam_tip", "wam7")
 
 
-def test_puma_and_planar_2r_are_the_textbooks():
+def test_puma_and_planar_2r_match_the_textbooks():
     rows = [
         (0.0, HALF, 0.672, 0.0, False),
         (0.4318, 0.0, 0.0, 0.0, False),
@@ -116,7 +116,7 @@ def test_defaults_and_names():
         ("none.yaml", ["none.yaml"]),
     ],
 )
-def test_bad_rows_are_refused_with(rows, words):
+def test_invalid_rows_are_refused(rows, words):
     with pytest.raises(RobotModelError) as caught:
         RobotModel.from_dh(rows)
     assert [word for word in words if word not in str(caught.value)] == []
@@ -144,7 +144,7 @@ def test_bad_rows_are_refused_with(rows, words):
         ("x" * 2_000_000, ["larger"]),
     ],
 )
-def test_bad_files_are_refused_with(text, words, tmp_path):
+def test_invalid_files_are_refused(text, words, tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text(text)
     with pytest.raises(RobotModelError) as caught:
@@ -153,7 +153,7 @@ def test_bad_files_are_refused_with(text, words, tmp_path):
     assert str(caught.value).isprintable()  # one line
 
 
-def test_references_to_numbers_are_followed_nested_ones_are_refused(tmp_path):
+def test_yaml_aliases_of_numbers_are_accepted_nested_ones_refused(tmp_path):
     path = tmp_path / "arm.yaml"
     lists = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
     lists += [f"- &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
