@@ -78,7 +78,7 @@ def test_parts_of_extras_that_are_not_installed_are_missing_and_not_broken(tmp_p
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     found = results(*names)
     assert [found[name] for name in parts] == [(MISSING, "not installed")] * 3
-    assert [found[part] for part in parts.values()] == [(MISSING, f"without {p}") for p in parts]
+    assert [found[part] for part in parts.values()] == [(MISSING, f"needs {p}") for p in parts]
 
 
 def test_without_numpy_and_rich_it_still_says_so(tmp_path):
@@ -90,7 +90,7 @@ def test_without_numpy_and_rich_it_still_says_so(tmp_path):
     assert ended.returncode == 1, ended.stderr
     assert ended.stderr == ""
     assert "Needed: numpy: broken: ImportError: no luck: pip install numpy" in ended.stdout
-    assert "mend numpy" in ended.stdout.splitlines()[-1]
+    assert "to fix: numpy" in ended.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

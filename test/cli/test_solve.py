@@ -81,7 +81,7 @@ def test_the_tolerances_that_a_near_miss_proposes_accept_it():
     down = ("--xyz", 0.25, 0.1, 0.05, "--rpy", 0, 3.14, 0, "--task", "pointing")
     asked = ("solve", str(ROOT / "examples" / "robots" / "desktop_arm.urdf"), *down)
     error = run(*asked, code=NO_SOLUTION).stderr
-    proposed = error.rpartition("; ")[2].removesuffix(" accepts that\n").split()
+    proposed = error.rpartition("; ")[2].removesuffix(" would accept it\n").split()
     assert proposed[0] == "--set", error
     run(*asked, *proposed)
     assert "--set" not in run("solve", "wam", *FAR, code=NO_SOLUTION).stderr

@@ -112,7 +112,7 @@ def test_invalid_rows_fail_alone():
     ids=["one", "3x4", "4-d", "empty list", "number", "text", "none", "words", "ragged"],
 )  # fmt: skip
 def test_wrong_pose_shapes_are_refused(Ts):
-    with pytest.raises(PoseError, match=r"\(b, 4, 4\)|pose \d of \d: a pose is a 4x4 matrix"):
+    with pytest.raises(PoseError, match=r"\(b, 4, 4\)|pose \d of \d: a pose must be a 4x4 matrix"):
         SOLVER.solve_batch(Ts)
 
 
@@ -202,7 +202,7 @@ SIGNATURES = """
 import test_batch
 from dls_ik.core.search_rows import search_packed
 for layout in test_batch.LAYOUTS:
-    test_batch.solve_every_way(layout)
+    test_batch.answers_with_layout(layout)
 print(len(search_packed.signatures))
 """
 

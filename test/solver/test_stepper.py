@@ -77,7 +77,7 @@ def test_rate_converts_steps_to_velocities():
     np.testing.assert_allclose(WAM.jacobian(Q) @ q_dot, x_dot, atol=1e-12)
     np.testing.assert_allclose(stepper.q, Q + 0.01 * q_dot, atol=1e-15)
     for bad in (x_dot[:5], np.full(6, np.nan)):
-        with pytest.raises(OptionError, match=r"x_dot is finite numbers of shape \(6,\)"):
+        with pytest.raises(OptionError, match=r"x_dot must be finite numbers of shape \(6,\)"):
             stepper.rate(bad, 0.01)
 
 
@@ -93,7 +93,7 @@ def test_a_step_for_given_error_and_jacobian_keeps_the_state():
     np.testing.assert_allclose(stepper.step_for(e, J), np.linalg.pinv(J) @ e, atol=1e-10)
     np.testing.assert_array_equal(stepper.q, Q)
     for wrong in ((e[:5], J), (e, J[:, :6]), (e, J.T)):
-        with pytest.raises(OptionError, match=r"[eJ] is finite numbers of shape \(6"):
+        with pytest.raises(OptionError, match=r"[eJ] must be finite numbers of shape \(6"):
             stepper.step_for(*wrong)
 
 
@@ -159,8 +159,8 @@ REFUSED = {  # error, words, call, more values that it refuses
     "step": (PoseError, None, lambda s, T: s.step(T), POSES),
     "run": (PoseError, None, lambda s, T: s.run(T, 2), POSES),
     "x_dot": (OptionError, "x_dot", lambda s, x_dot: s.rate(x_dot, 0.01), VECTORS),
-    "e": (OptionError, "e is", lambda s, e: s.step_for(e, WAM.jacobian(Q)), VECTORS),
-    "J": (OptionError, "J is", lambda s, J: s.step_for(np.zeros(6), J), VECTORS),
+    "e": (OptionError, "e must be", lambda s, e: s.step_for(e, WAM.jacobian(Q)), VECTORS),
+    "J": (OptionError, "J must be", lambda s, J: s.step_for(np.zeros(6), J), VECTORS),
     "dt": (OptionError, "dt", lambda s, dt: s.rate(np.zeros(6), dt), [[0.1], np.inf, 1e300]),
 }
 
