@@ -159,16 +159,16 @@ BAD_FILES = [
     (f"{RPY}\n0.5,0,nan,0,3,0\n", "line 2: z must be a finite number; got 'nan'"),
     (f"{QUAT}\n0.5,0,0.3,0,0,0,0\n", "line 2: quaternion"),
     (f"t,{RPY}\n0,{GOOD}\n0,{GOOD}\n", "line 3: t must increase; got 0.0 after 0.0"),
-    (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t is -1.0"),
-    ("[[1, 2], 3]", "pose 1: a pose is a 4x4"),
+    (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t must be at least 0 [s], and below 2^31; got -1.0"),
+    ("[[1, 2], 3]", "pose 1: a pose must be a 4x4"),
     ("[", "not JSON"),
     ('{"poses": []}', "list of 4x4"),
     ("[]", "no poses"),
-    (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t is 'x'"),
-    (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "some poses"),
+    (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t must be a number; got 'x'"),
+    (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "for all poses or for none"),
     (json.dumps([np.diag([2.0, 1, 1, 1]).tolist()]), "pose 1"),
     ("\0\1", "line 1"),
-    (b"\xff\xfe\x00", "no text"),
+    (b"\xff\xfe\x00", "is not text"),
 ]
 
 

@@ -67,5 +67,5 @@ def test_bad_targets_and_robots_are_refused(draw):
         with pytest.raises(PoseError, match=message):
             draw(WAM, [0.0, 1.0], np.zeros((2, 7)), target)
     times, q = swing(TWO_TIPS)
-    with pytest.raises(DlsIkError, match="one tip, not E0, E1"):
+    with pytest.raises(DlsIkError, match="one tip; got E0, E1"):
         draw(TWO_TIPS, times, q, np.zeros((len(times), 3)))
