@@ -70,7 +70,7 @@ class OneLineGroup(click.Group):
         except BrokenPipeError:  # the reader of the output has exited
             _discard_output()
             sys.exit(1)
-        except OSError as error:  # such as a full disk
+        except OSError as error:  # the disk may be full
             _discard_output()
             subject = escape(error.filename) if error.filename else "cannot write the output"
             output.exit_with(f"{subject}: {error.strerror or error}", output.BAD_INPUT)

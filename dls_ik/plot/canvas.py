@@ -29,9 +29,9 @@ BLACK = "#000000"
 GREY = "#5A5A5A"
 PALE = "#C9CED6"
 SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
-DASHES = ("-", "--", ":", "-.")  # for more lines than colours
+DASHES = ("-", "--", ":", "-.")  # styles once all colours are used
 
-NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # of a picture in a notebook
+NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # settings for pictures in a notebook
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 

@@ -32,7 +32,7 @@ PAD = 0.12  # margin beyond each limit, relative to the range
 TICK_MARGIN = 0.15  # minimum distance between a limit and a tick at 0, relative to the range
 COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # maximum number of joints, number of columns
 MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
-MINUS = "\N{MINUS SIGN}"  # as in ticks of matplotlib
+MINUS = "\N{MINUS SIGN}"  # matplotlib uses it in ticks
 NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character
 
 

@@ -62,7 +62,7 @@ class ReplaceAllowed(NamedTuple):
     """Replace the pairs that may touch."""
 
     pairs: Mapping[Pair, bool]
-    defaults: Mapping[str, bool]  # by name, for pairs that are not in `pairs`
+    defaults: Mapping[str, bool]  # values by name for pairs not in `pairs`
 
 
 class ResetAllowed(NamedTuple):

@@ -113,8 +113,8 @@ class SceneSnapshot:
     values: Mapping[str, float] = field(default_factory=dict)  # joint positions [rad or m]
     objects: Mapping[str, PlacedBody] = field(default_factory=dict)
     attached: Mapping[str, AttachedBody] = field(default_factory=dict)
-    padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
-    scale: Mapping[str, float] = field(default_factory=dict)  # by link
+    padding: Mapping[str, float] = field(default_factory=dict)  # padding by link [m]
+    scale: Mapping[str, float] = field(default_factory=dict)  # scale by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
     exact: bool = True  # False: pairs left undecided by spheres count as colliding
     kept: dict[str, _CachedResult] = field(default_factory=dict, repr=False)  # shared by snapshots

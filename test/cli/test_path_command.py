@@ -165,7 +165,10 @@ BAD_FILES = [
     ('{"poses": []}', "list of 4x4"),
     ("[]", "no poses"),
     (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t must be a number; got 'x'"),
-    (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "for all poses or for none"),
+    (
+        json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]),
+        "for all poses or for none",
+    ),
     (json.dumps([np.diag([2.0, 1, 1, 1]).tolist()]), "pose 1"),
     ("\0\1", "line 1"),
     (b"\xff\xfe\x00", "is not text"),
