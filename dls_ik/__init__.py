@@ -3,9 +3,9 @@
 Public names are imported when they are first used, so that ``import dls_ik`` stays quick.
 """
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.errors import BatchInterrupted, DlsIkError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Stepper
     from dls_ik.solver.task import Task
+    from dls_ik.viewer.window import play, show
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,28 +37,9 @@ __all__ = [
     "Task",
     "method_names",
     "method_table",
+    "play",
+    "show",
 ]
-
-
-def on_first_use(
-    package: str, modules: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names at first use.
-
-    Args:
-        package: its name.
-        modules: the module below it that each public name is in.
-    """
-
-    def find(name: str) -> Any:
-        if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{modules[name]}"), name)
-
-    def names() -> list[str]:
-        return sorted({*vars(import_module(package)), *modules})
-
-    return find, names
 
 
 __getattr__, __dir__ = on_first_use(
@@ -78,5 +60,7 @@ __getattr__, __dir__ = on_first_use(
         "Task": "solver.task",
         "method_names": "solver.method",
         "method_table": "solver.method",
+        "play": "viewer.window",
+        "show": "viewer.window",
     },
 )

@@ -71,6 +71,10 @@ SHAPE = {
     "b/other": "if TYPE_CHECKING:\n    from dls_ik.b.inner import Twice\nclass Twice: ...",
     "c": "from dls_ik.b import other\nclass Once: ...",
     "b/back": "from dls_ik.c import Once",
+    "d": "def use():\n    from dls_ik.e import used",
+    "e": "import dls_ik.d",
+    "f": "def use():\n    return importlib.import_module('dls_ik.g').used",
+    "g": "from importlib import import_module\ndef use():\n    return import_module('dls_ik.f')",
 }
 PAGE = """# Files
 `of/no_walk.py`
@@ -83,6 +87,8 @@ PAGE = """# Files
 SHAPE_FOUND = {
     "import circle: b.inner b.other",
     "import circle: b c",
+    "import circle: d e",
+    "import circle: f g",
     "twice: Twice",
     "architecture.md: dls_ik/lost.py",
 }

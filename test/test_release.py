@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import dls_ik
-from dls_ik.solver import OLDEST_NUMBA
+from dls_ik.solver import MIN_NUMBA
 
 ROOT = Path(__file__).resolve().parents[1]
 SETUP = (ROOT / "setup.py").read_text()
@@ -129,4 +129,4 @@ def test_pythons_agree() -> None:
 
 
 def test_an_older_numba_is_warned_of() -> None:
-    assert lower_bound("numba") == OLDEST_NUMBA
+    assert lower_bound("numba") == MIN_NUMBA

@@ -1,4 +1,4 @@
-"""Bags of ROS 2 (rosbag2), written without ROS: topics with their types and messages."""
+"""ROS 2 bags (rosbag2), written without ROS."""
 
 from __future__ import annotations
 
@@ -18,24 +18,28 @@ STORAGES = ("sqlite3", "mcap")
 STATES, PLAN, DESCRIPTION = "/joint_states", "/joint_trajectory", "/robot_description"
 STATE, POSE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
 TRAJECTORY, TEXT = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
-BAG_VERSION: Final = 8  # Humble reads it too
-BILLION = 1_000_000_000
-NOW = (0, 0)  # a stamp, as no stamp
+BAG_VERSION: Final = 8  # also readable by Humble
+NANOSECONDS = 1_000_000_000  # nanoseconds per second
+NO_STAMP = (0, 0)
 
-Stamp = tuple[int, int]  # [s] and [ns]
+Stamp = tuple[int, int]  # seconds and nanoseconds
 
 
 class BagTopic(NamedTuple):
     """A topic of a bag."""
 
     name: str
-    kind: str  # of its messages
-    messages: Sequence[tuple[float, Any]]  # with times [s]
-    is_latched: bool = False  # sent again to late subscribers, when the bag is played
+    kind: str  # type of the messages
+    messages: Sequence[tuple[float, Any]]  # messages with their times [s]
+    is_latched: bool = False  # whether late subscribers receive the message during playback
 
 
 def require_rosbags() -> None:
-    """Raise a MissingPartError that names the remedy if bags cannot be written."""
+    """Check that bags can be written.
+
+    Raises:
+        MissingPartError: If rosbags is not installed.
+    """
     try:
         import rosbags.rosbag2  # noqa: F401
     except ImportError as error:
@@ -45,10 +49,12 @@ def require_rosbags() -> None:
 
 
 def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
-    """Write a bag, a folder; topics without messages are left out.
+    """Write a bag folder; topics without messages are omitted.
 
     Args:
-        storage: one of STORAGES.
+        path: Folder.
+        storage: One of `STORAGES`.
+        topics: Topics with their messages.
 
     Raises:
         OSError: If the bag cannot be written.
@@ -72,12 +78,14 @@ def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
 
 
 def _store() -> Any:
+    """Return the message types of ROS 2."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_HUMBLE)
 
 
 def _latched() -> Any:
+    """Return the quality of service of a latched topic."""
     from rosbags.interfaces import (
         Qos,
         QosDurability,
@@ -105,10 +113,11 @@ def _latched() -> Any:
 
 
 def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
-    """Return the topic of a robot, from a file or its text; empty for a robot without a URDF.
+    """Return the topic of a robot description; without messages for a robot without a URDF.
 
     Args:
-        start: of the bag [s].
+        urdf: File or text of the URDF.
+        start: Start time of the bag [s].
     """
     if urdf is None:
         return BagTopic(DESCRIPTION, TEXT, ())
@@ -124,7 +133,8 @@ def states_topic(
     Args:
         names: Names of the n joints.
         times: Times in the bag (k,) [s].
-        stamps: Stamps of the k messages; the times by default.
+        q: (k, n) joint positions [rad or m].
+        stamps: Stamps of the k messages; None stands for the times.
     """
     types, empty, names = _store().types, np.empty(0), list(names)
     stamps = [_stamp(t) for t in times] if stamps is None else stamps
@@ -136,19 +146,19 @@ def states_topic(
 
 
 def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
-    """Return the topic of one JointTrajectory of positions only; stamp 0 means to start at once."""
+    """Return the topic of one JointTrajectory with positions; stamp 0 starts it immediately."""
     types, empty = _store().types, np.empty(0)
     point = types["trajectory_msgs/msg/JointTrajectoryPoint"]
     points = [
         point(values, empty, empty, empty, _duration(types, t - times[0]))
         for t, values in zip(times, np.ascontiguousarray(q), strict=True)
     ]
-    plan = types[TRAJECTORY](_header(types, NOW), list(names), points)
+    plan = types[TRAJECTORY](_header(types, NO_STAMP), list(names), points)
     return BagTopic(PLAN, TRAJECTORY, [(times[0], plan)])
 
 
 def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> BagTopic:
-    """Return a topic of poses (4, 4), with their times in the bag [s], stamps and frames."""
+    """Return a topic of poses, each given as time in the bag [s], stamp, frame and T (4, 4)."""
     types = _store().types
     point, turn = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Quaternion"]
     pose = types["geometry_msgs/msg/Pose"]
@@ -162,16 +172,20 @@ def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> 
 
 
 def _header(types: Any, stamp: Stamp, frame: str = "") -> Any:
+    """Return a Header message."""
     return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*stamp), frame)
 
 
 def _duration(types: Any, t: float) -> Any:
+    """Return a Duration message of a time [s]."""
     return types["builtin_interfaces/msg/Duration"](*_stamp(t))
 
 
 def _stamp(t: float) -> Stamp:
-    return divmod(_nanoseconds(t), BILLION)
+    """Return a time [s] as seconds and nanoseconds."""
+    return divmod(_nanoseconds(t), NANOSECONDS)
 
 
 def _nanoseconds(t: float) -> int:
-    return round(float(t) * BILLION)
+    """Return a time [s] in nanoseconds."""
+    return round(float(t) * NANOSECONDS)

@@ -1,6 +1,6 @@
-"""``dls-ik bench``: methods side by side on the same random poses of a robot.
+"""``dls-ik bench``: comparison of methods on the same random poses of a robot.
 
-They are asked in turn, so that what slows the machine slows them all.
+The methods take turns, so that other load on the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 KDL = "kdl_lma"
 HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
-WARM_UP = 3  # solves that do not count
-MAX_BATCHES, BATCH_TIME = 9, 0.3  # batches at most, and the time from which they are enough [s]
-TOLERANCE = 1e-9  # [rad or m] beyond a limit
+NUM_WARM_UP_SOLVES = 3  # solves before the measurement
+MAX_BATCHES, MIN_BATCH_TIME = 9, 0.3  # number of batches, and total time that is sufficient [s]
+LIMIT_TOLERANCE = 1e-9  # [rad or m]
 
 
 @click.command(
@@ -47,7 +47,11 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
 )
 @robot_argument(default="wam")
 @click.option(
-    "--method", "methods", metavar="A,B,C", default="auto,ctp+sd+svf", help="See dls-ik methods."
+    "--method",
+    "methods",
+    metavar="A,B,C",
+    default="auto,ctp+sd+svf",
+    help="Methods; see dls-ik methods.",
 )
 @click.option(
     "--samples", type=click.IntRange(1, 10**7), default=1000, metavar="N", help="Number of poses."
@@ -55,16 +59,16 @@ TOLERANCE = 1e-9  # [rad or m] beyond a limit
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Seed of the poses."
 )
-@click.option("--timeout", type=TIMEOUT, metavar="S", help="Time for a pose [s].")
+@click.option("--timeout", type=TIMEOUT, metavar="S", help="Timeout for a pose [s].")
 @plugin_option
 @settings_option
 @click.option(
     "--reference",
     metavar="METHOD",
-    help="Compare times with it.  [default: PyKDL's LMA if it works, else the first]",
+    help="Method to compare times with.  [default: kdl_lma if it works, else the first method]",
 )
 @output.json_option
-@output.plot_option("it")
+@output.plot_option("solve times")
 def bench(
     chosen: ChosenRobot,
     methods: str,
@@ -76,10 +80,10 @@ def bench(
     timeout: float | None,
     settings: dict[str, Any],
 ) -> None:
-    """Compare methods on random poses within reach of a robot.
+    """Compare methods on random reachable poses of a robot.
 
-    All methods get the same poses and the same random seeds, in turn. Without
-    ROBOT it is the WAM's.
+    All methods solve the same poses from the same random seeds, in turn. The
+    default ROBOT is wam.
     """
     output.check_outputs(plot=plot)
     robot = chosen.read()
@@ -93,7 +97,7 @@ def bench(
     except KeyboardInterrupt:
         is_complete = False
     if not found.finished:
-        output.exit_interrupted("interrupted; no pose was finished yet")
+        output.exit_interrupted("interrupted before the first pose was finished")
     report = {
         "robot": robot.name,
         "samples": samples,
@@ -112,65 +116,66 @@ def bench(
     if plot is not None:
         _draw(found, plot)
     if not is_complete:
-        output.exit_interrupted(f"interrupted; {found.finished} of {samples} poses count")
+        output.exit_interrupted(f"interrupted after {found.finished} of {samples} poses")
 
 
 def _solvers(
     robot: RobotModel, methods: str, reference: str | None, options: dict[str, Any]
 ) -> tuple[list[IkSolver], str]:
-    """Return a solver for each method, none twice, and the name of the reference."""
+    """Return a solver for each method, without duplicates, and the name of the reference."""
     from dls_ik.solver import IkSolver, announce_compilation_to
 
     announce_compilation_to(output.warn)
     names = [name for name in (part.strip() for part in methods.split(",")) if name]
     if not names:
-        raise click.UsageError("--method names one method or more, as auto,svf")
+        raise click.UsageError("--method is empty; give one or more methods, such as auto,svf")
     solvers = [IkSolver(robot, name, **options) for name in names]
     compared = solvers[0]
     if reference is not None:
         compared = IkSolver(robot, reference, **options)
     else:
-        with suppress(DlsIkError):  # no PyKDL, or a robot that it does not support
+        with suppress(DlsIkError):  # PyKDL is not installed, or does not support the robot
             compared = IkSolver(robot, KDL, **options)
     return list({each.method: each for each in [*solvers, compared]}.values()), compared.method
 
 
 def _draw(found: MethodComparison, path: str) -> None:
+    """Save a plot of the share of poses solved within a time."""
     from dls_ik.plot.methods import solve_times
 
     times = dict(zip(found.methods, found.done["duration"], strict=True))
     solved = dict(zip(found.methods, found.done["success"], strict=True))
-    title = f"{found.robot.name}: solved within a time, of {found.finished} random poses"
+    title = f"{found.robot.name}: share of {found.finished} random poses solved within a time"
     output.save_plot(path, solve_times(times, solved, title))
 
 
-# `inside`: the result is within the limits; duration in [s]
+# inside: whether the result is within the limits; duration in [s].
 KINDS = {"success": bool, "inside": bool, "iterations": int, "restarts": int, "duration": float}
 RESULT = np.dtype(list(KINDS.items()))
 
 
 @dataclass
 class MethodComparison:
-    """Results of m methods on k poses, filled in pose by pose."""
+    """Results of m methods for k poses, filled in pose by pose."""
 
     robot: RobotModel
     methods: Sequence[str]
     poses: Array  # (k, 4, 4)
     seeds: Array  # (k, n)
-    results: Any  # (m, k) of RESULT
-    batch: list[float | None]  # m times [s] for a batch of all poses
-    finished: int = 0  # poses with results of every method
+    results: Any  # (m, k) array of RESULT
+    batch: list[float | None]  # (m,) time for a batch of all poses [s]
+    finished: int = 0  # number of poses with results of every method
 
     @property
     def done(self) -> Any:
-        """(m, finished) results of the poses that every method has solved."""
+        """(m, finished) results of the poses that all methods have solved."""
         return self.results[:, : self.finished]
 
 
 def new_comparison(
     robot: RobotModel, methods: Sequence[str], samples: int, seed: int
 ) -> MethodComparison:
-    """Draw random reachable poses, each with another random configuration as its seed."""
+    """Return an empty comparison of random reachable poses, with random configurations as seeds."""
     rng = np.random.default_rng(seed)
     poses = robot.fk(robot.random(rng, samples))
     results = np.zeros((len(methods), samples), RESULT)
@@ -181,14 +186,14 @@ def new_comparison(
 def run(
     found: MethodComparison, solvers: Sequence[IkSolver], progress: Callable[[int, int], None]
 ) -> None:
-    """Solve every pose by each method in turn, then all poses at once."""
+    """Solve each pose with each method in turn, then all poses in batches."""
     count, total = len(solvers), len(found.poses) * len(solvers)
     for solver in solvers:
-        for i in (k % len(found.poses) for k in range(WARM_UP)):
+        for i in (k % len(found.poses) for k in range(NUM_WARM_UP_SOLVES)):
             solver.solve(found.poses[i], found.seeds[i])
     for i in range(len(found.poses)):
         for turn in range(count):
-            m = (i + turn) % count  # the order rotates, as a method may slow the next one
+            m = (i + turn) % count  # rotating order, because a method may slow down the next one
             _solve(found, m, i, solvers[m])
         found.finished = i + 1
         progress(found.finished * count, total)
@@ -197,17 +202,19 @@ def run(
 
 
 def _solve(found: MethodComparison, m: int, i: int, solver: IkSolver) -> None:
+    """Solve pose i with method m, and store the result."""
     begin = time.perf_counter()
     result = solver.solve(found.poses[i], found.seeds[i])
     duration = time.perf_counter() - begin
-    inside = found.robot.within_limits(result.q, TOLERANCE)
+    inside = found.robot.within_limits(result.q, LIMIT_TOLERANCE)
     work = result.iterations, result.restarts, duration
     found.results[m, i] = (result.success, inside, *work)
 
 
 def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
+    """Return the median time of a batch of all poses [s]."""
     times: list[float] = []
-    while len(times) < MAX_BATCHES and sum(times) < BATCH_TIME:
+    while len(times) < MAX_BATCHES and sum(times) < MIN_BATCH_TIME:
         begin = time.perf_counter()
         solver.solve_batch(found.poses, found.seeds)
         times.append(time.perf_counter() - begin)
@@ -215,7 +222,7 @@ def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
 
 
 def figures(found: MethodComparison, reference: str) -> list[dict[str, Any]]:
-    """Return a row of figures for each method; times in [s], `faster` against the reference."""
+    """Return a row of figures for each method; times in [s], `faster` relative to the reference."""
     medians = np.median(found.done["duration"], axis=1)
     base = medians[list(found.methods).index(reference)]
     return [
@@ -237,19 +244,21 @@ def figures(found: MethodComparison, reference: str) -> list[dict[str, Any]]:
 
 
 def _print_report(report: dict[str, Any]) -> None:
+    """Print the table of a report."""
     console = stdout_console()
-    poses = f"{report['finished']} random poses within reach, seed {report['seed']}"
+    poses = f"{report['finished']} random reachable poses, seed {report['seed']}"
     console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
     print_method_table(console, HEADINGS, [_cells(row) for row in report["methods"]])
     print_note(
         console,
-        "inside: the answer is inside the joint limits; batch: all poses at once on "
-        f"{report['machine']['cores']} cores; faster: median time of {report['reference']} over "
-        "that of the method",
+        "inside: answers within the joint limits; batch: poses per second, all poses at once on "
+        f"{report['machine']['cores']} cores; faster: median time of {report['reference']} divided "
+        "by that of the method",
     )
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
+    """Return the cells of a row of figures."""
     rate, steps = row["batch_rate"], row["iterations"]
     return [
         row["method"],

@@ -1,4 +1,4 @@
-"""``dls-ik call``: one request to a running node, this package's or move_group."""
+"""``dls-ik call``: one request to a running node, ik_node or move_group."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     metavar=PAIRS,
     multiple=True,
     callback=joint_values,
-    help="Ask where links are, instead.",
+    help="Request poses of links instead, at these joint positions.",
 )
 @text_option("--frame", help="Frame of the pose. Default: the root of the robot.")
 @text_option("--link", help="Link of the pose. Default: the tip.")
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     metavar=PAIRS,
     multiple=True,
     callback=joint_values,
-    help="Where to begin; more than once.",
+    help="Start configuration; may be repeated.",
 )
 @text_option("--group", help="Group of joints. Default: the server's.")
-@click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="Time to solve [s].")
+@click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="Solve timeout [s].")
 @click.option(
     "--avoid-collisions",
     is_flag=True,
-    help="Find joint values that are free of collisions in the server's scene.",
+    help="Find joint positions that are collision-free in the server's scene.",
 )
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
-@click.option("--patience", type=SECONDS, default=5.0, help="Time to find the service [s].")
+@click.option("--patience", type=SECONDS, default=5.0, help="Timeout to find the service [s].")
 @output.json_option
 def call(
     pose: ChosenPose,
@@ -54,9 +54,9 @@ def call(
     as_json: bool,
     **request: Any,
 ) -> None:
-    """Ask a running node for joint values of a pose, or with --fk for the pose of a link."""
+    """Request joint positions for a pose from a running node, or with --fk the pose of a link."""
     if (pose.T is None) == (not fk):
-        raise click.UsageError("give either --xyz, with --rpy or --quat, or --matrix, or --fk")
+        raise click.UsageError("give either --xyz (with --rpy or --quat), or --matrix, or --fk")
     if pose.T is not None:
         warn_far_poses("the pose", pose.T)
     with output.ros_imports():
@@ -75,12 +75,14 @@ def call(
 
 
 def _print_ik(answer: "IkAnswer", as_json: bool) -> None:
+    """Print the joint positions of an answer."""
     width = max(map(len, answer.q), default=0)
     lines = [f"{escape(name):{width}} {value: .6f}" for name, value in answer.q.items()]
     _print_answer(answer, {"joints": answer.q}, lines if answer.success else [], as_json)
 
 
 def _print_fk(answer: "FkAnswer", as_json: bool) -> None:
+    """Print the poses of an answer."""
     lines = [
         f"{escape(link)} in {escape(answer.frame)}\n"
         f"{np.array2string(T, precision=6, suppress_small=True)}"
@@ -92,7 +94,7 @@ def _print_fk(answer: "FkAnswer", as_json: bool) -> None:
 def _print_answer(
     answer: "IkAnswer | FkAnswer", found: dict[str, Any], lines: list[str], as_json: bool
 ) -> None:
-    """Print an answer, and end with exit code 1 if it is a refusal."""
+    """Print an answer; exit with code 1 if the request failed."""
     if as_json:
         about = {"success": answer.success, "code": answer.code, "message": answer.message}
         output.print_json({**about, **found})

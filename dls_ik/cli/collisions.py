@@ -1,4 +1,4 @@
-"""``dls-ik collisions``: what a robot can collide with, where it is nearest now, and how often."""
+"""``dls-ik collisions``: collision pairs of a robot, the closest pair, and collision statistics."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from dls_ik.scene.srdf import Pair
 
 MAX_SAMPLES = 100_000
-COUNTED = 200  # colliding configurations of which all pairs are counted
-SHOWN = 5  # pairs that collide most often
-SCENE = "Scene"  # reason of pairs that a scene allows beside those of the robot
+MAX_COUNTED = 200  # colliding configurations for which all colliding pairs are counted
+MAX_SHOWN = 5  # most frequently colliding pairs that are shown
+SCENE = "Scene"  # reason of pairs that may touch according to a scene file
 MEANING = {
-    "Adjacent": "a joint is between them",
+    "Adjacent": "connected by a joint",
     "Default": "in collision with all joints at 0",
-    "Always": "in collision nearly everywhere",
+    "Always": "in collision almost everywhere",
     "Never": "never found in collision",
     SCENE: "allowed by the scene",
 }
 
 
-@click.command(epilog=ROBOT, short_help="Say what touches, what is near, and how often.")
+@click.command(epilog=ROBOT, short_help="Show collision pairs, the closest pair, and statistics.")
 @robot_options
 @scene_options
 @click.option(
@@ -56,18 +56,20 @@ MEANING = {
     "given",
     metavar="VALUES",
     multiple=True,
-    help="Joint values of now [rad or m], as for fk; default: 0, or the limit next to it.",
+    help="Current joint positions [rad or m], as for fk; default: 0, or the limit closest to 0.",
 )
-@click.option("--deg", is_flag=True, help="Values of --q of joints that turn are in degrees.")
+@click.option("--deg", is_flag=True, help="Positions of revolute joints in --q are in degrees.")
 @click.option(
     "--samples",
     type=click.IntRange(0, MAX_SAMPLES),
     default=2000,
     metavar="N",
-    help="Random configurations.",
+    help="Number of random configurations.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Their seed.")
-@click.option("--write-srdf", "target", metavar="FILE", help="Find the pairs, write an SRDF.")
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of --samples.")
+@click.option(
+    "--write-srdf", "target", metavar="FILE", help="Find the pairs, and write them as an SRDF."
+)
 @output.json_option
 def collisions(
     chosen: ChosenRobot,
@@ -79,7 +81,7 @@ def collisions(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Say which links may touch and why, what is nearest now, and how often something collides."""
+    """Show the links that may touch, the closest pair, and how often configurations collide."""
     output.check_outputs(target)
     robot = _whole_robot(chosen)
     scene = around.read_always(robot)
@@ -101,7 +103,7 @@ def collisions(
 
 
 def _whole_robot(chosen: ChosenRobot) -> RobotModel:
-    """Return the robot with the joints to all its tips, unless one is given."""
+    """Return the chosen robot; without --tip, a robot with all tips."""
     from dls_ik.model.ends import moving_tips
     from dls_ik.model.load import find_tree
     from dls_ik.model.robot import RobotModel
@@ -116,7 +118,7 @@ def _whole_robot(chosen: ChosenRobot) -> RobotModel:
 
 
 def _srdf_text(scene: PlanningScene) -> str:
-    """Return the SRDF with pairs that are found anew, and a group for each tip if it has none."""
+    """Return an SRDF with newly found pairs, and with a group for each tip if there is no SRDF."""
     from dls_ik.scene.pairs import default_pairs
     from dls_ik.scene.srdf import JointGroup, Srdf, srdf_text
 
@@ -130,7 +132,7 @@ def _srdf_text(scene: PlanningScene) -> str:
 
 
 def pair_facts(scene: PlanningScene) -> dict[str, Any]:
-    """Return the links with geometry, the pairs that may touch, and how many are checked."""
+    """Return the links with geometry, the objects, and the pairs that may touch or are checked."""
     now = scene.snapshot
     may_touch = [
         [*pair, scene.pairs.get(pair, SCENE)] for pair, allowed in now.allowed.items() if allowed
@@ -145,7 +147,7 @@ def pair_facts(scene: PlanningScene) -> dict[str, Any]:
 
 
 def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
-    """Return the contacts at a configuration, and the closest pair."""
+    """Return the contacts and the closest pair at a configuration (n,)."""
     closest = scene.distance(q)
     contacts = [each._asdict() for each in scene.contacts(q)]
     return {
@@ -156,23 +158,23 @@ def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
 
 
 def random_facts(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any] | None:
-    """Return the shares of random configurations that collide, and the pairs that do most often."""
+    """Return the share of random configurations in collision, and the most frequent pairs."""
     if samples == 0:
         return None
     q = scene.robot.random(np.random.default_rng(seed), samples)
     colliding = np.flatnonzero(scene.in_collision(q))
     counted: Counter[Pair] = Counter()
-    for i in colliding[:COUNTED]:
+    for i in colliding[:MAX_COUNTED]:
         counted.update(scene.snapshot.touching_pairs(q[i]))
-    looked_at = min(len(colliding), COUNTED)
+    num_counted = min(len(colliding), MAX_COUNTED)
     return {
         "samples": samples,
         "seed": seed,
         "colliding": len(colliding),
         "share": len(colliding) / samples,
         "most_often": [
-            {"pair": [*pair], "share_of_colliding": count / looked_at}
-            for pair, count in counted.most_common(SHOWN)
+            {"pair": [*pair], "share_of_colliding": count / num_counted}
+            for pair, count in counted.most_common(MAX_SHOWN)
         ],
     }
 
@@ -181,6 +183,7 @@ def random_facts(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any
 
 
 def _print_facts(facts: Mapping[str, Any]) -> None:
+    """Print all facts."""
     console = stdout_console()
     rows = [
         ("links", f"{len(facts['links'])} with collision geometry: {listing(facts['links'])}"),
@@ -198,16 +201,18 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def _print_pairs_not_checked(console: Console, rows: list[list[str]]) -> None:
+    """Print the pairs that may touch, by reason."""
     print_heading(console, f"{len(rows)} pairs that are not checked")
     by_reason: dict[str, list[str]] = {}
     for link, other, reason in rows:
-        by_reason.setdefault(reason or "no reason", []).append(f"{link} - {other}")
+        by_reason.setdefault(reason or "without reason", []).append(f"{link} - {other}")
     for reason, pairs in by_reason.items():
         meaning = f", {MEANING[reason]}" if reason in MEANING else ""
         print_pairs(console, [(escape(reason), f"{len(pairs)}{meaning}: {listing(pairs)}")])
 
 
 def _print_now(console: Console, now: Mapping[str, Any], joints: Mapping[str, float]) -> None:
+    """Print the contacts or the closest pair at the current configuration."""
     closest = now["closest"]
     print_heading(console, "In collision now" if now["in_collision"] else "Now")
     print_pairs(console, [("q", columns(joints.values()))])
@@ -232,11 +237,12 @@ def _print_now(console: Console, now: Mapping[str, Any], joints: Mapping[str, fl
 
 
 def share_of_random(random: Mapping[str, Any]) -> str:
-    """Return the share of random configurations that collide in words."""
+    """Return the share of random configurations in collision as text."""
     return f"{random['share']:.1%} of {random['samples']} (seed {random['seed']})"
 
 
 def _print_random(console: Console, random: Mapping[str, Any]) -> None:
+    """Print the statistics of random configurations."""
     print_heading(console, "Random configurations")
     print_pairs(console, [("colliding", share_of_random(random))])
     rows = [(*each["pair"], f"{each['share_of_colliding']:.0%}") for each in random["most_often"]]

@@ -1,4 +1,4 @@
-"""``dls-ik compare``: methods step by step, at one target and along a path."""
+"""``dls-ik compare``: step-by-step comparison of methods, at one target and along a path."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ PATHS = ("singularity", "reach")
 DEFAULT_METHODS = "jp,dls,svf,sd,ctp+sd+svf"
 DEFAULT_RATE = 100.0  # [Hz]
 EPILOG = (
-    f"PATH is {PATHS[0]}: forth and back past a singularity of the arm, or to the edge of its "
-    f"reach where no such path is found; {PATHS[1]}: out of reach and back; or a file of poses as "
-    "for dls-ik path. Methods make one bare step for each target, without the limits of a "
-    f"controller. {ROBOT} Exit codes: 0 done, 2 bad input."
+    f"PATH is {PATHS[0]}: past a singularity of the arm and back, or to the edge of its reach if "
+    f"there is no such path; {PATHS[1]}: out of reach and back; or a file of poses as for dls-ik "
+    "path. Methods make one step for each target, without the limits of a controller. "
+    f"{ROBOT} Exit codes: 0 done, 2 bad input."
 )
 
 
@@ -50,20 +50,22 @@ EPILOG = (
     "methods",
     metavar="A,B,...",
     default=DEFAULT_METHODS,
-    help="Methods: dls-ik methods.",
+    help="Methods; see dls-ik methods.",
 )
-@click.option("--path", "path_name", metavar="PATH", default=PATHS[0], help="A path, or a file.")
+@click.option(
+    "--path", "path_name", metavar="PATH", default=PATHS[0], help="Name or file of a path."
+)
 @click.option(
     "--rate",
     type=click.FloatRange(1e-3, 1e6),
     metavar="HZ",
-    help="Poses of a file a second, whatever its column t says.  [default: column t, else 100]",
+    help="Poses of a file per second, instead of its column t.  [default: column t, else 100]",
 )
 @seed_option
 @click.option(
     "--task",
     type=click.Choice(TASKS),
-    help="As for solve.  [default: the pose; the position where the arm has less than six "
+    help="As for solve.  [default: the pose, or the position for an arm with less than six "
     "directions]",
 )
 @unit_options
@@ -88,12 +90,14 @@ def compare(
     output.check_outputs(plot=plot)
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
-        raise click.UsageError("--method names one method or more, as jp,svf")
+        raise click.UsageError("--method is empty; give one or more methods, such as jp,svf")
     stepless = [name for name in names if name.lower() in KDL]
     if stepless:
-        raise click.UsageError(f"{stepless[0]} has no single steps; solve and bench compare it")
+        raise click.UsageError(
+            f"{stepless[0]} has no single steps; use dls-ik solve or bench to compare it"
+        )
     if path_name in PATHS and (rate is not None or seed):
-        raise click.UsageError("--rate and --seed go with a file of poses, not with a path by name")
+        raise click.UsageError("--rate and --seed need a file of poses as --path")
     robot = chosen.read()
     from dls_ik.solver.comparison import compare_on_path
     from dls_ik.solver.hard_paths import default_task
@@ -117,17 +121,22 @@ def _path(
     deg: bool,
     mm: bool,
 ) -> PosePath:
-    """Return a path by its name, or that of a file."""
+    """Return the path with a name, or the path in a file.
+
+    Raises:
+        click.UsageError: If the name is unknown, or the file has fewer than two poses.
+        PoseError: If the file cannot be read.
+    """
     from dls_ik.solver.hard_paths import PosePath, reach_path, singular_path
 
     if name in PATHS:
         return singular_path(robot, task) if name == PATHS[0] else reach_path(robot, task)
     if name.isidentifier():
-        hint = did_you_mean(name, PATHS) or f"it is {', '.join(PATHS)} or a file of poses"
-        raise click.UsageError(f"--path: no path {name!r}; {hint}")
+        hint = did_you_mean(name, PATHS) or f"give {', '.join(PATHS)} or a file of poses"
+        raise click.UsageError(f"--path: unknown path {name!r}; {hint}")
     given = read_poses(name, deg, mm)
     if len(given.poses) < 2:
-        raise click.UsageError(f"--path: {name} has one pose; a path has two or more")
+        raise click.UsageError(f"--path: a path must have at least 2 poses; {name} has one")
     warn_far_poses("a pose", given.poses, robot)
     dt = 1.0 / (rate or DEFAULT_RATE)
     if rate is None and given.times is not None:
@@ -137,16 +146,24 @@ def _path(
 
 
 def _time_step(name: str, t: Array) -> float:
-    """Return the time step of times (b,) [s], which is to be the same throughout."""
+    """Return the constant time step of times (b,) [s].
+
+    Raises:
+        click.UsageError: If the times are not evenly spaced.
+    """
     steps = np.diff(t)
     dt = float(np.mean(steps))
     if np.abs(steps - dt).max() > 1e-3 * dt:
-        raise click.UsageError(f"--path: the times of {name} are not evenly spaced: give --rate")
+        raise click.UsageError(f"--path: the times in {name} are not evenly spaced; give --rate")
     return dt
 
 
 def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -> Array:
-    """Return joint values (n,) at the first pose; those of --seed as they are."""
+    """Return the start configuration (n,): that of --seed, or a solution of the first pose.
+
+    Raises:
+        click.UsageError: If the first pose is not reached.
+    """
     if seed is not None:
         return seed
     from dls_ik.solver.solver import IkSolver
@@ -158,6 +175,7 @@ def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -
 
 
 def _document(found: PathComparison) -> dict[str, Any]:
+    """Return a comparison as a JSON document."""
     path, robot = found.path, found.robot
     return {
         "robot": robot.name,
@@ -171,6 +189,7 @@ def _document(found: PathComparison) -> dict[str, Any]:
 
 
 def _print(found: PathComparison) -> None:
+    """Print a comparison as a table."""
     units = sorted(set(found.robot.units), reverse=True)
     unit, speed = " or ".join(units), " or ".join(f"{each}/s" for each in units)
     headings = (
@@ -190,14 +209,14 @@ def _print(found: PathComparison) -> None:
         for name, peak in found.peaks().items()
     ]
     console, path = stdout_console(), found.path
-    about = f"{found.robot.name} {path.about}: {len(path.Ts)} targets, {1.0 / path.dt:g} a second"
+    about = f"{found.robot.name} {path.about}: {len(path.Ts)} targets, {1.0 / path.dt:g} per second"
     console.print(about, style="bold", markup=False, soft_wrap=True)
     print_method_table(console, headings, rows)
     lap = " of the second lap" if path.first_counted else ""
     console.print()
     print_note(
         console,
-        "steps: to the farthest pose, from the first, - if not within 250; fastest: the fastest "
-        f"joint along the path; error: the largest of the position{lap}; condition: the greatest "
-        "condition number; to limit: the least distance of a joint, below 0 beyond it",
+        "steps: from the first to the farthest pose, - if not reached in 250 steps; fastest: "
+        f"largest joint velocity along the path; error: largest position error{lap}; condition: "
+        "largest condition number; to limit: smallest distance to a limit, negative beyond it",
     )

@@ -1,6 +1,6 @@
-"""``dls-ik doctor``: what is installed, what works, and how to mend the rest.
+"""``dls-ik doctor``: installed and working parts, and how to fix the others.
 
-Checks run in other processes, so that none can crash this one.
+Checks run in other processes, so that a crash does not end the command.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ CODE = (
     "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; "
     "main({names!r}, {robot!r})"
 )
-END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to end, and after SIGINT
-Tell = Callable[[str], None]
+END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to exit, and to exit after SIGINT
+Tell = Callable[[str], None]  # called with the name of a check before the check runs
 
 
-@click.command(epilog="Exit codes: 0 what is needed works, 1 something is broken.")
+@click.command(epilog="Exit codes: 0 all needed parts work, 1 a needed part does not.")
 @click.argument("robot", default="")
 @output.json_option
 def doctor(robot: str, as_json: bool) -> None:
-    """Say what is installed, which parts work, and how to mend the rest.
+    """Show what is installed, which parts work, and how to fix the others.
 
-    Everything is tried in other processes: a solve, a message from one process to another, a node
-    that starts and answers. The first time kernels may be compiled, which takes a minute.
+    All parts are tested in other processes: a solve, a message between two processes, a node that
+    starts and answers. The first run may compile kernels, which takes a minute.
 
     With a ROBOT, a name or a file as for dls-ik info, its description and its collision geometry
     are checked too.
@@ -73,7 +73,7 @@ def doctor(robot: str, as_json: bool) -> None:
     else:
         _print_findings(findings)
         counts = Counter(finding.state for finding in findings)
-        end = f"mend {', '.join(trouble)}" if trouble else "what is needed works"
+        end = f"to fix: {', '.join(trouble)}" if trouble else "all needed parts work"
         click.echo(f"{', '.join(f'{counts[state]} {state}' for state in STYLES)}: {end}")
     if trouble:
         sys.exit(UNHEALTHY)
@@ -83,17 +83,17 @@ def doctor(robot: str, as_json: bool) -> None:
 
 
 def _examine_with_status(robot: str) -> list[Finding]:
-    """Run all checks; a terminal shows which one."""
+    """Run all checks; a terminal shows the name of the running check."""
     try:
         from rich.console import Console
     except ImportError:  # a check may find that rich is missing
         return _examine(lambda name: None, robot)
-    with Console(stderr=True).status("looking") as status:
-        return _examine(lambda name: status.update(f"looking at {name}"), robot)
+    with Console(stderr=True).status("checking") as status:
+        return _examine(lambda name: status.update(f"checking {name}"), robot)
 
 
 def _examine(tell: Tell, robot: str) -> list[Finding]:
-    """Run all checks; `tell` gets the name of each before."""
+    """Run all checks; checks of the node run only if the packages that they need work."""
     found = run_checks(robot_checks(robot), tell, robot) if robot else []
     found += run_checks(checks(), tell)
     obstacles = [each for each in found if each.state != OK and _stops_node(each)]
@@ -104,6 +104,7 @@ def _examine(tell: Tell, robot: str) -> list[Finding]:
 
 
 def _stops_node(finding: Finding) -> bool:
+    """Return whether the node cannot run without the subject of a finding."""
     name = finding.name
     return finding.section == ROS and (name == "rclpy" or "_msgs" in name or "interfaces" in name)
 
@@ -112,6 +113,7 @@ def _stops_node(finding: Finding) -> bool:
 
 
 def _print_findings(findings: list[Finding]) -> None:
+    """Print findings as tables, or as lines if rich is not installed."""
     try:
         from dls_ik.cli.terminal import stdout_console
     except ImportError:
@@ -122,7 +124,7 @@ def _print_findings(findings: list[Finding]) -> None:
 
 
 def _print_sections(console: Console, findings: list[Finding]) -> None:
-    """Print a table for each section; commands that mend stand below the words."""
+    """Print a table for each section; commands that fix a finding are below its text."""
     from rich.table import Table
     from rich.text import Text
 
@@ -143,11 +145,11 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 
 
 def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Finding]:
-    """Run checks in order, in one process as long as none of them ends it.
+    """Run checks in order, in one process unless a check ends the process.
 
     Args:
-        checks: Checks to run.
-        tell: Function that is called with the name of each check before it runs.
+        checks: Checks.
+        tell: Called with the name of each check before the check runs.
         robot: Robot of the checks of :func:`robot_checks`.
     """
     found: list[Finding] = []
@@ -157,7 +159,7 @@ def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Fin
 
 
 def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Finding]:
-    """Return the findings of a process; where it does not finish, the last one says why."""
+    """Return the findings of a process; the last finding tells why it did not finish."""
     code = CODE.format(path=sys.path, names=[check.name for check in checks], robot=robot)
     found: list[Finding] = []
     with _scratch_file() as errors:
@@ -175,7 +177,7 @@ def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Fin
 
 
 def _scratch_file() -> IO[str]:
-    """Open a file without a name; in memory if possible, as no folder may be writable."""
+    """Return a temporary file, in memory if possible, as no folder may be writable."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("errors"), "w+")
     return tempfile.TemporaryFile("w+")
@@ -184,13 +186,13 @@ def _scratch_file() -> IO[str]:
 def _receive(
     process: subprocess.Popen[bytes], checks: Sequence[Check], found: list[Finding], tell: Tell
 ) -> str:
-    """Read a line for each check; return the reason if one takes too long."""
+    """Read one line for each check; return the reason if a check times out."""
     results = process.stdout
     assert results is not None  # noqa: S101  for mypy
     for check in checks:
         tell(check.name)
-        if not select.select([results], [], [], check.patience)[0]:
-            return f"no end of it within {check.patience:g} s"
+        if not select.select([results], [], [], check.timeout)[0]:
+            return f"no result within {check.timeout:g} s"
         line = results.readline()
         if not line:
             process.wait()
@@ -200,7 +202,7 @@ def _receive(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process, with SIGINT first, so that it can end its own children."""
+    """Stop a process, with SIGINT first, so that it can stop its own children."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(END_TIMEOUT)
         return
@@ -213,8 +215,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _exit_reason(code: int, errors: IO[str]) -> str:
+    """Return why a process ended before its last check."""
     if code < 0:
-        return f"it ends the process with {signal.Signals(-code).name}"
+        return f"the check ended its process with {signal.Signals(-code).name}"
     errors.seek(0)
     lines = [line for line in errors.read().splitlines() if line.strip()]
-    return one_line(f"it ends the process with code {code}: {lines[-1] if lines else 'no message'}")
+    message = lines[-1] if lines else "no message"
+    return one_line(f"the check ended its process with code {code}: {message}")

@@ -1,7 +1,7 @@
-"""Checks of ``dls-ik doctor``: what is tried, what needs it, and the command that mends it.
+"""Checks of ``dls-ik doctor``: tests, the features that need them, and commands that fix failures.
 
-Only the standard library is imported before a check, and checks that may crash run in a process of
-their own, see :func:`main`.
+Only the standard library is imported before a check. Checks run in another process, see
+:func:`main`, because a check may crash.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import NamedTuple
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 CORE, EXTRAS, PARTS, ROS, NODE, ROBOT = "Needed", "Extras", "Parts", "ROS 2", "Node", "Robot"
-PATIENCE = 60.0  # [s] for one check
-MIDDLE = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] of the WAM
+CHECK_TIMEOUT = 60.0  # [s] for one check
+WAM_POSITIONS = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] away from limits and singularities
 LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
-MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101  # ports of higher ones do not exist, or may be taken
+MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101  # ports of higher ids do not exist, or may be in use
 SHARED = Path("/dev/shm")  # noqa: S108  not written to
-LOCKS = ("_el", "_sl")  # endings of files beside a port
-MIN_SHARED = 16e6  # bytes that Fast DDS and CycloneDDS need for a few nodes
-GROUP, MULTICAST_TIMEOUT = "239.255.0.1", 1.0  # of DDS discovery; [s]
+LOCKS = ("_el", "_sl")  # suffixes of the lock files of a port
+MIN_SHARED = 16e6  # [bytes] needed by Fast DDS and CycloneDDS for a few nodes
+GROUP, MULTICAST_TIMEOUT = "239.255.0.1", 1.0  # address of DDS discovery; [s]
 
 
 class Finding(NamedTuple):
@@ -41,22 +41,22 @@ class Finding(NamedTuple):
     section: str
     name: str
     state: str  # OK, MISSING or BROKEN
-    words: str  # version, result, or reason
-    mend: str = ""  # command or line that helps
+    words: str  # version, result or reason
+    mend: str = ""  # command or line that fixes it
 
 
 class Check(NamedTuple):
-    """Something to try."""
+    """A test of one part of the installation."""
 
     section: str
-    name: str  # of an import, or of a test
-    use: str  # feature that needs it
-    mend: str = ""
-    test: Callable[[], str] | None = None  # returns words about the result; None: an import
-    patience: float = PATIENCE  # [s]
+    name: str  # name of a module to import, or of the test
+    use: str  # features that need the part
+    mend: str = ""  # command or line that fixes a failure
+    test: Callable[[], str] | None = None  # returns a text about the result; None: import the name
+    timeout: float = CHECK_TIMEOUT  # [s]
 
     def finding(self, state: str, words: str, mend: str = "") -> Finding:
-        """Return the row of a result; `mend` goes before the check's own."""
+        """Return the row of a result; `mend` takes precedence over the check's own."""
         name = self.name.removesuffix(".msg").removesuffix(".srv")
         if state == MISSING and self.use:
             words = f"{words}; for {self.use}"
@@ -64,21 +64,25 @@ class Check(NamedTuple):
 
 
 class TroubleError(Exception):
-    """State, words and remedy of a test that found no error of Python."""
+    """Failure of a test that is no Python error: state, text and remedy."""
 
 
 def _require(package: str) -> None:
-    """Let a test of an extra end as missing where its package is not installed."""
+    """Report a test of an extra as missing if a package is not installed.
+
+    Raises:
+        TroubleError: If the package is not installed.
+    """
     try:
         import_module(package)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        raise TroubleError(MISSING, f"without {package}") from error
+        raise TroubleError(MISSING, f"needs {package}") from error
 
 
 def one_line(text: object, limit: int = 160) -> str:
-    """Return the beginning of an error in one line."""
+    """Return a text in one line, cut to a maximum length."""
     line = " ".join(str(text).split())
     return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
@@ -87,6 +91,7 @@ def one_line(text: object, limit: int = 160) -> str:
 
 
 def _kernels() -> str:
+    """Test the kernel cache, and load or compile all kernels."""
     from dls_ik.core.jit import cache_failures, cache_folder
     from dls_ik.core.search_rows import search_packed
     from dls_ik.solver import announce_compilation_to
@@ -94,7 +99,7 @@ def _kernels() -> str:
 
     folder = cache_folder(search_packed)
     if folder is not None and (reason := others_can_write(Path(folder).resolve())):
-        words = "others could put code of theirs among the kernels, to be run here"
+        words = "other users could add code to the kernel cache, which would run here"
         raise RuntimeError(f"{words}: {reason}")
     compiled: list[str] = []
     announce_compilation_to(compiled.append)
@@ -102,22 +107,24 @@ def _kernels() -> str:
     use_kernels()
     seconds = time.monotonic() - begin
     if folder is None:
-        raise RuntimeError("no folder can be written: they are compiled anew at every start")
+        raise RuntimeError("no folder for kernels is writable; they are compiled at every start")
     if "save" in cache_failures:
         raise RuntimeError(cache_failures["save"])
-    access = "" if os.access(folder, os.W_OK) else ", which cannot be written"
-    how = "compiled just now, and kept in" if compiled else "ready in"
+    access = "" if os.access(folder, os.W_OK) else ", which is not writable"
+    how = "compiled now and stored in" if compiled else "loaded from"
     return f"{how} {folder}{access} ({seconds:.1f} s)"
 
 
 def _threading() -> str:
+    """Return the threading layer and the number of threads of numba."""
     from numba import config
 
     asked = str(config.THREADING_LAYER)
-    return f"{asked}, {config.NUMBA_NUM_THREADS} threads; kernels use Python's threads instead"
+    return f"{asked}, {config.NUMBA_NUM_THREADS} threads; kernels use Python threads instead"
 
 
 def _solve() -> str:
+    """Test the solution of one pose."""
     import numpy as np
 
     from dls_ik import IkSolver, RobotModel
@@ -129,11 +136,12 @@ def _solve() -> str:
     result, times = results[-1], [each.duration for each in results]
     error = float(np.abs(robot.fk(result.q) - T).max())
     if not result.success or error > 1e-5 or not robot.within_limits(result.q, 1e-9):
-        raise ValueError(f"the WAM is {error:.2g} off a pose within its reach: {result.status}")
-    return f"the WAM in {1e6 * float(np.median(times)):.0f} us, {error:.0e} off"
+        raise ValueError(f"a reachable pose of the WAM is missed by {error:.2g}: {result.status}")
+    return f"WAM in {1e6 * float(np.median(times)):.0f} us, error {error:.0e}"
 
 
 def _batch() -> str:
+    """Test the solution of a batch of poses."""
     import numpy as np
 
     from dls_ik import IkSolver, RobotModel
@@ -142,28 +150,30 @@ def _batch() -> str:
     poses = robot.fk(robot.random(np.random.default_rng(0), 500))
     result = IkSolver(robot).solve_batch(poses)
     if not result.success.all():
-        raise ValueError(f"{np.sum(~result.success)} of 500 poses within reach are not solved")
+        raise ValueError(f"{np.sum(~result.success)} of 500 reachable poses are not solved")
     return f"500 poses, {500 / result.duration:.0f}/s on {os.cpu_count()} cores"
 
 
 def _follow() -> str:
+    """Test the streaming controller."""
     import numpy as np
 
     from dls_ik import RobotModel
     from dls_ik.servo import Controller, ServoState
 
-    robot, q = RobotModel.wam(), np.array(MIDDLE)
+    robot, q = RobotModel.wam(), np.array(WAM_POSITIONS)
     controller = Controller(robot)
     controller.seed(q)
     controller.follow_pose(robot.fk(q + 0.05), 0.0)
     for k in range(1000):
         output = controller.cycle(0.01 * k, 0.01)
         if output.state is ServoState.REACHED:
-            return f"a target reached after {k} cycles"
-    raise ValueError(f"a near target is not reached: {output.message}")
+            return f"reached a target after {k} cycles"
+    raise ValueError(f"a close target is not reached: {output.message}")
 
 
 def _pictures() -> str:
+    """Test the rendering of a picture."""
     _require("matplotlib")
     import io
 
@@ -179,38 +189,40 @@ def _pictures() -> str:
 
 
 def _pykdl() -> str:
+    """Test a method of PyKDL."""
     _require("PyKDL")
     import numpy as np
 
     from dls_ik import IkSolver, RobotModel
 
-    robot, q = RobotModel.wam(), np.array(MIDDLE)
+    robot, q = RobotModel.wam(), np.array(WAM_POSITIONS)
     result = IkSolver(robot, "kdl_lma").solve(robot.fk(q), q + 0.01)
     if not result.success:
-        raise ValueError(f"kdl_lma does not come from a pose to the next: {result.status}")
+        raise ValueError(f"kdl_lma does not reach a close pose: {result.status}")
     return "methods kdl_lma, kdl_nr, kdl_nr_jl"
 
 
 def _collisions() -> str:
+    """Test a distance query of a scene."""
     _require("coal")
     import numpy as np
 
     from dls_ik import PlanningScene, RobotModel
 
     scene = PlanningScene(RobotModel.wam())
-    scene.add_sphere("ball", 0.1, scene.robot.fk(MIDDLE))
-    closest = scene.distance(np.array(MIDDLE))
+    scene.add_sphere("ball", 0.1, scene.robot.fk(WAM_POSITIONS))
+    closest = scene.distance(np.array(WAM_POSITIONS))
     if closest is None or "ball" not in closest.names or closest.distance >= 0.0:
-        raise ValueError(f"a ball about the tip of the WAM is not in collision: {closest}")
-    return f"a ball in the WAM, {1e3 * -closest.distance:.0f} mm deep"
+        raise ValueError(f"a ball at the tip of the WAM is not in collision: {closest}")
+    return f"a ball at the tip of the WAM, {1e3 * -closest.distance:.0f} mm deep"
 
 
 def others_can_write(folder: Path) -> str:
-    """Return why other users could put files into a folder; empty where they cannot.
+    """Return why other users could write files into a folder; "" if they cannot.
 
-    Groups are trusted: many systems give each user their own.
+    Groups are trusted, because many systems give each user a group of their own.
     """
-    if not hasattr(os, "geteuid"):  # not POSIX
+    if not hasattr(os, "geteuid"):  # only on POSIX systems
         return ""
     for path in (folder, *folder.parents):
         about = path.stat()
@@ -257,6 +269,7 @@ def _collision_geometry(robot: str) -> str:
 
 
 def _call(module: str, function: str) -> str:
+    """Return the result of a function of a module as text."""
     return str(getattr(import_module(module), function)())
 
 
@@ -267,86 +280,92 @@ _presets = partial(_call, "dls_ik.ros.presets", "summary")
 
 
 def _python() -> str:
+    """Return the version of Python and the machine type."""
     return f"{platform.python_version()} on {platform.machine()}"
 
 
 def _distribution() -> str:
+    """Return the sourced ROS distribution."""
     if distro := os.environ.get("ROS_DISTRO"):
         return f"{distro}, sourced"
     if installed := installed_ros():
-        words = f"{', '.join(installed)} is installed, not sourced"
+        words = f"{', '.join(installed)} is installed, but not sourced"
         raise TroubleError(MISSING, words, f"source /opt/ros/{installed[-1]}/setup.bash")
-    return "none sourced; rclpy from wheels if installed"
+    return "none sourced; rclpy is used from wheels if installed"
 
 
 def _domain() -> str:
+    """Return the ROS domain."""
     given = os.environ.get("ROS_DOMAIN_ID", "")
     if not given:
-        return "0, as ROS_DOMAIN_ID is not set"
+        return "0, because ROS_DOMAIN_ID is not set"
     if not (given.isascii() and given.isdigit() and int(given) <= MAX_DOMAIN):
-        words = f"ROS_DOMAIN_ID={one_line(given, 20)} is not a number from 0 to 101"
+        words = f"ROS_DOMAIN_ID must be a number from 0 to 101; got {one_line(given, 20)}"
         raise TroubleError(BROKEN, words)
-    return f"{given}{', above 101: ports may be taken' if int(given) > MAX_SAFE_DOMAIN else ''}"
+    return f"{given}{', above 101: ports may be in use' if int(given) > MAX_SAFE_DOMAIN else ''}"
 
 
 def _range() -> str:
+    """Return the discovery range of ROS."""
     given = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if given and given.upper() not in RANGES:
-        raise TroubleError(BROKEN, f"{one_line(given, 20)} is not one of {', '.join(RANGES)}")
-    words = given or "SUBNET, as ROS_AUTOMATIC_DISCOVERY_RANGE is not set"
+        raise TroubleError(BROKEN, f"must be one of {', '.join(RANGES)}; got {one_line(given, 20)}")
+    words = given or "SUBNET, because ROS_AUTOMATIC_DISCOVERY_RANGE is not set"
     if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
-        words = f"LOCALHOST, by ROS_LOCALHOST_ONLY=1; {words}"
+        words = f"LOCALHOST, due to ROS_LOCALHOST_ONLY=1; {words}"
     peers = os.environ.get("ROS_STATIC_PEERS")
     return f"{words}; peers {peers}" if peers else words
 
 
 def _shared_memory() -> str:
+    """Test the shared memory that the middleware uses."""
     try:
         free = shutil.disk_usage(SHARED).free
     except OSError as error:
-        raise TroubleError(MISSING, f"no {SHARED}: {error.strerror}") from error
+        raise TroubleError(MISSING, f"{SHARED} does not exist: {error.strerror}") from error
     if not os.access(SHARED, os.W_OK):
-        raise TroubleError(BROKEN, f"{SHARED} cannot be written", f"sudo chmod 1777 {SHARED}")
+        raise TroubleError(BROKEN, f"{SHARED} is not writable", f"sudo chmod 1777 {SHARED}")
     if free < MIN_SHARED:
-        raise TroubleError(BROKEN, f"{free / 1e6:.0f} MB free in {SHARED}")
+        raise TroubleError(BROKEN, f"only {free / 1e6:.0f} MB free in {SHARED}")
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
-    hint = f"; {others} files of other users, whose nodes are not reached by it" if others else ""
+    hint = f"; {others} files of other users, whose nodes cannot be reached by it" if others else ""
     if left := abandoned_ports():
         hint += (
-            f"; {len(left)} ports of nodes that were killed: if a node ends with SIGSEGV at its "
-            f"start, rm {SHARED}/fastdds_port*, while none runs"
+            f"; {len(left)} ports of killed nodes: if a node ends with SIGSEGV at its start, stop "
+            f"all nodes and rm {SHARED}/fastdds_port*"
         )
     return f"{free / 1e6:.0f} MB free{hint}"
 
 
 def abandoned_ports() -> list[str]:
-    """List the ports of Fast DDS in shared memory that no process of this user has open.
+    """Return the Fast DDS ports in shared memory that no process of this user has open.
 
-    A node that was killed leaves its port; where it was just writing there, the next node on that
-    port ends with a segmentation fault (Fast DDS, issue 6501).
+    A killed node leaves its port. If the node was writing to the port, the next node on that port
+    ends with a segmentation fault (Fast DDS, issue 6501).
     """
     used: set[str] = set()
     mapped = re.compile(
         rf"{re.escape(str(SHARED.resolve()))}/(fast\w+_port\d+)(?= |$)", re.MULTILINE
     )
     for maps in Path("/proc").glob("[0-9]*/maps"):
-        with suppress(OSError):  # of another user, or gone
+        with suppress(OSError):  # a process of another user, or one that has exited
             used.update(mapped.findall(maps.read_text()))
     found = {file.name for file in SHARED.glob("fast*_port*") if not file.name.endswith(LOCKS)}
     return sorted(name for name in found - used if os.access(SHARED / name, os.W_OK))
 
 
 def _multicast() -> str:
+    """Test multicast on this machine."""
     try:
         if _receives_own_multicast():
-            return "heard on this machine"
+            return "received on this machine"
     except OSError as error:
         raise TroubleError(MISSING, error.strerror or str(error)) from error
-    raise TroubleError(MISSING, "not heard on this machine")
+    raise TroubleError(MISSING, "not received on this machine")
 
 
 def _receives_own_multicast() -> bool:
-    """Return True if a datagram to a group of this process comes back."""
+    """Return whether a datagram to a multicast group of this process comes back."""
     membership = struct.pack("4sl", socket.inet_aton(GROUP), socket.INADDR_ANY)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("", 0))
@@ -365,6 +384,7 @@ def _receives_own_multicast() -> bool:
 
 
 def _extra(name: str) -> str:
+    """Return the command that installs an extra."""
     return f"pip install 'dls-ik[{name}]'"
 
 
@@ -377,7 +397,7 @@ FIXED_CHECKS = (
     Check(EXTRAS, "viser", "dls-ik view", _extra("viewer")),
     Check(EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
     Check(EXTRAS, "rosbags", "bags from dls-ik path", _extra("bag")),
-    Check(EXTRAS, "ruckig", "limits of jerk", _extra("jerk")),
+    Check(EXTRAS, "ruckig", "jerk limits", _extra("jerk")),
     Check(EXTRAS, "coal", "collisions: --srdf, --scene, the scene of ik_node", _extra("collision")),
     Check(EXTRAS, "mujoco", "ik_sim_arm --physics", _extra("physics")),
     Check(EXTRAS, "robot_descriptions", "robots NAME_description", _extra("descriptions")),
@@ -400,9 +420,9 @@ FIXED_CHECKS = (
     Check(ROS, "discovery range", "", LOCAL, _range),
     Check(ROS, "shared memory", "", "docker run --shm-size=256m, or --ipc=host", _shared_memory),
     Check(ROS, "multicast", "", LOCAL, _multicast),
-    Check(ROS, "presets", "ik_node", "install the package whole", _presets),
+    Check(ROS, "presets", "ik_node", "install the complete package", _presets),
 )
-# Modules that the node imports: a package without them is incomplete.
+# Modules that the node imports.
 MESSAGES = (
     "builtin_interfaces.msg", "rcl_interfaces.msg", "std_msgs.msg", "std_srvs.srv",
     "geometry_msgs.msg", "sensor_msgs.msg", "shape_msgs.msg", "trajectory_msgs.msg",
@@ -415,7 +435,7 @@ ONLY_DISTRIBUTION = {
 }
 NODE_CHECKS = (
     Check(NODE, "middleware", "ik_node", "unset RMW_IMPLEMENTATION", _middleware),
-    Check(NODE, "two processes", "nodes that hear each other", LOCAL, _two_processes),
+    Check(NODE, "two processes", "communication between nodes", LOCAL, _two_processes),
     Check(NODE, "ik_node", "services and streaming", "", _ik_node, 180.0),
 )
 TESTS = {check.name: check.test for check in (*FIXED_CHECKS, *NODE_CHECKS) if check.test}
@@ -437,7 +457,7 @@ def robot_checks(robot: str) -> list[Check]:
 
 
 def checks() -> list[Check]:
-    """Return all checks but those of NODE_CHECKS, which need some of these."""
+    """Return all checks except NODE_CHECKS, which need some of them to pass."""
     uses = {
         "rclpy": "ik_node, dls-ik call, stream",
         **dict.fromkeys(MESSAGES, "ik_node"),
@@ -448,18 +468,18 @@ def checks() -> list[Check]:
 
 
 def _ros_package(name: str) -> str:
-    """Return the command that installs a ROS package here."""
+    """Return the command that installs a ROS package on this machine."""
     if distro := os.environ.get("ROS_DISTRO"):
         return f"sudo apt-get install ros-{distro}-{name.replace('_', '-')}"
     if installed := installed_ros():
         return f"source /opt/ros/{installed[-1]}/setup.bash"
     if name in ONLY_DISTRIBUTION:
-        return "only in a ROS 2 installation: docs.ros.org"
+        return "available only in a ROS 2 installation: docs.ros.org"
     return "scripts/setup in a checkout" if name == "moveit_msgs" else _extra("ros")
 
 
 def installed_ros() -> list[str]:
-    """Return the distributions in /opt/ros, sourced or not."""
+    """Return the distributions in /opt/ros, whether sourced or not."""
     return sorted(path.parent.name for path in Path("/opt/ros").glob("*/setup.bash"))
 
 
@@ -467,7 +487,7 @@ def installed_ros() -> list[str]:
 
 
 def main(names: Sequence[str], robot: str = "") -> None:
-    """Run checks, and write a line of JSON for each; output of libraries goes to stderr.
+    """Run checks, and print one line of JSON for each; output of libraries goes to stderr.
 
     Args:
         names: Names of the checks.
@@ -481,7 +501,7 @@ def main(names: Sequence[str], robot: str = "") -> None:
 
 
 def run_check(name: str, robot: str = "") -> tuple[str, ...]:
-    """Return state and words of a check, perhaps with a remedy; nothing is raised.
+    """Return state, text and possibly a remedy of a check; errors are findings.
 
     Args:
         name: Name of the check.

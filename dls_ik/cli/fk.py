@@ -1,4 +1,4 @@
-"""``dls-ik fk``: poses of the tip, or of other links, at joint values."""
+"""``dls-ik fk``: poses of the tip or of other links at joint positions."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from dls_ik.core.types import Array
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
-MAX_RANDOM = 100_000  # configurations
+MAX_RANDOM = 100_000  # maximum number of random configurations
 
 
-@click.command(epilog=ROBOT, short_help="Say where joint values take the tip.")
+@click.command(epilog=ROBOT, short_help="Show the pose of the tip at joint positions.")
 @robot_options
 @click.option(
     "--q",
     "given",
     metavar="VALUES",
     multiple=True,
-    help="Joint values [rad or m]: all from base to tip (0.1,0.2), or some by name (j1=0.1).",
+    help="Joint positions [rad or m]: all from base to tip (0.1,0.2), or some by name (j1=0.1).",
 )
-@click.option("--deg", is_flag=True, help="Values of --q of joints that turn are in degrees.")
+@click.option("--deg", is_flag=True, help="Positions of revolute joints in --q are in degrees.")
 @click.option(
     "--random",
     "count",
     type=click.IntRange(1, MAX_RANDOM),
     metavar="N",
-    help="N random ones instead.",
+    help="Use N random configurations instead.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of --random.")
 @click.option(
-    "--link", "links", multiple=True, metavar="LINK", help="Instead of the tip; more than once."
+    "--link",
+    "links",
+    multiple=True,
+    metavar="LINK",
+    help="Link to use instead of the tip; may be repeated.",
 )
 @output.json_option
 def fk(
@@ -50,7 +54,7 @@ def fk(
     links: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Say where joint values take the tip: xyz [m], rpy [rad], quaternion x y z w, and matrix."""
+    """Show the pose of the tip: xyz [m], rpy [rad], quaternion x y z w, and matrix."""
     if bool(given) == (count is not None):
         raise click.UsageError("give either --q or --random")
     robot = chosen.read()
@@ -71,7 +75,7 @@ def fk(
 def _answer(
     robot: RobotModel, q: Array, others: dict[str, float], links: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return the document of joint values (n,), with those of joints outside the chain."""
+    """Return the document of a configuration (n,), with positions of joints outside the chain."""
     outside = (q < robot.lower) | (q > robot.upper)
     return {
         "base": robot.base,
@@ -82,6 +86,7 @@ def _answer(
 
 
 def _print_answers(answers: list[dict[str, Any]], with_joints: bool) -> None:
+    """Print the poses of all configurations."""
     console = stdout_console()
     for i, answer in enumerate(answers):
         if i:
@@ -93,4 +98,4 @@ def _print_answers(answers: list[dict[str, Any]], with_joints: bool) -> None:
                 print_heading(console, link)
             print_pairs(console, pose_pairs(pose))
         if answer["beyond_limits"]:
-            output.warn(f"beyond their limits: {', '.join(answer['beyond_limits'])}")
+            output.warn(f"joints beyond their limits: {', '.join(answer['beyond_limits'])}")

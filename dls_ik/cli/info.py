@@ -32,19 +32,19 @@ from dls_ik.text import listing
 if TYPE_CHECKING:
     from dls_ik.model.analysis import Singularity
 
-MAX_TIPS = 4  # described without --tip
-MAX_FAMILIES = 10
-SAMPLES = 2000  # random configurations that are checked for collisions
+MAX_TIPS = 4  # maximum number of tips that are described without --tip
+MAX_FAMILIES = 10  # maximum number of families of singular configurations that are printed
+SAMPLES = 2000  # random configurations checked for collisions
 LIMITS = ("lower", "upper", "velocity")
 
 
-@click.command(epilog=ROBOT, short_help="Say what a robot is and how far it reaches.")
+@click.command(epilog=ROBOT, short_help="Show the joints, limits and reach of a robot.")
 @robot_options
 @scene_options
-@click.option("--quick", is_flag=True, help="Leave out what takes computing: reach, singularities.")
+@click.option("--quick", is_flag=True, help="Omit slow results: reach and singularities.")
 @output.json_option
 def info(chosen: ChosenRobot, around: ChosenScene, quick: bool, as_json: bool) -> None:
-    """Say what a robot is: joints and limits, tips, reach, singular configurations."""
+    """Show joints and limits, tips, reach and singular configurations of a robot."""
     from dls_ik.model.load import find_tree
 
     tree = find_tree(chosen.name)
@@ -58,7 +58,7 @@ def info(chosen: ChosenRobot, around: ChosenScene, quick: bool, as_json: bool) -
 
 
 def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
-    """Return the chain to `tip`, or the chains to all tips unless they are too many."""
+    """Return the chain to `tip`, or the chains to all tips unless there are too many."""
     tips = _tips(tree, tree.require(base or tree.root, "base link"))
     if tip is None and 1 < len(tips):
         return [RobotModel.from_tree(tree, base, each) for each in tips if len(tips) <= MAX_TIPS]
@@ -66,7 +66,7 @@ def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
 
 
 def _tips(tree: Tree, base: str) -> tuple[str, ...]:
-    """List the tips, that which is taken by default first."""
+    """Return the tips, the default tip first."""
     tips = moving_tips(tree, base)
     try:
         default = RobotModel.from_tree(tree, base).tip
@@ -76,7 +76,7 @@ def _tips(tree: Tree, base: str) -> tuple[str, ...]:
 
 
 def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
-    """Return name, links, and every joint that moves."""
+    """Return the name, the links and all moving joints of a robot."""
     moving = [joint for joint in tree.joints if joint.kind != "fixed"]
     keys = ("name", "kind", "parent", "child", "lower", "upper", "velocity")
     return {
@@ -95,7 +95,7 @@ def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
 
 
 def _mimic(tree: Tree, name: str) -> dict[str, Any] | None:
-    """Return which joint a joint follows, if any."""
+    """Return the joint that a joint mimics, or None."""
     drive = tree.mimic_of.get(name)
     if drive is None or drive.master == name:
         return None
@@ -103,7 +103,7 @@ def _mimic(tree: Tree, name: str) -> dict[str, Any] | None:
 
 
 def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[str, Any]:
-    """Return joints and collisions of the chain to one tip; unless `quick` its reach and rank."""
+    """Return joints and collisions of the chain to one tip, and unless `quick` reach and rank."""
     facts: dict[str, Any] = {"base": robot.base, "tip": robot.tip, "joints": robot.joint_names}
     facts["velocity_known"] = bool(np.isfinite(robot.velocity).all())
     scene = around.read(robot)
@@ -126,14 +126,15 @@ def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[st
 
 
 def _dexterity(robot: RobotModel) -> dict[str, Any]:
-    from dls_ik.model.analysis import LENGTH, conditioning, singularities
+    """Return rank, conditioning and singular configurations."""
+    from dls_ik.model.analysis import ROTATION_WEIGHT, conditioning, singularities
 
     measured, found = conditioning(robot), singularities(robot)
     return {
         "rank": measured.rank,
         "redundancy": robot.n - measured.rank,
         "conditioning": {
-            "metres_per_radian": LENGTH,
+            "metres_per_radian": ROTATION_WEIGHT,
             "samples": len(measured.least),
             "least_singular_value": _quantiles(measured.least),
             "condition_number": _quantiles(measured.condition),
@@ -151,10 +152,12 @@ def _dexterity(robot: RobotModel) -> dict[str, Any]:
 
 
 def _quantiles(values: Any) -> dict[str, float]:
+    """Return the median and the 5 % and 95 % quantiles."""
     return dict(zip(("p5", "median", "p95"), np.quantile(values, (0.05, 0.5, 0.95)), strict=True))
 
 
 def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
+    """Return a family of singular configurations as a JSON document."""
     turned = np.remainder(family.q + math.pi, 2.0 * math.pi) - math.pi
     q = np.where(robot.continuous, turned, family.q)
     q[np.abs(q) < 1e-9] = 0.0
@@ -172,15 +175,16 @@ def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
 
 
 def _print_info(facts: dict[str, Any]) -> None:
+    """Print all facts."""
     console = stdout_console()
     moving = [joint for joint in facts["joints"] if joint["mimic"] is None]
     followers = len(facts["joints"]) - len(moving)
-    also = f", {followers} that follow others" if followers else ""
+    also = f", {followers} mimic" if followers else ""
     console.print(Text(facts["name"], style="bold"))
     print_pairs(
         console,
         [
-            ("joints", f"{len(moving)} that move{also}, {facts['fixed_joints']} fixed"),
+            ("joints", f"{len(moving)} moving{also}, {facts['fixed_joints']} fixed"),
             ("links", str(facts["links"])),
             ("base", facts["base"]),
             ("tips" if len(facts["tips"]) > 1 else "tip", listing(facts["tips"])),
@@ -189,12 +193,13 @@ def _print_info(facts: dict[str, Any]) -> None:
     print_heading(console, "Joints [rad, rad/s; prismatic: m, m/s]")
     _print_joints(console, facts["joints"])
     if not facts["chains"]:
-        console.print("\nReach and singularities are those of one tip: choose it by --tip.")
+        console.print("\nReach and singularities are computed for one tip; choose it by --tip.")
     for chain in facts["chains"]:
         _print_chain(console, chain, many=len(facts["tips"]) > 1)
 
 
 def _print_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
+    """Print the table of joints, and the mimic relations."""
     rows = [
         [joint["name"], joint["kind"], *(limit(joint[key]) for key in LIMITS)] for joint in joints
     ]
@@ -203,10 +208,11 @@ def _print_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
         if joint["mimic"] is not None:
             master, scale, offset = joint["mimic"].values()
             also = f" {offset:+g}" if offset else ""
-            console.print(f"{joint['name']} follows: {scale:g} x {master}{also}", soft_wrap=True)
+            console.print(f"{joint['name']} mimics: {scale:g} x {master}{also}", soft_wrap=True)
 
 
 def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
+    """Print the facts of one chain."""
     names = chain["joints"]
     where = f" of {chain['tip']}" if many else ""
     if many:
@@ -224,7 +230,7 @@ def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
 
 
 def _collisions(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is checked, and how often random configurations collide."""
+    """Return the numbers of checked pairs, and the share of random configurations in collision."""
     things = f"{len(facts['links'])} links with geometry, {len(facts['objects'])} objects"
     most = facts["random"]["most_often"]
     often = [("most often", " - ".join(most[0]["pair"]))] if most else []
@@ -236,38 +242,40 @@ def _collisions(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rank, axes, reach and conditioning of a chain as lines."""
     n, rank, redundancy = len(chain["joints"]), chain["rank"], chain["redundancy"]
     moves = f"{n} joint{' moves' if n == 1 else 's move'} the tip in {rank} of 6 directions"
-    spare = f"{redundancy} to spare: redundant" if redundancy else "none to spare: not redundant"
+    spare = f"redundant by {redundancy}" if redundancy else "not redundant"
     reach, figures = chain["reach"], chain["conditioning"]
-    seen = f"random ones: {reach['seen'][0]:.3f} to {reach['seen'][1]:.3f} m"
-    least, condition = figures["least_singular_value"], figures["condition_number"]
+    seen = f"random configurations: {reach['seen'][0]:.3f} to {reach['seen'][1]:.3f} m"
+    smallest, condition = figures["least_singular_value"], figures["condition_number"]
     axes = [("axes", f"{', '.join(run)} meet in a point") for run in chain["axes"]["meeting"]]
     axes += [("axes", f"{', '.join(run)} are parallel") for run in chain["axes"]["parallel"]]
     return [
         ("rank", f"{moves}, {spare}"),
         *axes,
         ("reach", f"at least {reach['at_least']:.3f}, at most {reach['at_most']:.3f} m; {seen}"),
-        ("", f"from {_vector(reach['from'])} m in {chain['base']}, on the first axis"),
+        ("", f"from the point {_vector(reach['from'])} m of the first axis, in {chain['base']}"),
         (
-            "least singular value",
-            f"median {least['median']:.3g}, 5 % below {least['p5']:.2g} "
-            f"(1 rad as {figures['metres_per_radian']:g} m)",
+            "smallest singular value",
+            f"median {smallest['median']:.3g}, 5 % below {smallest['p5']:.2g} "
+            f"(1 rad weighs {figures['metres_per_radian']:g} m)",
         ),
         ("condition number", f"median {condition['median']:.3g}, 5 % above {condition['p95']:.3g}"),
     ]
 
 
 def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
+    """Print the families of singular configurations."""
     found = chain["singularities"]
     families = found["families"]
     if not families:
         worst = found["most_nearly_singular"]
         print_note(
             console,
-            f"none within the limits, from {found['starts']} random starts: the least singular "
-            f"value stays above {100.0 * worst['share_of_largest']:.3g} % of the largest, where "
-            f"{_joint_values(worst['q'])}; hardest there: {_loss(worst)}",
+            f"none found within the limits from {found['starts']} random starts: the smallest "
+            f"singular value stays above {100.0 * worst['share_of_largest']:.3g} % of the largest, "
+            f"at {_joint_values(worst['q'])}; hardest motion there: {_loss(worst)}",
             style="",
         )
         return
@@ -279,16 +287,17 @@ def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
         rank = f"rank {group[0]['rank']}"
         print_pairs(console, [(rank, f"lost: {_loss(group[0])}")], indent=2)
     if len(groups) > MAX_FAMILIES:
-        console.print(f"and {len(groups) - MAX_FAMILIES} more: --json has all of them")
+        console.print(f"and {len(groups) - MAX_FAMILIES} more; --json prints all of them")
     print_note(
         console,
-        f"Found from {found['starts']} random starts, at any values of joints that are not named. "
-        f"The loss is that of one such configuration (--json has it), in {chain['base']}.",
+        f"Found from {found['starts']} random starts; joints that are not named may have any "
+        f"position. The lost motion is that of one such configuration (see --json), in "
+        f"{chain['base']}.",
     )
 
 
 def _condition(group: list[dict[str, Any]]) -> str:
-    """Return the values at which joints are singular, of families that differ in values."""
+    """Return the joint positions of families that differ in positions only, as text."""
     names = list(group[0]["joints"])
     if not names:
         return "everywhere"
@@ -301,14 +310,15 @@ def _condition(group: list[dict[str, Any]]) -> str:
 
 
 def _loss(family: dict[str, Any]) -> str:
+    """Return a lost motion as text."""
     if not np.any(family["force"]):
-        return f"turning about {_vector(family['moment'], 2)}"
+        return f"rotation about {_vector(family['moment'], 2)}"
     line = f"motion along {_vector(family['force'], 2)} through {_vector(family['point'], 2)} m"
-    return line + (" with a turn about it" if np.abs(family["moment"]).max() > 1e-4 else "")
+    return line + (" with a rotation about it" if np.abs(family["moment"]).max() > 1e-4 else "")
 
 
 def _joint_values(q: dict[str, float]) -> str:
-    """Return values by name in one line."""
+    """Return joint positions by name in one line."""
     return ", ".join(f"{name} = {figure(value)}" for name, value in q.items())
 
 

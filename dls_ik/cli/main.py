@@ -1,4 +1,4 @@
-"""The command ``dls-ik``: a group whose subcommands are imported when they are used."""
+"""The command ``dls-ik``: a group whose subcommands are imported when used."""
 
 import os
 import signal
@@ -17,26 +17,26 @@ from dls_ik.core import NumbaStartError
 from dls_ik.errors import DlsIkError
 from dls_ik.text import did_you_mean, escape
 
-# Commands by section, with their lines in the help. A command is the function of its name in the
-# module of its name.
+# Commands by section, with their help lines. The command NAME is the function NAME in the module
+# NAME.
 SECTIONS: dict[str, dict[str, str]] = {
     "Robots": {
-        "info": "Joints, limits and reach of a robot.",
-        "fk": "Where the tip is at joint values.",
-        "solve": "Joint values for a pose, by any methods.",
-        "path": "A file of poses to a joint trajectory.",
+        "info": "Show joints, limits and reach of a robot.",
+        "fk": "Show the pose of the tip at joint positions.",
+        "solve": "Find joint positions for a pose.",
+        "path": "Turn a file of poses into a trajectory.",
         "reachability": "Map what an arm reaches.",
-        "collisions": "What touches, what is near, how often.",
+        "collisions": "Show collision pairs and statistics.",
     },
     "Methods": {
         "methods": "List the methods: names, sources, use.",
-        "compare": "Methods through a singularity, step by step.",
-        "reproduce": "Run a published table or figure again.",
+        "compare": "Compare methods at a singularity.",
+        "reproduce": "Run a published experiment again.",
         "bench": "Compare methods on random poses.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
-    "Node": {"call": "Ask a running node once.", "stream": "Send targets to a running node."},
-    "Setup": {"doctor": "Check the installation; say how to mend it."},
+    "Node": {"call": "Send a request to a node.", "stream": "Send targets to a node."},
+    "Setup": {"doctor": "Check the installation."},
 }
 
 COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, line in part.items()}
@@ -45,21 +45,21 @@ COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, l
 class OneLineGroup(click.Group):
     """Group that reports errors in one line on stderr, and imports a command when it is used.
 
-    Help and completion come from the table of commands alone, so that they are fast.
+    Help and completion use only the table of commands, so that they are fast.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
         """Run the command line and exit."""
         named["standalone_mode"] = False
         if threading.current_thread() is threading.main_thread():
-            # A script's background job ignores it otherwise.
+            # Shells start background jobs of scripts with SIGINT ignored.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code = super().main(args, *rest, **named)
             sys.stdout.flush()
         except click.Abort as error:
-            if isinstance(error.__cause__, EOFError):  # click takes it for the end of the terminal
-                output.exit_with(f"a file is cut off: {error.__cause__}", output.BAD_INPUT)
+            if isinstance(error.__cause__, EOFError):  # click converts any EOFError to Abort
+                output.exit_with(f"a file is truncated: {error.__cause__}", output.BAD_INPUT)
             output.exit_with("interrupted", output.INTERRUPTED)
         except (output.MissingPartError, NumbaStartError) as error:
             output.exit_with(str(error), output.MISSING)
@@ -67,28 +67,28 @@ class OneLineGroup(click.Group):
             output.exit_with(_message(error), output.BAD_INPUT)
         except DlsIkError as error:
             output.exit_with(str(error), output.BAD_INPUT)
-        except BrokenPipeError:  # the reader of the output has gone
+        except BrokenPipeError:  # the reader of the output has exited
             _discard_output()
             sys.exit(1)
-        except OSError as error:  # such as a full disk
+        except OSError as error:  # the disk may be full
             _discard_output()
             subject = escape(error.filename) if error.filename else "cannot write the output"
             output.exit_with(f"{subject}: {error.strerror or error}", output.BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; Ctrl-C that it does not handle ends it in one line."""
+        """Run a command; an unhandled Ctrl-C ends it with one line."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             output.exit_interrupted()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands of the table, in its order, then those that were added."""
+        """Return the commands of the table in order, then commands added later."""
         return [*COMMANDS, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; one of the table is imported."""
+        """Return a command, which is imported if it is in the table."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(f"dls_ik.cli.{cmd_name}"), cmd_name)
@@ -97,22 +97,22 @@ class OneLineGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; suggest similar names for an unknown one."""
+        """Return the command; suggest similar names for an unknown one."""
         known = self.list_commands(ctx)
         if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], known) or f"there is {', '.join(known)}"
-            raise click.UsageError(f"no command {args[0]!r}; {hint}")
+            hint = did_you_mean(args[0], known) or f"commands: {', '.join(known)}"
+            raise click.UsageError(f"unknown command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections of the table."""
+        """Write the sections of commands."""
         width = max(map(len, COMMANDS))
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", line) for name, line in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Complete names of the table, and the options of the group."""
+        """Return completions: command names, and options of the group."""
         from click.shell_completion import CompletionItem
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -121,29 +121,30 @@ class OneLineGroup(click.Group):
 
 
 def _discard_output() -> None:
-    """Keep Python from writing again, at its end, the rest that could not be written."""
+    """Discard unwritten output, which Python would try to write again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: click.ClickException) -> str:
+    """Return the message of an error; an unknown option gets a suggestion."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
     known = [word for param in error.ctx.command.get_params(error.ctx) for word in param.opts]
     words = [word for word in known if word.startswith("--")]
-    hint = did_you_mean(error.option_name, words) or f"{error.ctx.command_path} --help lists them"
-    return f"no option {error.option_name}; {hint}"
+    hint = did_you_mean(error.option_name, words) or f"see {error.ctx.command_path} --help"
+    return f"unknown option {error.option_name}; {hint}"
 
 
 @click.group(
     cls=OneLineGroup,
     invoke_without_command=True,
     context_settings={"show_default": True},
-    epilog="dls-ik COMMAND --help says what each takes.",
+    epilog="dls-ik COMMAND --help lists the options of a command.",
 )
 @click.version_option(__version__, prog_name="dls-ik")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Inverse kinematics by the Jacobian: solve, compare, look, and talk to a node."""
+    """Inverse kinematics by the Jacobian: solve, compare, view, and talk to a node."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

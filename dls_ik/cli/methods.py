@@ -1,4 +1,4 @@
-"""``dls-ik methods``: the methods by name, with sources."""
+"""``dls-ik methods``: names and sources of the methods."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dls_ik.cli.options import plugin_option
 from dls_ik.cli.terminal import print_note, print_pairs, stdout_console
 
 EPILOG = (
-    "A method is named as in the papers, its parts joined by '+' in any order: ctp+sd+svf. "
-    "docs/methods.md has formulas, docs/references.md the sources in full."
+    "A method has the name used in the papers, its parts joined by '+' in any order: ctp+sd+svf. "
+    "Formulas: docs/methods.md; sources: docs/references.md."
 )
 
 
 @click.command(epilog=EPILOG)
 @plugin_option
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--bibtex", "as_bibtex", is_flag=True, help="Print the papers, for BibTeX.")
-@click.option("--options", "as_options", is_flag=True, help="List the options of solvers.")
+@click.option("--bibtex", "as_bibtex", is_flag=True, help="Print the papers as BibTeX.")
+@click.option("--options", "as_options", is_flag=True, help="List the solver options.")
 @output.json_option
 def methods(names: tuple[str, ...], as_bibtex: bool, as_options: bool, as_json: bool) -> None:
-    """List methods: short and long name, source, use. Without NAME all that have a name."""
+    """List methods with short and long name, source and use; without NAME all listed methods."""
     from dls_ik.solver.method import method_info, method_table
     from dls_ik.solver.plugins import plugin_names
 
     if as_options:
         if as_json or as_bibtex or names:
-            raise click.UsageError("--options takes nothing else: options are common to methods")
+            raise click.UsageError("--options cannot be combined with NAME or other options")
         _print_options()
         return
     own = tuple(map(method_info, plugin_names()))
@@ -47,11 +47,11 @@ def methods(names: tuple[str, ...], as_bibtex: bool, as_options: bool, as_json: 
     print_pairs(console, pairs)
     if not names:
         console.print()
-        print_note(console, "Other combinations of the same parts work too, such as jc+svf.")
+        print_note(console, "Other combinations of the same parts also work, such as jc+svf.")
 
 
 def _print_options() -> None:
-    """Print the options of solvers: meaning, unit, default, valid values."""
+    """Print the solver options: meaning, unit, default, valid values."""
     from dataclasses import fields
 
     from dls_ik.solver.options import SolverOptions
@@ -72,6 +72,7 @@ def _print_options() -> None:
 
 
 def _shown(value: object) -> str:
+    """Return a value as text."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
     return f"{value:.4g}" if isinstance(value, (int, float)) else str(value)

@@ -1,4 +1,4 @@
-"""The robot of a running node, for commands that draw it, record it or show its page."""
+"""The robot of a running node, for commands that plot it, record it or show its page."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ if TYPE_CHECKING:
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
-POLL = 0.02  # [s]
-BRIEF = 1.0  # [s] for a node that only confirms base and tip
+POLL_PERIOD = 0.02  # [s]
+CONFIRM_TIMEOUT = 1.0  # [s] for a node that only confirms base and tip
 
 
 class RobotPicture(NamedTuple):
-    """Robot to draw, and the names of its joints in joint_states."""
+    """A robot to draw, and the names of its joints in joint_states."""
 
     robot: RobotModel
     names: tuple[str, ...]  # (n,)
 
 
 def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture:
-    """Return the robot of the node, or one named here, with the node's base, tip and joints.
+    """Return the robot of the node, or a named robot, with the base, tip and joints of the node.
+
+    Args:
+        publisher: Connection to the node.
+        named: Name or file of the robot; None stands for the robot of the node.
 
     Raises:
         ServiceMissingError: If no node offers the service.
         NoAnswerError: If the node does not answer, or sends no joint positions.
-        RobotModelError: If the robot of the node is not usable, or is a file that must be named
-            here.
+        RobotModelError: If the robot of the node is not usable, or is a file that must be named on
+            this machine.
     """
     from dls_ik.ros.servo.outputs import arrange_joints
 
@@ -50,7 +54,11 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
 
 
 def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str | None:
-    """Return the description of the node's robot, or of one named here; None, with a warning: none.
+    """Return the URDF of the node's robot or of a named robot, or None, with a warning.
+
+    Args:
+        publisher: Connection to the node.
+        named: Name or file of the robot; None stands for the robot of the node.
 
     Raises:
         RobotModelError: If the robot is not usable.
@@ -62,7 +70,7 @@ def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str 
     try:
         (_, urdf), _ = _described_robot(publisher, None, "bag")
     except DlsIkError as error:
-        output.warn(f"no robot_description in the bag: {error}")
+        output.warn(f"the bag has no robot_description: {error}")
         return None
     return urdf
 
@@ -70,7 +78,16 @@ def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str 
 def _described_robot(
     publisher: TargetPublisher, named: str | None, use: str
 ) -> tuple[DescribedRobot, NodeParameters]:
-    """Return the robot of the node, or one named here, and the parameters of the node."""
+    """Return the robot of the node or a named robot, and the parameters of the node.
+
+    Args:
+        publisher: Connection to the node.
+        named: Name or file of the robot; None stands for the robot of the node.
+        use: Purpose of the robot, for a message.
+
+    Raises:
+        DlsIkError: If there is no robot, or it is not usable.
+    """
     from dls_ik.ros.robot_source import ForeignFileError, served_robot, subscribe_descriptions
     from dls_ik.ros.viewer_source import NodeParameters
 
@@ -89,6 +106,11 @@ def _described_robot(
 
 
 def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
+    """Wait until all joint positions of a robot have been received.
+
+    Raises:
+        NoAnswerError: If a joint position is missing after the timeout.
+    """
     from dls_ik.ros.client.connection import NoAnswerError
 
     deadline = time.monotonic() + publisher.patience
@@ -96,14 +118,20 @@ def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
         if time.monotonic() > deadline:
             topic = publisher.node.resolve_topic_name("joint_states")
             raise NoAnswerError(
-                f"--plot draws the joints, and nothing comes on {topic} of {listing(missing)} "
-                f"within {publisher.patience:g} s"
+                f"--plot needs the joint positions; no position of {listing(missing)} received on "
+                f"{topic} within {publisher.patience:g} s"
             )
-        time.sleep(POLL)
+        time.sleep(POLL_PERIOD)
 
 
 def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
-    """Return the node as a source of the page; it may start later where its robot is chosen."""
+    """Return the node as a source of the page; it may start later if the robot is chosen here.
+
+    Args:
+        chosen: Robot; None stands for the robot of the node.
+        namespace: Namespace of the node.
+        patience: Timeout to find the node [s].
+    """
     from dls_ik.ros.client.connection import NOT_THERE
     from dls_ik.ros.viewer_source import NodeSource
 
@@ -114,11 +142,11 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
     name = chosen.name
     try:
         alone: DescribedRobot | None = _described(chosen)
-    except ChainError:  # several links could be the tip: the node knows which
+    except ChainError:  # several links could be the tip; the node decides
         alone = None
     try:
         return NodeSource(
-            None, namespace, BRIEF if alone else patience,
+            None, namespace, CONFIRM_TIMEOUT if alone else patience,
             own=lambda base, tip: _described(ChosenRobot(name, base, tip)),
         )  # fmt: skip
     except NOT_THERE:
@@ -126,6 +154,7 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
 
 
 def _described(chosen: ChosenRobot) -> DescribedRobot:
+    """Return a chosen robot with its URDF."""
     from dls_ik.model.load import find_urdf
     from dls_ik.ros.robot_source import DescribedRobot
 

@@ -1,4 +1,4 @@
-"""Arguments and options that commands share: robot, task, solver options, joint values."""
+"""Shared arguments and options of commands: robot, task, solver options, joint positions."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     from dls_ik.solver.task import Task
 
 Command = Callable[..., Any]
-Vector = tuple[float, ...] | None  # value of an option of several numbers
+Vector = tuple[float, ...] | None  # value of an option with several numbers
 ROBOT = (
     f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
-    "package://NAME/PATH; with arguments of xacro in quotes: 'FILE.xacro NAME:=VALUE'."
+    "package://NAME/PATH; xacro arguments follow in quotes: 'FILE.xacro NAME:=VALUE'."
 )
 TASKS = ("pose", "position", "pointing", "pointing-x", "pointing-y")
-WORDS = {"true": True, "false": False, "none": None}  # values of --set
+WORDS = {"true": True, "false": False, "none": None}  # words as values of --set
 PAIRS = "NAME=VALUE,..."  # metavar of joint_values
-ROUNDING = 1e-2  # [rad] that rounding may add to a turn
+TURN_TOLERANCE = 1e-2  # [rad] excess over a turn that counts as rounding
 
 SECONDS, TIMEOUT = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
 POSITIVE = click.FloatRange(0.0, min_open=True)
 
 
 def text_option(name: str, **settings: Any) -> Callable[[Command], Command]:
-    """Give a command an option of text, empty by default."""
+    """Return a decorator that adds a text option, empty by default."""
     return click.option(name, default="", show_default=False, **settings)
 
 
 method_option = click.option(
-    "--method", default="auto", metavar="NAME", help="A method: dls-ik methods."
+    "--method", default="auto", metavar="NAME", help="Method; see dls-ik methods."
 )
 task_option = click.option(
     "--task",
     type=click.Choice(TASKS),
     default=TASKS[0],
-    help="Target: the pose; the position; the position and the direction of the tool's z, x or y.",
+    help="Target: the pose, the position, or the position and the direction of the tool's z, x, y.",
 )
 
 
@@ -57,17 +57,17 @@ task_option = click.option(
 
 
 class ChosenRobot(NamedTuple):
-    """Robot of the command line."""
+    """Robot chosen on the command line."""
 
-    name: str  # or a file, or a package path, see dls_ik.model.load.find_tree
+    name: str  # name, file or package path, see dls_ik.model.load.find_tree
     base: str | None = None
     tip: str | None = None
 
     def read(self) -> RobotModel:
-        """Return the robot.
+        """Return the robot model.
 
         Raises:
-            RobotModelError: If there is no such robot, or it has no such base and tip.
+            RobotModelError: If there is no such robot, or it has no such chain.
         """
         from dls_ik.model.load import find_tree
         from dls_ik.model.robot import RobotModel
@@ -77,17 +77,17 @@ class ChosenRobot(NamedTuple):
             return RobotModel.from_tree(tree, self.base, self.tip)
         except AmbiguousTipError as error:
             tips = listing(error.tips)
-            message = f"several links could be the tip: {tips}; add one: --tip {error.tips[0]}"
+            message = f"several links could be the tip: {tips}; choose one: --tip {error.tips[0]}"
             raise AmbiguousTipError(message, error.tips) from error
 
 
 def robot_argument(**argument: Any) -> Callable[[Command], Command]:
-    """Give a command ROBOT, --base and --tip, as `chosen`."""
+    """Return a decorator that adds ROBOT, --base and --tip, as the argument `chosen`."""
 
     def decorate(command: Command) -> Command:
         @click.argument("robot", **argument)
-        @click.option("--base", metavar="LINK", help="Start of the chain; default: the root.")
-        @click.option("--tip", metavar="LINK", help="End of the chain; found if unique.")
+        @click.option("--base", metavar="LINK", help="Base link; default: the root.")
+        @click.option("--tip", metavar="LINK", help="Tip link; found if unique.")
         @wraps(command)
         def run(robot: str, base: str | None, tip: str | None, **rest: Any) -> Any:
             return command(chosen=ChosenRobot(robot, base, tip), **rest)
@@ -102,17 +102,17 @@ robot_options = robot_argument()
 
 # Scene
 
-FOUND = "auto"  # in place of an SRDF: the pairs are found
+FOUND = "auto"  # value of --srdf: pairs that may touch are found by sampling
 
 
 class ChosenScene(NamedTuple):
-    """Collisions to avoid, as the command line says."""
+    """Scene chosen on the command line."""
 
-    srdf: str | None = None  # or a file, or FOUND
+    srdf: str | None = None  # file, or FOUND
     files: tuple[str, ...] = ()
 
     def read(self, robot: RobotModel) -> PlanningScene | None:
-        """Return the scene of a robot; None where no option asks for one.
+        """Return the scene of a robot; None without --srdf and --scene.
 
         Raises:
             MissingPartError: If coal is not installed.
@@ -121,7 +121,12 @@ class ChosenScene(NamedTuple):
         return self.read_always(robot) if self.srdf or self.files else None
 
     def read_always(self, robot: RobotModel) -> PlanningScene:
-        """Return the scene of a robot, with its own shapes alone where no option is given."""
+        """Return the scene of a robot, without options only with its own shapes.
+
+        Raises:
+            MissingPartError: If coal is not installed.
+            SceneError: If a file is not a scene, or the robot has no collision geometry.
+        """
         if find_spec("coal") is None:
             raise output.MissingPartError("coal is missing: pip install 'dls_ik[collision]'")
         from dls_ik.scene.planning_scene import PlanningScene
@@ -134,19 +139,19 @@ class ChosenScene(NamedTuple):
 
 
 def scene_options(command: Command) -> Command:
-    """Give a command --srdf and --scene, as `around`."""
+    """Add --srdf and --scene to a command, as the argument `around`."""
 
     @click.option(
         "--srdf",
         metavar="FILE",
-        help="Avoid collisions; pairs that may touch by an SRDF, or auto: they are found.",
+        help="Avoid collisions; pairs that may touch are those of an SRDF, or auto: found here.",
     )
     @click.option(
         "--scene",
         "files",
         metavar="FILE",
         multiple=True,
-        help="Avoid obstacles: MoveIt's .scene or YAML; more than once.",
+        help="Avoid obstacles in MoveIt's .scene or YAML file; may be repeated.",
     )
     @wraps(command)
     def run(srdf: str | None, files: tuple[str, ...], **rest: Any) -> Any:
@@ -159,7 +164,7 @@ def scene_options(command: Command) -> Command:
 
 
 def parse_task(name: str) -> Task | None:
-    """Return the task of one of TASKS, None for the full pose."""
+    """Return the task with a name in `TASKS`; None for the full pose."""
     from dls_ik.solver.task import Task
 
     if name == "pose":
@@ -168,17 +173,22 @@ def parse_task(name: str) -> Task | None:
 
 
 def _parse_settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, Any]:
+    """Return options given as NAME=VALUE; a callback of click.
+
+    Raises:
+        click.BadParameter: If an option has another form.
+    """
     found: dict[str, Any] = {}
     for words in given:
         name, equals, value = (part.strip() for part in words.partition("="))
         if not (name and equals and value):
-            raise click.BadParameter(f"an option is given as NAME=VALUE, not {words!r}")
+            raise click.BadParameter(f"an option must be NAME=VALUE; got {words!r}")
         found["lambda_" if name == "lambda" else name] = _parse_value(value)
     return found
 
 
 def _parse_value(word: str) -> Any:
-    """Return a switch, a number, several with commas, or the word itself."""
+    """Return a boolean, None, a number, a tuple, or the word itself."""
     if word.lower() in WORDS:
         return WORDS[word.lower()]
     if "," in word:
@@ -195,22 +205,26 @@ settings_option = click.option(
     metavar="NAME=VALUE",
     multiple=True,
     callback=_parse_settings,
-    help="An option of the solver, such as position_tolerance=1e-4; more than once.",
+    help="Solver option such as position_tolerance=1e-4; may be repeated.",
 )
 
 
-# Numbers and joint values
+# Numbers and joint positions
 
 seed_option = click.option(
     "--seed",
     metavar="VALUES",
     multiple=True,
-    help="Where to begin [rad or m]: all values (0.1,0.2), or some by name (j1=0.1).",
+    help="Start configuration [rad or m]: all values (0.1,0.2), or some by name (j1=0.1).",
 )
 
 
 def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
-    """Return finite numbers separated by commas or spaces, as many as one of `counts`."""
+    """Return finite numbers separated by commas or spaces, whose count is one of `counts`.
+
+    Raises:
+        click.BadParameter: If a word is not a finite number, or the count is wrong.
+    """
     words = given.translate(str.maketrans(",;[]", "    ")).split()
     found = tuple(map(parse_number, words))
     for word, number in zip(words, found, strict=True):
@@ -218,12 +232,12 @@ def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
             raise click.BadParameter(f"{word!r} is not a finite number")
     if counts and len(found) not in counts:
         wanted = " or ".join(map(str, counts))
-        raise click.BadParameter(f"{wanted} numbers are expected, not {len(found)}")
+        raise click.BadParameter(f"expected {wanted} numbers; got {len(found)}")
     return found
 
 
 def parse_number(word: str) -> float:
-    """Return the number that a word is, else nan."""
+    """Return a word as a number; NaN if it is not a number."""
     try:
         return float(word)
     except ValueError:
@@ -231,13 +245,17 @@ def parse_number(word: str) -> float:
 
 
 def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, float]:
-    """Return values by name from ``j1=0.1`` or ``j1=0.1,j2=0.2``; a callback of click."""
+    """Return values by name from ``j1=0.1`` or ``j1=0.1,j2=0.2``; a callback of click.
+
+    Raises:
+        click.BadParameter: If a pair is not valid, or a joint is given twice.
+    """
     found: dict[str, float] = {}
     for pair in " ".join(given).replace(",", " ").split():
         name, _, number = pair.partition("=")
         value = parse_number(number)
         if not name or not np.isfinite(value):
-            raise click.BadParameter(f"joint values are given as NAME=VALUE, not {quoted(pair)}")
+            raise click.BadParameter(f"joint positions must be NAME=VALUE; got {quoted(pair)}")
         if name in found:
             raise click.BadParameter(f"joint {quoted(name)} is given twice")
         found[name] = value
@@ -247,12 +265,21 @@ def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, 
 def joint_vector(
     robot: RobotModel, given: tuple[str, ...], option: str, deg: bool = False
 ) -> tuple[Array, dict[str, float]]:
-    """Read joint values such as ``0.1,0.2`` or ``j1=0.1,j2=0.2`` that an option gives.
+    """Return joint positions given as ``0.1,0.2`` or ``j1=0.1,j2=0.2``.
 
-    Joints of the chain that are not named stand at 0, or at the limit next to 0.
+    Joints of the chain that are not named are at 0, or at the limit closest to 0.
+
+    Args:
+        robot: Robot.
+        given: Words of the option.
+        option: Name of the option, for messages.
+        deg: Whether positions of revolute joints are in degrees.
 
     Returns:
-        Values of the chain (n,) [rad or m], and those of other joints of the robot by name.
+        Positions of the chain (n,) [rad or m], and positions of other joints by name.
+
+    Raises:
+        click.UsageError: If the positions are not valid.
     """
     parse = _parse_by_name if any("=" in words for words in given) else _parse_in_order
     try:
@@ -271,12 +298,16 @@ def joint_vector(
 
 
 def start_values(robot: RobotModel, seed: tuple[str, ...], deg: bool) -> Array | None:
-    """Return the joint values (n,) of --seed, None where it is not given."""
+    """Return the configuration (n,) of --seed, or None."""
     return joint_vector(robot, seed, "--seed", deg)[0] if seed else None
 
 
 def _parse_by_name(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
-    """Return values of joints that do not follow others."""
+    """Return joint positions by name.
+
+    Raises:
+        click.BadParameter: If a joint is unknown or mimics another.
+    """
     named = joint_values(None, None, given)
     drives = robot.tree.mimic_of
     unknown = [name for name in named if name not in drives]
@@ -284,23 +315,29 @@ def _parse_by_name(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float
         hint = did_you_mean(unknown[0], drives) or f"joints: {listing(drives)}"
         raise click.BadParameter(f"unknown joint {listing(unknown)}; {hint}")
     masters = {name: drives[name].master for name in named}
-    followers = [f"{name} follows {master}" for name, master in masters.items() if master != name]
+    followers = [f"{name} mimics {master}" for name, master in masters.items() if master != name]
     if followers:
-        raise click.BadParameter(f"{listing(followers)}, which is given instead")
+        raise click.BadParameter(f"{listing(followers)}; give the position of that joint instead")
     return named
 
 
 def _parse_in_order(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
+    """Return joint positions given in the order of the chain.
+
+    Raises:
+        click.BadParameter: If there is not one number for each joint.
+    """
     numbers = parse_numbers(" ".join(given))
     if len(numbers) != robot.n:
         names = listing(robot.joint_names)
         raise click.BadParameter(
-            f"{robot.n} joint values are expected ({names}), not {len(numbers)}"
+            f"expected {robot.n} joint positions ({names}); got {len(numbers)}"
         )
     return dict(zip(robot.joint_names, numbers, strict=True))
 
 
 def _load_plugins(context: click.Context, option: click.Parameter, paths: Sequence[str]) -> None:
+    """Load plug-ins; a callback of click."""
     del context, option
     from dls_ik.solver.plugins import load_plugin
 
@@ -315,15 +352,15 @@ plugin_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=_load_plugins,
-    help="Add the method step(J, e, state) of a Python file, by the name of the file.",
+    help="Add the method step(J, e, state) of a Python file, with the name of the file.",
 )
 
 
 def warn_large_angles(subject: str, angles: Iterable[float]) -> None:
-    """Warn of angles [rad] beyond a turn, which may be degrees."""
+    """Warn of angles [rad] beyond a full turn, which may be meant as degrees."""
     largest = max((abs(angle) for angle in angles), default=0.0)
-    if 2.0 * np.pi + ROUNDING < largest < np.inf:
+    if 2.0 * np.pi + TURN_TOLERANCE < largest < np.inf:
         output.warn(
-            f"{subject} has {largest:g} rad, which is {largest / (2.0 * np.pi):.3g} turns: "
-            "with --deg angles are in degrees"
+            f"{subject} has {largest:g} rad, which is {largest / (2.0 * np.pi):.3g} turns; "
+            "use --deg for angles in degrees"
         )

@@ -1,4 +1,4 @@
-"""Output of commands: exit codes, messages on stderr, Ctrl-C, whole files, JSON."""
+"""Output of commands: exit codes, messages on stderr, Ctrl-C, atomic files, JSON."""
 
 import os
 import signal
@@ -21,20 +21,20 @@ NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130  # exit codes
 STDOUT = "-"
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document, numbers in full."
+    "--json", "as_json", is_flag=True, help="Print one JSON document in full precision."
 )
 
 
 def plot_option(subject: str) -> Callable[[Any], Any]:
-    """Give a command --plot as `plot`; `subject` says what is drawn."""
-    return click.option("--plot", metavar="FILE", help=f"Draw {subject} there: .png, .svg or .pdf.")
+    """Return a decorator that adds --plot; `subject` names the content of the picture."""
+    return click.option("--plot", metavar="FILE", help=f"Draw {subject}: .png, .svg or .pdf.")
 
 
 # Messages and exit codes
 
 
 class MissingPartError(click.ClickException):
-    """Something has to be installed or started first; the message names it."""
+    """A part must be installed or started first; the message names it."""
 
     exit_code = MISSING
 
@@ -45,26 +45,28 @@ def warn(message: str) -> None:
 
 
 def exit_with(message: str, code: int) -> NoReturn:
-    """End with one line on stderr."""
+    """Exit with one line on stderr."""
     warn(" ".join(message.split()))
     sys.exit(code)
 
 
 def exit_interrupted(message: str = "interrupted") -> NoReturn:
-    """End as after Ctrl-C; the message says what is kept."""
+    """Exit as after Ctrl-C; the message says which results are kept."""
     if sys.stderr.isatty():
-        click.echo(err=True)  # ends the line of the terminal's ^C
+        click.echo(err=True)  # starts a new line after ^C in the terminal
     exit_with(message, INTERRUPTED)
 
 
 @contextmanager
 def ros_imports() -> Iterator[None]:
-    """Turn a failed import of a package of ROS 2 into a MissingPartError."""
+    """Convert a failed import of a ROS 2 package to a MissingPartError."""
     try:
         yield
     except ImportError as error:
         name = error.name or error
-        raise MissingPartError(f"ROS 2 is not here: {name} is missing; see dls-ik doctor") from None
+        raise MissingPartError(
+            f"ROS 2 is not available: {name} is missing; see dls-ik doctor"
+        ) from None
 
 
 # Ctrl-C
@@ -85,7 +87,7 @@ def _sigint_handler(handler: Callable[[int, Any], None]) -> Iterator[None]:
 
 @contextmanager
 def defer_sigint() -> Iterator[None]:
-    """Delay Ctrl-C to the end of the block, which must not be left half done."""
+    """Delay Ctrl-C until the end of a block that must not be interrupted."""
     received: list[int] = []
     try:
         with _sigint_handler(lambda number, _: received.append(number)):
@@ -97,7 +99,7 @@ def defer_sigint() -> Iterator[None]:
 
 @contextmanager
 def record_sigint() -> Iterator[threading.Event]:
-    """Set an event at Ctrl-C, besides the KeyboardInterrupt.
+    """Yield an event that is set at Ctrl-C, in addition to the KeyboardInterrupt.
 
     Python drops a KeyboardInterrupt that is raised in a finalizer or in a callback from C.
     """
@@ -115,14 +117,14 @@ def record_sigint() -> Iterator[threading.Event]:
 
 
 def check_outputs(*paths: str | None, plot: str | None = None) -> None:
-    """Refuse files and a picture that could not be written later, and two outputs in one file.
+    """Check that files and a picture can be written later, and that all paths differ.
 
     Raises:
-        click.ClickException: If the file cannot be written.
+        click.ClickException: If a file cannot be written, or two outputs have the same path.
         OptionError: If the suffix is not supported.
     """
     if plot == STDOUT:
-        raise click.UsageError("--plot takes a file, not standard output")
+        raise click.UsageError("--plot needs a file; standard output is not supported")
     if plot is not None:
         from dls_ik.plot import check_picture
 
@@ -132,18 +134,27 @@ def check_outputs(*paths: str | None, plot: str | None = None) -> None:
     for path, file in zip(named, files, strict=True):
         _refuse(path, _obstacle(file))
         if files.count(file) > 1:
-            raise click.UsageError(f"two outputs would be written to {path}")
+            raise click.UsageError(f"two outputs have the same path {path}")
 
 
 def check_new_folder(path: str) -> None:
-    """Refuse a folder that exists already, or cannot be made."""
+    """Check that a folder does not exist and can be created.
+
+    Raises:
+        click.UsageError: If it exists, or cannot be created.
+    """
     if path == STDOUT:
-        raise click.UsageError("a folder is written, which cannot go to standard output")
+        raise click.UsageError("the output is a folder, which cannot go to standard output")
     target = Path(path).resolve()
-    _refuse(path, "it is there already" if target.exists() else _obstacle(target))
+    _refuse(path, "it already exists" if target.exists() else _obstacle(target))
 
 
 def _refuse(path: object, reason: str | None) -> None:
+    """Raise an error if there is a reason why a path cannot be written.
+
+    Raises:
+        click.UsageError: If there is a reason.
+    """
     if reason:
         raise click.UsageError(f"cannot write {path}: {reason}")
 
@@ -155,19 +166,19 @@ def _obstacle(file: Path) -> str | None:
     if file.exists():
         return None if os.access(file, os.W_OK) else "permission denied"
     if not file.parent.is_dir():
-        return f"there is no directory {file.parent}"
+        return f"the directory {file.parent} does not exist"
     return None if os.access(file.parent, os.W_OK | os.X_OK) else "permission denied"
 
 
 def write_whole(path: str, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file or folder beside `path`, then move it there in one step.
+    """Write a file or folder next to `path` by a function, then move it to `path` in one step.
 
     Raises:
-        click.ClickException: If the file cannot be written; its old contents are kept.
+        click.ClickException: If the file cannot be written; old content is then kept.
     """
     target = Path(path).resolve()
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device
+        if target.exists() and not target.is_file():  # pipes and devices are written directly
             write(target)
             return
         with tempfile.TemporaryDirectory(prefix=".dls-ik-", dir=target.parent) as folder:
@@ -181,7 +192,7 @@ def write_whole(path: str, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text file whole, or to standard output."""
+    """Write a text file in one step, or write to standard output."""
     if path == STDOUT:
         click.echo(text, nl=False)
     else:
@@ -189,18 +200,18 @@ def write_text(path: str, text: str) -> None:
 
 
 def write_picture(path: str, figure: "Figure") -> None:
-    """Write a picture whole."""
+    """Write a picture in one step."""
     from dls_ik.plot import save_picture
 
     write_whole(path, lambda part: save_picture(part, figure))
 
 
 def save_plot(path: str, figure: "Figure") -> None:
-    """Write a picture whole, and say so on stderr."""
+    """Write a picture in one step, and report it on stderr."""
     write_picture(path, figure)
     click.echo(f"picture: {path}", err=True)
 
 
 def print_json(document: Any) -> None:
-    """Print a document of dicts, lists, arrays and numbers; non-finite numbers become null."""
+    """Print a JSON document of dicts, lists, arrays and numbers; non-finite numbers are null."""
     click.echo(json_text(document))

@@ -1,4 +1,4 @@
-"""``dls-ik path``: a file of poses to a joint trajectory, which is solved, timed and written."""
+"""``dls-ik path``: a joint trajectory from a file of poses, solved, timed and written."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 EPILOG = (
     "POSES is a CSV file with the header x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw, and t for "
     f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT} Exit codes: 0 "
-    "written, 1 a pose is not reached, or only in collision, and nothing is written, 2 bad input."
+    "written; 1 nothing written, as a pose is not reached or is in collision; 2 bad input."
 )
 KINDS = ("csv", "json", "bag")
 SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
-MAX_LINES = 10  # of a kind on stderr
-MAX_STARTS = 8  # solutions of the first pose, tried where a path breaks
+MAX_LINES = 10  # maximum number of warnings of one kind
+MAX_STARTS = 8  # maximum number of solutions of the first pose from which a path is started
 FASTEST = "as fast as the velocity limits allow"
 
 
@@ -58,7 +58,7 @@ FASTEST = "as fast as the velocity limits allow"
     help="FILE.csv, FILE.json, or a folder (FILE.bag) for a rosbag2; - for standard output.",
 )
 @click.option(
-    "--format", "kind", type=click.Choice(KINDS), help="Format of FILE, whatever its suffix."
+    "--format", "kind", type=click.Choice(KINDS), help="Format of FILE, instead of by its suffix."
 )
 @click.option(
     "--storage", type=click.Choice(bag.STORAGES), default="sqlite3", help="Format of a bag."
@@ -67,7 +67,7 @@ FASTEST = "as fast as the velocity limits allow"
     "--rate",
     type=click.FloatRange(1e-6, 1e6),
     metavar="HZ",
-    help="Poses a second, whatever the file says. Default: column t, else as fast as allowed.",
+    help="Poses per second, instead of column t. Default: column t, else as fast as allowed.",
 )
 @seed_option
 @method_option
@@ -78,15 +78,15 @@ FASTEST = "as fast as the velocity limits allow"
     type=click.FloatRange(1e-9),
     metavar="X",
     default=0.5,
-    help="Report larger changes of a joint [rad or m].",
+    help="Report joint changes above X [rad or m].",
 )
 @unit_options
-@click.option("--approximate", is_flag=True, help="Go as near as possible to poses not reached.")
+@click.option("--approximate", is_flag=True, help="Use the closest configuration if missed.")
 @settings_option
 @click.option(
     "--plot",
     metavar="FILE",
-    help="Draw the joints there, and the tip in FILE-tip: .png, .svg, .pdf.",
+    help="Draw the joints, and the tip in FILE-tip: .png, .svg, .pdf.",
 )
 @output.json_option
 def path(
@@ -110,11 +110,11 @@ def path(
 ) -> None:
     """Turn a file of poses into a joint trajectory, as CSV, JSON or a rosbag2."""
     if as_json and out == output.STDOUT:
-        raise click.UsageError("--json prints a summary: give --out a file, not -")
+        raise click.UsageError("--json prints a summary to standard output; give a file as --out")
     target = _check_target(out, kind, storage, plot)
     given = read_poses(poses, deg, mm)
     if plot is not None and len(given.poses) < 2:
-        raise click.UsageError("--plot draws a path of two poses or more")
+        raise click.UsageError("--plot needs a path of at least 2 poses")
     robot = chosen.read()
     warn_far_poses("a pose", given.poses, robot)
     from dls_ik.solver.solver import IkSolver
@@ -138,17 +138,17 @@ def path(
 
 
 class Trajectory(NamedTuple):
-    """Poses (b), the joint values that reach them, and their times."""
+    """Poses (b), the joint path that reaches them, and its times."""
 
     robot: RobotModel
     given: PoseFile
     result: IkPathResult
     t: Array  # (b,) [s]
-    source: str  # of the times
+    source: str  # origin of the times
 
     @property
     def q(self) -> Array:
-        """(b, n) joint values [rad or m]."""
+        """(b, n) joint positions [rad or m]."""
         return self.result.q
 
 
@@ -163,10 +163,18 @@ def solve_along(
     max_step: float,
     progress: Callable[[int, int], None],
 ) -> IkPathResult:
-    """Solve poses (b, 4, 4) one after the other.
+    """Solve successive poses (b, 4, 4).
 
-    Without a seed, where the first solution of the first pose leads to poses that are not reached
-    or to jumps, its other solutions are tried.
+    Without a seed, further solutions of the first pose are used as starts if the first one leads to
+    missed poses, collisions or jumps.
+
+    Args:
+        solver: Solver.
+        poses: (b, 4, 4).
+        seed: (n,) start configuration [rad or m], or None.
+        task: Rows of the pose that count.
+        max_step: Larger joint changes between poses are jumps [rad or m].
+        progress: Called with the number of solved poses and the total.
     """
     best = solver.solve_path(poses, seed, task, max_joint_step=max_step, progress=progress)
     if seed is not None or not any(_flaws(best)):
@@ -180,7 +188,7 @@ def solve_along(
 
 
 def _flaws(result: IkPathResult) -> tuple[int, int, int]:
-    """Return the numbers of poses not reached, approximations included, collisions, and jumps."""
+    """Return the numbers of missed poses (also if approximated), collisions and jumps."""
     touching = sum(each is not None for each in result.contacts)
     return int(np.count_nonzero(result.status)), touching, int(result.jumps.sum())
 
@@ -188,7 +196,11 @@ def _flaws(result: IkPathResult) -> tuple[int, int, int]:
 def _timed(
     robot: RobotModel, q: Array, given: Array | None, rate: float | None
 ) -> tuple[Array, str]:
-    """Time a joint path q (b, n) by :func:`path_times`; return where the times come from too."""
+    """Return the times (b,) of a joint path q (b, n) [s], and their origin.
+
+    Raises:
+        OptionError: If there are no times, and a moving joint has no velocity limit.
+    """
     from dls_ik.solver.trajectory import path_times
 
     if rate is not None:
@@ -198,26 +210,26 @@ def _timed(
     try:
         return path_times(robot, q), FASTEST
     except OptionError as error:
-        reason = str(error).partition(":")[0]
-        raise OptionError(f"{reason}: give --rate, or a column t") from error
+        reason = str(error).partition(";")[0]
+        raise OptionError(f"{reason}; give --rate or a column t") from error
 
 
 # Summary
 
 
 def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
-    """Return figures of a trajectory as a document; steps above `max_step` are listed."""
+    """Return the figures of a trajectory; changes above `max_step` are jumps."""
     robot, given, result, t, source = trajectory
     places, q = given.places, result.q
     missed = np.flatnonzero(result.status).tolist()
-    steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n), 0 to the first pose
+    steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n), the first row is 0
     margins = np.minimum(q - robot.lower, robot.upper - q)
     rates = steps[1:] / np.diff(t)[:, None]
-    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # (b - 1,) of a velocity limit
+    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # (b - 1,) relative to the limit
     jumps = np.flatnonzero((steps > max_step).any(axis=1))
 
     def about(index: np.intp) -> dict[str, str]:
-        """Return joint and place of an entry of values (b, n)."""
+        """Return the unit, joint and place of an entry of values (b, n)."""
         i, j = divmod(int(index), robot.n)
         return {"unit": robot.units[j], "joint": robot.joint_names[j], "place": places[i]}
 
@@ -256,12 +268,13 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
 
 
 def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
+    """Print the figures of a trajectory."""
     margin = facts["nearest_limit"]
     pairs = [
         ("poses", f"{facts['poses']}, {facts['reached']} reached"),
         ("error", f"{facts['position_error']:.2g} m, {facts['rotation_error']:.2g} rad"),
         ("largest step", _entry(facts["largest_step"])),
-        ("nearest limit", _entry(margin) if np.isfinite(margin["value"]) else "none"),
+        ("closest limit", _entry(margin) if np.isfinite(margin["value"]) else "none"),
         ("duration", f"{facts['duration']:.4g} s, {facts['times']}"),
     ]
     if facts["times"] != FASTEST:
@@ -272,63 +285,70 @@ def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
 
 
 def _entry(facts: dict[str, Any]) -> str:
+    """Return a figure with its unit, joint and place."""
     return f"{facts['value']:.4g} {facts['unit']} ({facts['joint']}, {facts['place']})"
 
 
 def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> None:
-    """Warn of poses not reached, or of motions that a robot may not follow."""
+    """Warn of missed poses, collisions, jumps and too fast motions."""
     _warn_some(f"{each['place']}: {each['status']}, {_reason(each)}" for each in facts["missed"])
     _warn_some(
-        f"{each['place']}: {' - '.join(each['pair'])} touch on the straight joint path there, "
-        f"{each['share_of_way']:.0%} along"
+        f"{each['place']}: {' - '.join(each['pair'])} collide on the straight joint path to this "
+        f"pose, at {each['share_of_way']:.0%}"
         for each in facts["collisions"]
     )
     if is_refused:
-        output.warn("nothing is written; --approximate goes as near as possible")
+        output.warn("nothing is written; --approximate uses the closest configurations instead")
         return
     _warn_some(
         f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
-        f"{max_joint_step:g}: the tip does not go straight there"
+        f"{max_joint_step:g}: the tip does not move straight to this pose"
         for each in facts["jumps"]
     )
     _warn_some(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
 
 
 def _reason(missed: dict[str, Any]) -> str:
+    """Return why a pose is missed."""
     if missed["pair_in_the_way"]:
-        return f"most often in the way: {' - '.join(missed['pair_in_the_way'])}"
+        return f"most frequent collision: {' - '.join(missed['pair_in_the_way'])}"
     position, rotation = missed["position_error"], missed["rotation_error"]
-    return f"the nearest found is {position:.3g} m and {rotation:.3g} rad off"
+    return f"the closest configuration is off by {position:.3g} m and {rotation:.3g} rad"
 
 
 def _warn_some(lines: Any) -> None:
+    """Print warnings, at most `MAX_LINES` of them."""
     lines = list(lines)
     shown = lines if len(lines) <= MAX_LINES + 1 else lines[:MAX_LINES]
     for line in shown:
         output.warn(line)
     if len(shown) < len(lines):
-        output.warn(f"and {len(lines) - len(shown)} more such lines")
+        output.warn(f"and {len(lines) - len(shown)} more of these warnings")
 
 
 # Files
 
 
 class TrajectoryFiles(NamedTuple):
-    """File of a trajectory, and its pictures."""
+    """Files of a trajectory and its pictures."""
 
     path: str
     kind: str  # one of KINDS
     storage: str  # one of bag.STORAGES
-    pictures: tuple[str, ...]  # of the joints and of the tip
+    pictures: tuple[str, ...]  # pictures of the joints and of the tip, or none
 
 
 def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -> TrajectoryFiles:
-    """Refuse files that could not be written later."""
+    """Return the files to write, after checking that they can be written.
+
+    Raises:
+        click.UsageError: If a file cannot be written, or its format is unknown.
+    """
     kind = kind or ("csv" if path == output.STDOUT else SUFFIXES.get(Path(path).suffix.lower()))
     if kind is None:
         raise click.UsageError(
-            f"--out ends in .csv, .json, or in .bag or nothing for a rosbag2, not {path}; "
-            f"--format overrides it"
+            f"--out must end in .csv, .json, .bag, or have no suffix for a rosbag2; got {path}; "
+            "--format overrides the suffix"
         )
     pictures: tuple[str, ...] = ()
     if plot is not None:
@@ -342,7 +362,7 @@ def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -
 
 
 def _write(target: TrajectoryFiles, trajectory: Trajectory, robot: str) -> dict[str, str]:
-    """Write all files, of a robot of that name; return a description of each."""
+    """Write all files, and return a description of each; `robot` names the robot of a bag."""
     from dls_ik.solver.trajectory import csv_text
 
     count = len(trajectory.q)
@@ -361,7 +381,7 @@ def _write(target: TrajectoryFiles, trajectory: Trajectory, robot: str) -> dict[
 
 
 def _topics(trajectory: Trajectory, robot: str) -> list[bag.BagTopic]:
-    """Return a JointState for each pose at its time, one JointTrajectory, and the robot."""
+    """Return the topics of a bag: a JointState per pose, one JointTrajectory, and the robot."""
     from dls_ik.model.load import find_urdf
 
     names, times = trajectory.robot.joint_names, trajectory.t.tolist()
@@ -373,7 +393,7 @@ def _topics(trajectory: Trajectory, robot: str) -> list[bag.BagTopic]:
 
 
 def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
-    """Save the pictures; return a description of each."""
+    """Write the pictures, and return a description of each."""
     if not target.pictures:
         return {}
     from dls_ik.plot import joint_bands, tip_path
@@ -386,7 +406,7 @@ def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
 
 
 def _document(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the content of a JSON file."""
+    """Return a trajectory as a JSON document."""
     robot, result = trajectory.robot, trajectory.result
     return {
         "robot": robot.name,

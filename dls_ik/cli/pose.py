@@ -1,4 +1,4 @@
-"""Poses: the options that give one, files of them, and how one is printed."""
+"""Poses on the command line: options, files of poses, and printing."""
 
 from __future__ import annotations
 
@@ -32,50 +32,50 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
 MILLI = 1e-3
-FAR = 20.0  # [m] beyond the reach of any arm
-FAR_LENGTHS = 10.0  # distance, in lengths of the arm, that can hardly be meant
+MAX_REACH = 20.0  # [m] beyond the reach of any arm
+MAX_LENGTHS = 10.0  # plausible maximum distance of a pose, in lengths of the arm
 
 Entry = tuple[str, Array, float | None]  # place in the file, pose (4, 4), time [s]
 POSITION = ("x", "y", "z")
 RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
 HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
 PIPE_TIMEOUT = 10.0  # [s] for the first byte of a pipe
-MAX_BYTES = 2**29  # of a file, some millions of poses
-LATEST = 2.0**31  # [s] that a time of ROS holds
+MAX_BYTES = 2**29  # maximum size of a file, millions of poses
+MAX_TIME = 2.0**31  # [s] upper bound of a ROS time
 
 
 # Options
 
 
 def unit_options(command: Command) -> Command:
-    """Give a command --deg and --mm."""
+    """Add --deg and --mm to a command."""
     for name, words in (
-        ("--mm", "Positions are given in millimetres."),
-        ("--deg", "Roll, pitch and yaw are given in degrees."),
+        ("--mm", "Positions are in millimetres."),
+        ("--deg", "Roll, pitch and yaw are in degrees."),
     ):
         command = click.option(name, is_flag=True, help=words)(command)
     return command
 
 
 class ChosenPose(NamedTuple):
-    """Pose of the command line, and its units."""
+    """Pose given on the command line, and the unit options."""
 
-    T: Array | None  # (4, 4) [m], None where no option gives it
+    T: Array | None  # (4, 4) [m], or None if no pose is given
     deg: bool
     mm: bool
 
 
 def pose_options(command: Command) -> Command:
-    """Give a command --xyz, --rpy, --quat, --matrix, --deg, --mm, as `pose`."""
+    """Add --xyz, --rpy, --quat, --matrix, --deg and --mm to a command, as the argument `pose`."""
 
     @_numbers_option("--xyz", 3, "X Y Z", "Position of the pose [m].")
     @_numbers_option("--rpy", 3, "R P Y", "Roll, pitch, yaw as in URDF [rad]. Default: 0.")
-    @_numbers_option("--quat", 4, "X Y Z W", "Its rotation as a quaternion instead.")
+    @_numbers_option("--quat", 4, "X Y Z W", "Rotation as a quaternion instead of --rpy.")
     @click.option(
         "--matrix",
         callback=lambda _, __, given: None if given is None else parse_numbers(given, 12, 16),
         metavar="NUMBERS",
-        help="The whole pose instead: 12 or 16 numbers, row by row, in quotes.",
+        help="The whole pose as 12 or 16 numbers, row by row, in quotes.",
     )
     @unit_options
     @wraps(command)
@@ -91,13 +91,14 @@ def pose_options(command: Command) -> Command:
 def _numbers_option(
     name: str, count: int, metavar: str, words: str
 ) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option with several numbers."""
     return click.option(name, type=float, nargs=count, metavar=metavar, help=words)
 
 
 def given_pose(
     xyz: Vector, rpy: Vector, quat: Vector, matrix: Vector, deg: bool = False, mm: bool = False
 ) -> Array | None:
-    """Return the pose (4, 4) [m] of the options, None where none is given.
+    """Return the pose (4, 4) [m] given by the options, or None.
 
     Raises:
         click.UsageError: If options exclude each other, or the position is missing.
@@ -105,15 +106,15 @@ def given_pose(
     """
     if matrix is not None:
         if any(given is not None for given in (xyz, rpy, quat)):
-            raise click.UsageError("give --matrix or --xyz with --rpy or --quat, not both")
+            raise click.UsageError("give either --matrix, or --xyz with --rpy or --quat")
         T = np.array([*matrix, 0.0, 0.0, 0.0, 1.0][:16]).reshape(4, 4)
         T[:3, 3] *= MILLI if mm else 1.0
         return _checked(T)
     if rpy is not None and quat is not None:
-        raise click.UsageError("give --rpy or --quat, not both")
+        raise click.UsageError("give either --rpy or --quat")
     if xyz is None:
         if rpy is not None or quat is not None:
-            raise click.UsageError(f"{'--rpy' if quat is None else '--quat'} goes with --xyz")
+            raise click.UsageError(f"{'--rpy' if quat is None else '--quat'} needs --xyz")
         return None
     if deg and rpy is not None:
         rpy = tuple(np.radians(rpy).tolist())
@@ -132,39 +133,44 @@ def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> 
         PoseError: If a number is not finite, or the quaternion has zero length.
     """
     if not np.isfinite([*xyz, *(rpy or ()), *(quat or ())]).all():
-        raise PoseError("a pose is of finite numbers, neither nan nor inf")
+        raise PoseError("a pose must consist of finite numbers")
     R = rotation_from_quaternion(quat) if quat else rotation_from_rpy(*(rpy or (0.0, 0.0, 0.0)))
     return _checked(transform(R, np.array(xyz)))
 
 
 def _checked(T: Array) -> Array:
+    """Return a pose (4, 4) after validation.
+
+    Raises:
+        PoseError: If the pose is not valid.
+    """
     from dls_ik.solver.poses import checked_pose
 
     return checked_pose(T)
 
 
 def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> None:
-    """Warn of poses (..., 4, 4) far beyond a robot, or any arm: they may be in millimetres."""
+    """Warn of poses (..., 4, 4) far out of reach, which may be meant in millimetres."""
     distance = float(np.linalg.norm(T[..., :3, 3], axis=-1).max())
     if robot is None:
-        is_far, than = distance > FAR, "farther than any arm reaches"
+        is_far, than = distance > MAX_REACH, "beyond the reach of any arm"
     else:
         from dls_ik.model.pose_functionals import path_elements
 
         paths = (path_elements(robot.chain, tip) for tip in range(len(robot.tips)))
         length = max(path.length for path in paths)
         lengths = distance / length if length > 0.0 else 0.0
-        is_far, than = lengths > FAR_LENGTHS, f"{lengths:.0f} times the length of {robot.name}"
+        is_far, than = lengths > MAX_LENGTHS, f"{lengths:.0f} times the length of {robot.name}"
     if is_far:
         place = f"{distance:.3g} m away, {than}"
-        output.warn(f"{subject} is {place}: with --mm positions are in millimetres")
+        output.warn(f"{subject} is {place}; use --mm for positions in millimetres")
 
 
 # Printing
 
 
 def pose_facts(T: Array) -> dict[str, Any]:
-    """Return a pose (4, 4) in all the forms that commands take."""
+    """Return a pose (4, 4) in all forms that commands accept."""
     return {
         "xyz": T[:3, 3].tolist(),
         "rpy": rpy_from_rotation(T[:3, :3]),
@@ -174,7 +180,7 @@ def pose_facts(T: Array) -> dict[str, Any]:
 
 
 def pose_pairs(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines of a pose, rounded; each can be given to an option as it stands."""
+    """Return the lines of a pose, rounded; each value can be given to an option."""
     pairs = [(name, columns(facts[name])) for name in ("xyz", "rpy", "quat")]
     return [*pairs, *zip(("matrix", "", ""), map(columns, facts["matrix"]), strict=False)]
 
@@ -192,15 +198,15 @@ class PoseFile(NamedTuple):
 
     poses: Array  # (b, 4, 4) [m]
     times: Array | None  # (b,) [s]
-    places: tuple[str, ...]  # (b,) where each pose stands, such as "line 3"
+    places: tuple[str, ...]  # (b,) place of each pose in the file, such as "line 3"
 
 
 def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
-    """Read a CSV or JSON file of poses, or standard input for ``-``.
+    """Read a CSV or JSON file of poses; ``-`` is standard input.
 
     Raises:
-        PoseError: If the file does not exist or does not hold poses; the message gives the line and
-            the valid forms.
+        PoseError: If the file cannot be read or does not contain poses; the message gives the line
+            and the valid forms.
     """
     text = _read_text(path)
     shown = "standard input" if path == output.STDOUT else path
@@ -209,11 +215,11 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
         entries = list(_json_entries(text) if is_json else _csv_entries(text, deg))
         times = _times(entries)
     except csv.Error as error:
-        raise PoseError(f"{shown} is no CSV file: {error}") from error
+        raise PoseError(f"{shown} is not a CSV file: {error}") from error
     except PoseError as error:
         raise PoseError(f"{shown}, {error}") from error
     if not entries:
-        raise PoseError(f"{shown} has no poses; a pose a line below the header {HEADERS}")
+        raise PoseError(f"{shown} has no poses; expected a header {HEADERS}, and a pose per line")
     places, poses, _ = zip(*entries, strict=True)
     Ts = np.stack(poses)
     Ts[:, :3, 3] *= MILLI if mm else 1.0
@@ -221,31 +227,46 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
 
 
 def _read_text(path: str) -> str:
+    """Return the text of a file or of standard input.
+
+    Raises:
+        PoseError: If it cannot be read, or is not text.
+    """
     try:
         data = _read_bounded(sys.stdin.buffer) if path == output.STDOUT else _read_file(path)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PoseError(f"{path} is no text; expected a CSV or JSON file of poses") from error
+        raise PoseError(f"{path} is not text; expected a CSV or JSON file of poses") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise PoseError(f"cannot read {path}: {reason}") from error
 
 
 def _read_file(path: str) -> bytes:
-    """Read a file, or a pipe that somebody writes to, such as that of ``<(command)``."""
-    # Opened without blocking: a pipe would wait for a writer.
+    """Return the content of a file, or of a pipe that is written to, such as ``<(command)``.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is a device or too large, or nothing is written to the pipe.
+    """
+    # Non-blocking, because opening a pipe would wait for a writer.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         kind = os.fstat(file.fileno()).st_mode
         if stat.S_ISFIFO(kind):
             if not select.select([file], [], [], PIPE_TIMEOUT)[0]:
-                raise ValueError(f"it is a pipe, and nobody writes to it within {PIPE_TIMEOUT:g} s")
+                raise ValueError(f"nothing is written to this pipe within {PIPE_TIMEOUT:g} s")
         elif not stat.S_ISREG(kind) and not file.isatty():
-            raise ValueError("it is not a file, but a device")
+            raise ValueError("it is a device; expected a file")
         os.set_blocking(file.fileno(), True)
         return _read_bounded(file)
 
 
 def _read_bounded(file: Any) -> bytes:
+    """Return the content of an open file.
+
+    Raises:
+        ValueError: If it is too large.
+    """
     data = bytes(file.read(MAX_BYTES + 1))
     if len(data) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MiB")
@@ -253,6 +274,11 @@ def _read_bounded(file: Any) -> bytes:
 
 
 def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
+    """Yield the poses of a CSV text.
+
+    Raises:
+        PoseError: If a line is not valid.
+    """
     reader = csv.reader(text.splitlines(), skipinitialspace=True)
     rows = (
         (reader.line_num, row)
@@ -280,41 +306,62 @@ def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
 
 
 def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:
+    """Return the names of the rotation columns in a header.
+
+    Raises:
+        PoseError: If the header is not valid.
+    """
     for rotation in (QUATERNION, RPY):
         expected = {*POSITION, *rotation}
         if len(set(names)) == len(names) and expected <= set(names) <= expected | {TIME}:
             return rotation
-    raise PoseError(f"line {number}: the header is {HEADERS}; given {','.join(names) or 'nothing'}")
+    given = ",".join(names) or "nothing"
+    raise PoseError(f"line {number}: the header must be {HEADERS}; got {given}")
 
 
 def _finite(word: str, name: str, place: str) -> float:
+    """Return a word as a finite number.
+
+    Raises:
+        PoseError: If it is not a finite number.
+    """
     value = parse_number(word)
     if not np.isfinite(value):
-        raise PoseError(f"{place}: {name} is {word.strip()!r}, not a finite number")
+        raise PoseError(f"{place}: {name} must be a finite number; got {word.strip()!r}")
     return value
 
 
 def _json_entries(text: str) -> Iterator[Entry]:
+    """Yield the poses of a JSON text.
+
+    Raises:
+        PoseError: If a pose is not valid.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise PoseError(f"not JSON: {error}") from error
     if not isinstance(document, list):
-        raise PoseError("a list of 4x4 matrices is expected, each row by row")
+        raise PoseError("expected a list of 4x4 matrices, each row by row")
     for number, given in enumerate(document, start=1):
         yield _json_entry(given, f"pose {number}")
 
 
 def _json_entry(given: Any, place: str) -> Entry:
+    """Return a pose of a JSON document.
+
+    Raises:
+        PoseError: If the pose is not valid.
+    """
     from dls_ik.model.pose import validated_pose
 
     t, matrix = None, given
     if isinstance(given, dict):
         if not {"matrix"} <= set(given) <= {"matrix", TIME}:
-            raise PoseError(f"{place}: an object has 'matrix', and 't' if times are given")
+            raise PoseError(f"{place}: an object must have 'matrix', and may have 't'")
         t, matrix = given.get(TIME), given["matrix"]
         if t is not None and (isinstance(t, bool) or not isinstance(t, (int, float))):
-            raise PoseError(f"{place}: t is {t!r}, not a number")
+            raise PoseError(f"{place}: t must be a number; got {t!r}")
     try:
         return place, validated_pose(matrix), t
     except PoseError as error:
@@ -322,16 +369,20 @@ def _json_entry(given: Any, place: str) -> Entry:
 
 
 def _times(entries: list[Entry]) -> Array | None:
-    """Return increasing times (b,) [s], None where none is given."""
+    """Return increasing times (b,) [s], or None.
+
+    Raises:
+        PoseError: If times are missing, out of range, or do not increase.
+    """
     times: list[float] = []
     for i, (place, _, t) in enumerate(entries):
         if i > 0 and (t is None) != (not times):
-            raise PoseError(f"{place}: t is given for some poses only")
+            raise PoseError(f"{place}: t must be given for all poses or for none")
         if t is None:
             continue
-        if not 0.0 <= t < LATEST:
-            raise PoseError(f"{place}: t is {t}, not a time from 0 [s]")
+        if not 0.0 <= t < MAX_TIME:
+            raise PoseError(f"{place}: t must be at least 0 [s], and below 2^31; got {t}")
         if times and t <= times[-1]:
-            raise PoseError(f"{place}: t is {t}, not later than {times[-1]} before it")
+            raise PoseError(f"{place}: t must increase; got {t} after {times[-1]}")
         times.append(float(t))
     return np.array(times) if times else None

@@ -1,4 +1,4 @@
-"""``dls-ik reachability``: a map of the poses that an arm reaches."""
+"""``dls-ik reachability``: map of the poses that an arm reaches."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 
 EPILOG = (
     f"{ROBOT} The same command continues an interrupted map: finished chunks are kept in "
-    "FILE.parts. docs/reachability.md says what is computed, and how to use a cluster."
+    "FILE.parts. docs/reachability.md describes the computation, and clusters."
 )
 HOUR, DAY = 3600.0, 86400.0  # [s]
-ESTIMATE_AFTER = 8  # chunks, which come in random order
-NOTHING = "no chunk was finished yet"
-LONG = 60.0  # [s] left, from where an estimate is printed
+ESTIMATE_AFTER = 8  # chunks before the remaining time is estimated; their order is random
+NOTHING = "no chunk was finished"
+MIN_REMAINING = 60.0  # [s] remaining time above which the estimate is printed
 
 
 @click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
 @robot_options
-@click.option("--resolution", type=float, default=RESOLUTION, help="Edge of a voxel [m].")
+@click.option("--resolution", type=float, default=RESOLUTION, help="Edge length of a voxel [m].")
 @click.option(
     "--orientations",
     type=int,
-    help=f"Number in each voxel, spread evenly.  [default: {ORIENTATIONS}]",
+    help=f"Number of orientations per voxel, evenly spread.  [default: {ORIENTATIONS}]",
 )
 @click.option(
     "--region",
     nargs=6,
     type=float,
     metavar="X0 X1 Y0 Y1 Z0 Z1",
-    help="Box to map, in the base frame [m]; equal ends: one layer.  [default: the arm's reach]",
+    help="Box to map, in the base frame [m]; equal bounds: one layer.  [default: the arm's reach]",
 )
 @click.option(
     "--task",
     type=click.Choice(TASKS),
     default=TASKS[0],
-    help="Target: the pose, the tool's z axis with any turn about it, or the position.",
+    help="Target: the pose, the tool's z axis with any rotation about it, or the position.",
 )
-@click.option("--tolerance", type=float, default=TOLERANCE, help="Error allowed [m, rad].")
+@click.option("--tolerance", type=float, default=TOLERANCE, help="Allowed error [m, rad].")
 @click.option(
-    "--restarts", type=int, default=RESTARTS, help="Attempts before a pose counts as not reached."
+    "--restarts", type=int, default=RESTARTS, help="Attempts before a pose counts as unreachable."
 )
 @click.option("--seed", type=int, default=0, help="Seed of the restarts.")
 @scene_options
@@ -59,19 +59,21 @@ LONG = 60.0  # [s] left, from where an estimate is printed
     "--out",
     "out_path",
     metavar="FILE",
-    help="The map: .npz, or .zarr with zarr.  [default: ROBOT-reachability.npz]",
+    help="File of the map: .npz, or .zarr with zarr.  [default: ROBOT-reachability.npz]",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="Dask cluster to compute on, as tcp://10.0.0.1:8786."
+    "--scheduler", metavar="ADDRESS", help="Dask cluster to use, such as tcp://10.0.0.1:8786."
 )
-@output.plot_option("it")
+@output.plot_option("the map")
 @click.option(
     "--show",
     type=click.Choice(["index", "manipulability", "collisions"]),
     default="index",
     help="Quantity in the picture.",
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write the summary there; - for stdout.")
+@click.option(
+    "--json", "json_path", metavar="FILE", help="Write the summary to FILE; - for stdout."
+)
 def reachability(
     chosen: ChosenRobot,
     around: ChosenScene,
@@ -84,14 +86,14 @@ def reachability(
     json_path: str | None,
     **settings: Any,
 ) -> None:
-    """Map what an arm reaches: in each voxel, the share of orientations, and how well it moves."""
+    """Map the poses that an arm reaches: per voxel, the share of orientations and the dexterity."""
     output.check_outputs(json_path, plot=plot)
     from dls_ik.reachability.settings import new_job
 
     robot = chosen.read()
     scene = around.read(robot)
     if show == "collisions" and scene is None:
-        raise click.UsageError("--show collisions is of a map with --srdf or --scene")
+        raise click.UsageError("--show collisions needs a map with --srdf or --scene")
     job = new_job(robot, max_restarts=restarts, random_seed=seed, scene=scene, **settings)
     out = out_path or re.sub(r"[^\w.-]+", "_", job.settings.robot) + "-reachability.npz"
     found = _compute(job, out, scheduler)
@@ -107,7 +109,7 @@ def reachability(
 
 
 def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
-    """Compute the map; after Ctrl-C say how to continue."""
+    """Compute the map; after Ctrl-C print how to continue."""
     from dls_ik.reachability.compute import compute
 
     bars = ProgressBars()
@@ -117,50 +119,52 @@ def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
             return compute(job, out, scheduler, progress)
     except KeyboardInterrupt:
         kept = f"{progress.done} of {job.settings.chunks} chunks are kept in {out}.parts"
-        words = f"{kept}: the same command continues from there"
+        words = f"{kept}; the same command continues the map"
         output.exit_interrupted(f"interrupted; {words if progress.done else NOTHING}")
 
 
 def _print_summary(summary: dict[str, Any], has_scene: bool) -> None:
+    """Print the figures of a map."""
     voxels = f"{summary['voxels_reached']} of {summary['voxels']} voxels"
     click.echo(f"reached       {summary['volume']:.4g} m3 in {voxels}")
     click.echo(f"poses         {summary['poses_reached']} of {summary['poses']}")
-    click.echo(f"mean index    {100.0 * summary['mean_index']:.1f} % where anything is reached")
+    click.echo(f"mean index    {100.0 * summary['mean_index']:.1f} % in reached voxels")
     click.echo(f"largest index {100.0 * summary['largest_index']:.1f} %")
     if has_scene:
         lost, every = summary["poses_only_in_collision"], summary["voxels_only_in_collision"]
         share = lost / max(lost + summary["poses_reached"], 1)
-        click.echo(f"collisions    take away {share:.1%}: {lost} poses, {every} voxels wholly")
+        click.echo(f"collisions    exclude {share:.1%}: {lost} poses, {every} entire voxels")
     click.echo(f"map           {summary['map']}")
 
 
 class ChunkProgress:
-    """Size of a map at its start, a bar, and an estimate of the time left, on stderr."""
+    """Progress of a map on stderr: its size, a bar, and an estimate of the remaining time."""
 
     def __init__(self, job: MapJob, bars: ProgressBars) -> None:
         self.done = 0
         self._settings, self._bar = job.settings, bars.counter("chunks")
-        self._first: int | None = None  # chunks there were at the start
+        self._first: int | None = None  # number of chunks finished before the start
         self._begin = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        """Count finished chunks."""
+        """Update the number of finished chunks."""
         self.done = done
         self._bar(done, total)
         if self._first is None:
             self._first, self._begin = done, time.monotonic()
             settings = self._settings
-            kept = f", {done} of them there already" if done else ""
+            kept = f", {done} of them finished earlier" if done else ""
             chunks = f"{total} chunk{'s' if total > 1 else ''}{kept}"
             size = f"{settings.grid.size} voxels, {settings.poses} poses in {chunks}"
             click.echo(f"{settings.robot}: {size}", err=True)
         elif done - self._first == ESTIMATE_AFTER:
             left = (time.monotonic() - self._begin) / ESTIMATE_AFTER * (total - done)
-            if left > LONG:
-                click.echo(f"about {_duration(left)} to go", err=True)
+            if left > MIN_REMAINING:
+                click.echo(f"approximately {_duration(left)} remaining", err=True)
 
 
 def _duration(seconds: float) -> str:
+    """Return a duration [s] as text in a suitable unit."""
     if seconds >= 2.0 * DAY:
         return f"{seconds / DAY:.1f} days"
     return f"{seconds / HOUR:.1f} h" if seconds >= 2.0 * HOUR else f"{seconds / 60.0:.0f} min"

@@ -1,7 +1,7 @@
 """``dls-ik reproduce``: a published table or figure, computed again.
 
-In the terminal the printed figures stand dim below the measured ones. Reports are HTML or Markdown
-of the same document: one HTML file, or a Markdown file with its pictures in a folder beside it.
+The terminal shows the printed figures dim below the measured ones. Reports have the same content as
+HTML or Markdown: one HTML file, or a Markdown file with its pictures in a folder next to it.
 """
 
 import shutil
@@ -48,24 +48,26 @@ Run = list[tuple[Experiment, Reproduction]]
 
 
 @click.command(
-    epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of them.",
+    epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of all.",
     short_help="Run a published experiment again.",
 )
 @plugin_option
 @click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
-@click.option("--samples", type=int, help="Number of samples; each experiment has its default.")
+@click.option("--samples", type=int, help="Number of samples; each experiment has a default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
-@click.option("--rows", metavar="NAMES", help="Run these rows only, such as jp,sd (table-v).")
-@click.option("--reading", help="Run one reading only: as published, as meant (table-v).")
-@click.option("--json", "json_path", metavar="FILE", help="Write the figures there; - for stdout.")
-@output.plot_option("them")
+@click.option("--rows", metavar="NAMES", help="Run only these rows, such as jp,sd (table-v).")
+@click.option("--reading", help="Run only one reading: as published, as meant (table-v).")
+@click.option(
+    "--json", "json_path", metavar="FILE", help="Write the figures to FILE; - for stdout."
+)
+@output.plot_option("the results")
 @click.option(
     "--report",
     "report_path",
     metavar="FILE",
-    help=f"Write tables and pictures there: .md or .html. Default of {ALL}: {DEFAULT_REPORT}.",
+    help=f"Write tables and pictures: .md or .html. Default of {ALL}: {DEFAULT_REPORT}.",
 )
-@click.option("--latex", "latex_path", metavar="FILE", help="Write the tables there, for LaTeX.")
+@click.option("--latex", "latex_path", metavar="FILE", help="Write the tables for LaTeX.")
 def reproduce(
     what: str,
     samples: int | None,
@@ -77,20 +79,20 @@ def reproduce(
     report_path: str | None,
     latex_path: str | None,
 ) -> None:
-    """Run a published experiment again, and print it beside the published figures."""
+    """Run a published experiment again, and print it next to the published figures."""
     if what == ALL:
         report_path = report_path or DEFAULT_REPORT
         if plot is not None:
-            words = f"the pictures of {ALL} are in --report"
-            raise click.UsageError(f"--plot draws one experiment; {words}")
+            words = f"with {ALL} use --report for the pictures"
+            raise click.UsageError(f"--plot draws a single experiment; {words}")
     if output.STDOUT in (report_path, latex_path):
-        raise click.UsageError("only --json can write to standard output")
+        raise click.UsageError("only --json supports standard output")
     if report_path is not None:
         check_report(Path(report_path))
     output.check_outputs(json_path, report_path, latex_path, plot=plot)
     experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
     if what == ALL and (rows is not None or reading is not None):
-        raise click.UsageError(f"--rows and --reading are of one experiment, not of {ALL}")
+        raise click.UsageError(f"--rows and --reading need a single experiment; got {ALL}")
     only = [] if rows is None else [name.strip() for name in rows.split(",")]
     run: Run = [
         (each, begin(each, _enough(each, what, samples), seed, only, reading or ""))
@@ -120,13 +122,13 @@ def reproduce(
 
 
 class _Kept:
-    """Writes results; what cannot be written where it should be goes to a folder for such files."""
+    """Writer of results; a result that cannot be written goes to a temporary folder."""
 
     def __init__(self) -> None:
         self.failed = False
 
     def write(self, path: str, write: Callable[[str], object]) -> None:
-        """Write to a path, or else to a new folder, and say so."""
+        """Write to a path, or else to a new temporary folder with a warning."""
         try:
             write(path)
         except (click.UsageError, OSError) as error:
@@ -135,15 +137,15 @@ class _Kept:
             folder = Path(tempfile.mkdtemp(prefix="dls-ik-"))
             try:
                 write(str(folder / Path(path).name))
-            except (click.UsageError, OSError):  # no space anywhere
+            except (click.UsageError, OSError):  # the temporary folder is not writable either
                 shutil.rmtree(folder, ignore_errors=True)
                 raise error from None
-            output.warn(f"{reason}; it is in {folder}")
+            output.warn(f"{reason}; the result is in {folder}")
             self.failed = True
 
 
 def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
-    """Return the samples asked for; in a run of all, as many as an experiment needs."""
+    """Return the number of samples; in a run of all at least the minimum of the experiment."""
     if what != ALL or samples is None or samples < 1:
         return samples
     if each.needs_all:
@@ -152,7 +154,7 @@ def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
 
 
 def _complete(run: Run, quiet: bool) -> bool:
-    """Run and print the experiments one after the other; return False after Ctrl-C."""
+    """Run and print the experiments in order; return False after Ctrl-C."""
     console = stdout_console()
     try:
         for each, report in run:
@@ -163,12 +165,13 @@ def _complete(run: Run, quiet: bool) -> bool:
                 if not quiet and (report.rows or report.complete):
                     _print_report(console, each, report)
     except KeyboardInterrupt:
-        output.warn("interrupted; what was finished is kept")
+        output.warn("interrupted; finished results are kept")
         return False
     return True
 
 
 def _write_report(path: str, document: Document) -> None:
+    """Write the files of a report."""
     for file, content in report_files(Path(path), document).items():
         file.parent.mkdir(exist_ok=True)
         output.write_whole(str(file), partial(Path.write_bytes, data=content))
@@ -179,6 +182,7 @@ def _write_report(path: str, document: Document) -> None:
 
 
 def _print_report(console: Console, experiment: Experiment, report: Reproduction) -> None:
+    """Print the tables and notes of an experiment."""
     console.print()
     console.print(Text(experiment.title, style="bold"))
     console.print(Text(f"{experiment.source}; {experiment.about(report)}", style="dim"))
@@ -196,6 +200,7 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
 def _print_table(
     console: Console, table: ResultTable, lines: list[list[Cell]], mark_means: str
 ) -> None:
+    """Print a table, without spare columns if the terminal is too narrow."""
     unbounded, shown = console.options.update(width=10**4), _rich_table(table, lines, True)
     if Measurement.get(console, unbounded, shown).minimum > console.width:
         kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
@@ -204,16 +209,17 @@ def _print_table(
     shown = _rich_table(table, lines, break_headings=False)
     if table_width(console, shown) > console.width:
         shown = _rich_table(table, lines, break_headings=True)
-    # The terminal breaks longer lines, so that no figure is cut off.
+    # Longer lines are wrapped by the terminal, so that no figure is cut off.
     width = max(console.width, Measurement.get(console, console.options, shown).minimum)
     console.print(shown, width=width, crop=False)
     if any(cell.printed for line in lines for cell in line):
         marks = any(cell.differs for line in lines for cell in line)
         legend = f"; {MARK} {mark_means}" if marks else ""
-        console.print(Text(f"below each figure, dim: the printed one{legend}", style="dim"))
+        console.print(Text(f"dim, below each figure: the published one{legend}", style="dim"))
 
 
 def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: bool) -> RichTable:
+    """Return a table for the terminal."""
     shown = empty_table(table.title)
     for i, column in enumerate(table.columns):
         words = column.heading.split()
@@ -229,7 +235,7 @@ def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: boo
 
 
 def _min_width(column: Column, cells: list[Cell]) -> int:
-    """Return the width of every figure and of the words of the heading; other words may break."""
+    """Return the width of the longest figure and heading word; other text may wrap."""
     words = column.heading.split()
     if not column.is_text:
         words += [text for cell in cells for text in (cell.measured, cell.printed)]
@@ -237,6 +243,7 @@ def _min_width(column: Column, cells: list[Cell]) -> int:
 
 
 def _cell(cell: Cell, below: bool) -> Text:
+    """Return a cell with the measured figure, and the published one below."""
     text = Text(cell.measured, style="bold yellow" if cell.differs else "")
     if below:
         mark = " " * cell.measured.count(MARK)  # aligns the digits

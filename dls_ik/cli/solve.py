@@ -1,4 +1,4 @@
-"""``dls-ik solve``: joint values for a pose, by one method or by several side by side."""
+"""``dls-ik solve``: joint positions for a pose, by one method or by several for comparison."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     from dls_ik.solver.stepper import Trace
     from dls_ik.solver.task import Task
 
-EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 one or more did not, 2 bad input."
+EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 a method did not, 2 bad input."
 COMPARISON = (
     "method", "status", "error [m]", "error [rad]", "iterations", "restarts", "time [ms]", "change",
 )  # fmt: skip
 CLEARANCE = "clearance [mm]"
 SOLVE_TYPES = ("speed", "distance", "manipulability", "clearance")
-MAX_STEPS = 5000  # that are drawn
-NEAR_MISS = 1e-3, 0.01  # [m], [rad] up to which looser tolerances are proposed
-TIGHT = 1e-6  # default of both
+MAX_STEPS = 5000  # maximum number of steps that are drawn
+NEAR_MISS = 1e-3, 0.01  # [m], [rad] maximum errors for which looser tolerances are suggested
+DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
 
 
-@click.command(epilog=EPILOG, short_help="Find joint values for a pose; compare methods.")
+@click.command(epilog=EPILOG, short_help="Find joint positions for a pose; compare methods.")
 @robot_options
 @pose_options
 @seed_option
@@ -68,13 +68,13 @@ TIGHT = 1e-6  # default of both
     "methods",
     default="auto",
     metavar="A,B,...",
-    help="One method, or several to compare: dls-ik methods.",
+    help="One method, or several to compare; see dls-ik methods.",
 )
-@click.option("--timeout", type=TIMEOUT, metavar="S", help="For each [s]. Default: 0.05.")
+@click.option("--timeout", type=TIMEOUT, metavar="S", help="Timeout of each [s]. Default: 0.05.")
 @click.option(
     "--solve-type",
     type=click.Choice(SOLVE_TYPES),
-    help="Choice: the first (default), the nearest to the seed, the most dextrous, the farthest "
+    help="Solution to return: the first (default), closest to the seed, most dexterous, farthest "
     "from collisions.",
 )
 @task_option
@@ -82,7 +82,7 @@ TIGHT = 1e-6  # default of both
 @click.option(
     "--all", "count", type=click.IntRange(1, 10_000), metavar="N", help="List up to N solutions."
 )
-@click.option("--approximate", is_flag=True, help="Accept the nearest that is found.")
+@click.option("--approximate", is_flag=True, help="Accept the closest configuration.")
 @plugin_option
 @settings_option
 @output.plot_option("the comparison")
@@ -100,14 +100,14 @@ def solve(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Find joint values that bring the tip to a pose, by one method or by several."""
+    """Find joint positions that bring the tip to a pose, by one or several methods."""
     if pose.T is None:
-        raise click.UsageError("give a pose: --xyz, with --rpy or --quat, or --matrix")
+        raise click.UsageError("give a pose by --xyz (with --rpy or --quat) or --matrix")
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names or (count is not None and len(names) > 1):
-        raise click.UsageError("--method names a method, or several; with --all one")
+        raise click.UsageError("--method must be one or more methods; exactly one with --all")
     if asked["solve_type"] == "clearance" and not (around.srdf or around.files):
-        raise click.UsageError("--solve-type clearance needs a scene: --srdf auto, or --scene FILE")
+        raise click.UsageError("--solve-type clearance needs --srdf auto or --scene FILE")
     output.check_outputs(plot=plot)
     robot = chosen.read()
     warn_far_poses("the pose", pose.T, robot)
@@ -124,24 +124,24 @@ def solve(
 
 
 class Question(NamedTuple):
-    """A pose to reach, and the options of its solver."""
+    """A pose to reach, and the solver options."""
 
     robot: RobotModel
     T: Array  # (4, 4) [m]
     seed: Array | None  # (n,) [rad or m]
     task: Task | None
-    settings: dict[str, Any]  # options of the solver
+    settings: dict[str, Any]  # solver options
     asked: dict[str, Any]  # timeout, solve_type, approximate
     scene: PlanningScene | None = None
 
     def solver(self, method: str) -> IkSolver:
-        """Return a solver by a method."""
+        """Return a solver with a method."""
         from dls_ik.solver.solver import IkSolver
 
         return IkSolver(self.robot, method, scene=self.scene, **self.settings)
 
     def facts(self) -> dict[str, Any]:
-        """Return the question as a document."""
+        """Return the question as a JSON document."""
         return {
             "robot": self.robot.name,
             "base": self.robot.base,
@@ -151,10 +151,11 @@ class Question(NamedTuple):
         }
 
 
-# All solutions by one method
+# All solutions of one method
 
 
 def _list_solutions(question: Question, method: str, count: int, as_json: bool) -> list[str]:
+    """Print all solutions; return a line if there is none."""
     solver = question.solver(method)
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:
@@ -163,14 +164,14 @@ def _list_solutions(question: Question, method: str, count: int, as_json: bool) 
     else:
         rows = [[str(i), *(figure(x, 4) for x in q)] for i, q in enumerate(found, start=1)]
         print_table(stdout_console(), ["", *question.robot.joint_names], rows, left=())
-    return [] if len(found) else ["no solution was found"]
+    return [] if len(found) else ["no solution found"]
 
 
-# Methods side by side
+# Comparison of methods
 
 
 def _compare(question: Question, methods: list[str], plot: str | None, as_json: bool) -> list[str]:
-    """Return a line for each method that did not reach the pose."""
+    """Print the results of all methods; return a line for each method that missed the pose."""
     results = solve_by_each(question, methods)
     if plot is not None:
         output.save_plot(plot, draw_comparison(question, results))
@@ -185,7 +186,7 @@ def _compare(question: Question, methods: list[str], plot: str | None, as_json: 
 
 
 def solve_by_each(question: Question, methods: Sequence[str]) -> dict[str, IkResult]:
-    """Solve once by each method, with its kernels loaded, so that times compare."""
+    """Solve once with each method, after its kernels are loaded, so that times are comparable."""
     given = {name: value for name, value in question.asked.items() if value not in (None, False)}
     results = {}
     for solver in map(question.solver, methods):
@@ -197,7 +198,7 @@ def solve_by_each(question: Question, methods: Sequence[str]) -> dict[str, IkRes
 
 
 def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]:
-    """Return an answer as a document."""
+    """Return a result as a JSON document."""
     q, robot, seed = result.q, question.robot, question.seed
     return {
         "method": method,
@@ -217,7 +218,7 @@ def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]
 
 
 def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
-    """Return the closest pair of an answer, and the pair in the way of others."""
+    """Return the closest pair of a result, and the most frequent collision."""
     closest = scene.distance(result.q) if np.isfinite(result.q).all() else None
     return {
         "clearance": np.nan if closest is None else closest.distance,
@@ -227,6 +228,7 @@ def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
 
 
 def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each method that missed the pose."""
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.task import too_few_joints
 
@@ -241,38 +243,40 @@ def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
         hint = f"; {few}: {names or 'neither position nor pointing'} reaches this one"
     return [
         f"{answer['method'] + ': ' if len(answers) > 1 else ''}{answer['status']}: "
-        f"{answer['explanation']}; {_nearest(answer)}{hint}"
+        f"{answer['explanation']}; {_closest(answer)}{hint}"
         for answer in answers
         if not answer["success"]
     ]
 
 
-def _nearest(answer: dict[str, Any]) -> str:
-    """Return the errors of the best that was found, or its joints beyond their limits."""
+def _closest(answer: dict[str, Any]) -> str:
+    """Return the errors of the closest configuration, or the joints beyond their limits."""
     margins = answer["distance_to_limit"].items()
     beyond = [f"{name} by {-margin:.3g}" for name, margin in margins if margin < 0.0]
     if answer["status"] == "OUTSIDE_LIMITS" and beyond:
-        return f"beyond them: {', '.join(beyond)}"
+        return f"beyond limits: {', '.join(beyond)}"
     if answer.get("pair_in_the_way"):
-        return f"most often in the way: {' - '.join(answer['pair_in_the_way'])}"
+        return f"most frequent collision: {' - '.join(answer['pair_in_the_way'])}"
     position, rotation = answer["position_error"], answer["rotation_error"]
-    return f"nearest found: {position:.3g} m and {rotation:.3g} rad off{_looser(answer)}"
+    off = f"{position:.3g} m and {rotation:.3g} rad"
+    return f"the closest configuration is off by {off}{_looser(answer)}"
 
 
 def _looser(answer: dict[str, Any]) -> str:
-    """Return tolerances by which a near miss is an answer, such as of a rotation as 3.14."""
+    """Return options with looser tolerances that accept a near miss, or ""."""
     errors = answer["position_error"], answer["rotation_error"]
     if not (errors[0] <= NEAR_MISS[0] and errors[1] <= NEAR_MISS[1]):
         return ""
     options = [
         f"--set {name}={1.5 * error:.1g}"
         for name, error in zip(("position_tolerance", "rotation_tolerance"), errors, strict=True)
-        if error > TIGHT
+        if error > DEFAULT_TOLERANCE
     ]
-    return f"; {' '.join(options)} accepts that" if options else ""
+    return f"; {' '.join(options)} would accept it" if options else ""
 
 
 def _print_answer(console: Console, question: Question, answer: dict[str, Any]) -> None:
+    """Print the result of one method."""
     _print_joints(console, question, answer)
     console.print()
     position, rotation = short(answer["position_error"]), short(answer["rotation_error"])
@@ -289,6 +293,7 @@ def _print_answer(console: Console, question: Question, answer: dict[str, Any]) 
 
 
 def _print_joints(console: Console, question: Question, answer: dict[str, Any]) -> None:
+    """Print the joint positions of a result with their limits."""
     robot, q = question.robot, answer["joints"]
     headings = ["joint", "value", "lower", "upper", "to limit"]
     limits = zip(robot.lower, robot.upper, answer["distance_to_limit"].values(), strict=True)
@@ -304,6 +309,7 @@ def _print_joints(console: Console, question: Question, answer: dict[str, Any]) 
 
 
 def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
+    """Print the results of several methods as a table."""
     has_seed, has_scene = answers[0]["largest_change"] is not None, "clearance" in answers[0]
     rows = [
         [
@@ -323,14 +329,14 @@ def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
     headings = (*headings, CLEARANCE) if has_scene else headings
     print_method_table(console, headings, rows, left=(0, 1))
     if has_seed:
-        print_note(console, "change: largest of a joint from the seed [rad or m]")
+        print_note(console, "change: largest joint change from the seed [rad or m]")
 
 
 # Picture
 
 
 def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
-    """Draw all results, and error and step of each iteration of methods that step."""
+    """Draw all results, and error and step size of each iteration of methods with steps."""
     from dls_ik.plot import compare_methods
     from dls_ik.solver.method import KDL
 
@@ -346,8 +352,8 @@ def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
 
 
 def _attempt(question: Question, method: str, result: IkResult, trace: Trace) -> str:
-    """Return which part of the method's work is drawn, where it is not all."""
-    # Without a seed the solver may begin near the pose, which is not drawn.
+    """Return the drawn part of the work of a method as text, or "" if all of it is drawn."""
+    # Without a seed the solver may start close to the pose, which is not drawn.
     if question.seed is None and question.solver(method).options.starts == "table":
         return "an attempt from mid-range"
     if result.restarts:
@@ -357,7 +363,7 @@ def _attempt(question: Question, method: str, result: IkResult, trace: Trace) ->
 
 
 def _trace(question: Question, method: str) -> Trace:
-    """Return the first attempt from the seed or from mid-range, to where the solver ends it."""
+    """Return the first attempt from the seed or from mid-range, up to the solver's last step."""
     from dls_ik.solver.stepper import Stepper
 
     question = question._replace(settings={**question.settings, "max_restarts": 0})

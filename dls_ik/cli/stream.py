@@ -1,4 +1,4 @@
-"""``dls-ik stream``: targets for a running node, and how it follows them."""
+"""``dls-ik stream``: targets for a running node, and statistics of its motion."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s]
-RUN_IN = 0.25  # of a period, from the centre to the circle, and back
+RUN_IN_SHARE = 0.25  # part of a period for the motion between centre and circle
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
-LINE_PERIOD = 0.1  # [s]
-GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")
+LINE_PERIOD = 0.1  # [s] between updates of the line on stderr
+GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 BAG = ".bag"
 
@@ -43,7 +43,7 @@ BAG = ".bag"
     "node, 130 after Ctrl-C."
 )
 @pose_options
-@click.option("--file", "path", metavar="CSV", help="A path of poses, one a line.")
+@click.option("--file", "path", metavar="CSV", help="File with a path of poses.")
 @click.option(
     "--twist", type=float, nargs=6, metavar="VX VY VZ WX WY WZ", help="A velocity [m/s, rad/s]."
 )
@@ -51,7 +51,7 @@ BAG = ".bag"
     "--for", "twist_time", type=POSITIVE, default=1.0, metavar="S", help="Duration of --twist [s]."
 )
 @click.option("--circle", "radius", type=POSITIVE, metavar="R", help="Circle around the tip [m].")
-@click.option("--period", type=POSITIVE, default=5.0, metavar="S", help="Time of a lap [s].")
+@click.option("--period", type=POSITIVE, default=5.0, metavar="S", help="Duration of a lap [s].")
 @click.option("--laps", type=POSITIVE, default=1.0, metavar="N", help="Number of laps.")
 @click.option("--plane", type=click.Choice([*PLANES]), default="xy", help="Plane of the circle.")
 @text_option("--frame", metavar="LINK", help="Frame of targets; default: the root.")
@@ -63,22 +63,22 @@ BAG = ".bag"
     help="Rate of the messages.",
 )
 @click.option(
-    "--wait", type=SECONDS, default=10.0, metavar="S", help="Time to reach the last pose [s]."
+    "--wait", type=SECONDS, default=10.0, metavar="S", help="Timeout to reach the last pose [s]."
 )
 @text_option("--namespace", metavar="NAME", help="Namespace of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
-@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Time to find it [s].")
+@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Timeout to find it [s].")
 @output.json_option
 @click.option(
     "--record",
     metavar="FILE",
-    help="Write the answers of the node there, as CSV, or as a rosbag2 if it is FILE.bag.",
+    help="Record the cycles of the node as CSV, or as a rosbag2 if FILE ends in .bag.",
 )
-@output.plot_option("it")
+@output.plot_option("the motion")
 @click.option(
     "--robot",
     metavar="ROBOT",
-    help="To draw, or for the bag, from the node's base to its tip; default: the node's.",
+    help="Robot to plot or record, with base and tip of the node; default: the node's.",
 )
 def stream(
     pose: ChosenPose,
@@ -97,23 +97,23 @@ def stream(
 ) -> None:
     """Send targets to a running node, and show how it follows them.
 
-    A pose (--xyz or --matrix) and a path (--file) are sent until the arm is there, a velocity
-    (--twist) for a time. --circle begins and ends where the tip is.
+    A pose (--xyz or --matrix) or a path (--file) is sent until the arm is there, a velocity
+    (--twist) for a duration. --circle starts and ends at the current tip pose.
 
-    Files of poses are as for dls-ik path; with times [s] the poses are sent at these, and more in
-    between.
+    Files of poses are as for dls-ik path. With times [s], poses are sent at these times and
+    interpolated in between.
     """
     plan = _read_plan(pose, path, **motion)
     if not rate * plan.duration <= MAX_TARGETS:
         raise click.UsageError(
-            f"{plan.duration:g} s at {rate:g} Hz are more than {MAX_TARGETS} targets"
+            f"{plan.duration:g} s at {rate:g} Hz exceed the maximum of {MAX_TARGETS} targets"
         )
     if plan.path is not None:
         warn_far_poses("a target", plan.path.poses)
     if plan.radius is not None and frame:
-        raise click.UsageError("--circle is in the root frame, without --frame")
+        raise click.UsageError("--circle is in the root frame; omit --frame")
     if record == output.STDOUT:
-        raise click.UsageError("--record takes a file, not standard output")
+        raise click.UsageError("--record needs a file; standard output is not supported")
     is_bag = record is not None and record.endswith(BAG)
     output.check_outputs(None if is_bag else record, plot=plot)
     if record is not None and is_bag:
@@ -144,6 +144,7 @@ def stream(
 def _run(
     publisher: TargetPublisher, plan: StreamPlan, tip: Array, frame: str, rate: float, wait: float
 ) -> StreamOutcome:
+    """Send the targets of a plan."""
     from dls_ik.ros.client.target_publisher import stream_poses, stream_twist
 
     with _live_line(publisher, rate) as update:
@@ -159,7 +160,7 @@ def _run(
 
 @contextmanager
 def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[], None]]:
-    """Show the stream in a line on stderr, where that is a terminal."""
+    """Show the state of the stream in a line on stderr if it is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         messages = iter([f"streaming at {rate:g} Hz"])
@@ -168,7 +169,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
             for message in messages:
                 click.echo(message, err=True)
 
-        yield print_once  # called with the first target
+        yield print_once  # called at the first target
         return
     live = Live(console=console, transient=True, auto_refresh=False)
     begin = last = time.monotonic()
@@ -183,7 +184,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
             live.update(line, refresh=True)
 
     try:
-        with output.defer_sigint():  # rich cannot stop a display that is half started
+        with output.defer_sigint():  # rich cannot stop a display that is only half started
             live.start()
         yield update
     finally:
@@ -191,7 +192,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
 
 
 def _line(publisher: TargetPublisher, seconds: float) -> Text:
-    """Return time, state, errors and rate."""
+    """Return a line with time, state, errors and rate."""
     row = publisher.monitor.rows[-1]
     position, rotation = row.errors()
     line = Text(f"{seconds:5.1f} s ")
@@ -202,15 +203,16 @@ def _line(publisher: TargetPublisher, seconds: float) -> Text:
 
 
 def _end(outcome: StreamOutcome) -> None:
+    """Exit with the code and message of an outcome that is no success."""
     if outcome.interrupted:
-        output.exit_interrupted("interrupted; the arm was told to stop")
+        output.exit_interrupted("interrupted; the arm was commanded to stop")
     if outcome.lost:
-        output.exit_with("the node has gone: nothing comes from it any more", output.MISSING)
+        output.exit_with("the node is gone: no more data received from it", output.MISSING)
     if outcome.refused:
-        output.exit_with(f"the node refuses: {outcome.refused}", output.NO_SOLUTION)
+        output.exit_with(f"rejected by the node: {outcome.refused}", output.NO_SOLUTION)
     if outcome.reached is False:
         rows = outcome.rows
-        reason = rows[-1].message or "no reason given" if rows else "nothing came back"
+        reason = rows[-1].message or "no reason given" if rows else "no data received"
         output.exit_with(f"not reached: {reason}", output.NO_SOLUTION)
 
 
@@ -218,19 +220,19 @@ def _end(outcome: StreamOutcome) -> None:
 
 
 class StreamPlan(NamedTuple):
-    """Targets to send: a path, which may be of one pose, a twist, or a circle."""
+    """Targets to send: a path of one or more poses, a twist, or a circle."""
 
     path: PoseFile | None
     twist: Vector
     twist_time: float  # [s]
-    radius: float | None  # [m] of the circle
+    radius: float | None  # [m] radius of the circle
     period: float  # [s]
     laps: float
     plane: str
 
     @property
     def duration(self) -> float:
-        """Time to send all [s]."""
+        """Time to send all targets [s]."""
         if self.path is not None:
             times = self.path.times
             return 0.0 if times is None else float(times[-1] - times[0])
@@ -238,18 +240,18 @@ class StreamPlan(NamedTuple):
 
 
 def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
-    """Return the plan of the options.
+    """Return the plan given by the options.
 
     Raises:
         click.UsageError: If there is not exactly one kind of target.
-        DlsIkError: If the file holds no poses.
+        DlsIkError: If the file does not contain poses.
     """
     twist = motion["twist"]
     given = [pose.T is not None, path is not None, twist is not None, motion["radius"] is not None]
     if sum(given) != 1:
-        raise click.UsageError("give one of --xyz (or --matrix), --file, --twist and --circle")
+        raise click.UsageError("give exactly one of --xyz (or --matrix), --file, --twist, --circle")
     if twist is not None and not all(abs(v) < MAX_SPEED for v in twist):
-        raise click.UsageError(f"--twist takes six numbers within {MAX_SPEED:g}")
+        raise click.UsageError(f"--twist needs six numbers within +-{MAX_SPEED:g}")
     found = None if path is None else read_poses(path, pose.deg, pose.mm)
     if pose.T is not None:
         found = PoseFile(pose.T[None], None, ("",))
@@ -257,10 +259,10 @@ def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
 
 
 def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Array]:
-    """Return times (m,) [s] and poses (m, 4, 4), one every 1 / rate [Hz].
+    """Return times (m,) [s] and poses (m, 4, 4), sampled at a rate [Hz].
 
-    Poses without times are taken as they are. Timed ones are interpolated: the tip goes straight
-    and turns at a constant rate.
+    Poses without times are sent one per period. Poses with times are interpolated: the tip moves
+    straight and rotates at a constant rate.
     """
     if times is None:
         return np.arange(len(poses)) / rate, poses
@@ -284,11 +286,11 @@ def circle(
 ) -> tuple[Array, Array]:
     """Return times (m,) [s] and poses (m, 4, 4) on a circle around a pose, in a plane of its frame.
 
-    It begins and ends at rest at the centre: the radius grows before the laps, and shrinks after
-    them, in a quarter of a period each.
+    The motion starts and ends at rest at the centre: the radius grows before the laps and shrinks
+    after the laps, in a quarter of a period each.
     """
     first, second = PLANES[plane]
-    run_in = RUN_IN * period
+    run_in = RUN_IN_SHARE * period
     duration = laps * period + 2.0 * run_in
     times = np.append(np.arange(0.0, duration, 1.0 / rate), duration)
     share = np.clip(np.minimum(times, duration - times) / run_in, 0.0, 1.0)
@@ -304,7 +306,7 @@ def circle(
 
 
 def summary(outcome: StreamOutcome) -> dict[str, Any]:
-    """Return figures of a stream; lengths in [m], angles in [rad], times in [s]."""
+    """Return the figures of a stream; lengths in [m], angles in [rad], times in [s]."""
     rows, duration = outcome.rows, outcome.end - outcome.begin
     states = Counter(row.state for row in rows)
     errors = np.array([row.errors() for row in rows]).reshape(-1, 2)
@@ -327,6 +329,7 @@ def summary(outcome: StreamOutcome) -> dict[str, Any]:
 
 
 def _spread(values: Array) -> dict[str, float] | None:
+    """Return mean, largest and last of the finite values, or None."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
@@ -334,14 +337,14 @@ def _spread(values: Array) -> dict[str, float] | None:
 
 
 def print_summary(found: dict[str, Any]) -> None:
-    """Print the figures of :func:`summary`."""
+    """Print the figures of a stream."""
     ends = {True: "reached", False: "not reached", None: "finished"}
     stops = [word for word in ("interrupted", "lost", "refused") if found[word]]
     end = stops[0] if stops else ends[found["reached"]]
     pairs = [
         (end, f"after {found['duration']:.1f} s"),
         ("sent", f"{found['sent']} targets, {found['send_rate']:.1f}/s"),
-        ("heard", f"{found['heard']} cycles of the node, {found['heard_rate']:.1f}/s"),
+        ("received", f"{found['heard']} cycles of the node, {found['heard_rate']:.1f}/s"),
     ]
     for name, unit in (("position_error", "m"), ("rotation_error", "rad")):
         if (error := found[name]) is not None:
@@ -354,7 +357,7 @@ def print_summary(found: dict[str, Any]) -> None:
 
 
 def write_record(path: str, outcome: StreamOutcome) -> None:
-    """Write a line for each cycle of the node: target, tip, errors, state, joints."""
+    """Write a CSV file with a line per cycle of the node: target, tip, errors, state, joints."""
     names = sorted({name for row in outcome.rows for name in row.q})
     heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE]
 
@@ -378,13 +381,15 @@ def record_bag(
 ) -> None:
     """Write targets, tip and joints of each cycle as a bag, with the robot.
 
-    Messages have the time of the system's clock at which they arrived. Tip and joints keep the
-    stamps of the node. Targets have no stamp, as they were sent: replayed later they are not too
-    old.
+    Messages have the system time of their arrival. Tip and joints keep the stamps of the node.
+    Targets have no stamp, so that they are not stale when the bag is played.
 
     Args:
-        urdf: File or text of the robot. None leaves it out.
-        namespace: Namespace of the node, with a slash before it.
+        path: Folder of the bag.
+        outcome: Recorded stream.
+        urdf: File or text of the robot; None omits the robot.
+        namespace: Namespace of the node with a leading slash.
+        node: Name of the node.
 
     Raises:
         OSError: If the bag cannot be written.
@@ -393,7 +398,9 @@ def record_bag(
     names = sorted({name for _, row in rows for name in row.q})
     whole = [(t, row) for t, row in rows if len(row.q) == len(names)]
     q = np.array([[row.q[name] for name in names] for _, row in whole]).reshape(-1, len(names))
-    targets = [(t, bag.NOW, row.frame, row.target) for t, row in rows if row.target is not None]
+    targets = [
+        (t, bag.NO_STAMP, row.frame, row.target) for t, row in rows if row.target is not None
+    ]
     tips = [(t, row.stamp, row.frame, row.tip) for t, row in rows]
     topics = [
         bag.states_topic(names, [t for t, _ in whole], q, [row.stamp for _, row in whole]),
@@ -407,31 +414,33 @@ def record_bag(
 
 
 def _numbers(T: Array | None) -> list[Any]:
+    """Return a pose as position and quaternion, or as empty cells."""
     if T is None:
         return [""] * len(POSE)
     return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
 
 
 def _draw_or_keep(path: str, drawn: RobotPicture, outcome: StreamOutcome, keep: bool) -> None:
+    """Draw a stream; if that fails, write the measurements to a file if `keep`."""
     try:
         draw(path, drawn, outcome)
     except Exception:
-        if keep:  # the measurements
+        if keep:
             write_record(f"{path}.csv", outcome)
         raise
 
 
 def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
-    """Draw the tip beside its targets, or the joints where no targets were in the root frame.
+    """Draw the tip with its targets, or the joints if targets are not in the root frame.
 
-    The picture begins with the first target that came back.
+    The picture starts with the first target that the node reported.
     """
     from dls_ik.plot import joint_bands, tip_path
 
     rows = [row for row in outcome.rows if all(name in row.q for name in drawn.names)]
     rows = [row for row in rows if row.target is not None] or rows
     if len(rows) < 2:
-        output.warn("no picture: the stream ended before two cycles of the node")
+        output.warn("no picture: the stream ended before two cycles of the node were received")
         return
     robot = drawn.robot
     times = [row.time - outcome.begin for row in rows]
@@ -441,6 +450,6 @@ def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
         figure = joint_bands(robot, times, q)
     else:
         roots = [inverse(robot.tree.pose(robot.base, robot.named(row))) for row in q]
-        places = [(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)]  # in the base
+        places = [(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)]  # base frame
         figure = tip_path(robot, times, q, places)
     output.save_plot(path, figure)

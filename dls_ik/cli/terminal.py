@@ -1,4 +1,4 @@
-"""Tables and progress bars that read well in a narrow terminal and in a file."""
+"""Tables and progress bars that are readable in a narrow terminal and in a file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dls_ik.text import escape
 if TYPE_CHECKING:
     from dls_ik.reproduce.experiment import Item
 
-MIN_VALUE_WIDTH = 20  # characters, however narrow the terminal
-FILE_WIDTH = 110  # characters
-BAR_DELAY = 2.0  # [s]
+MIN_VALUE_WIDTH = 20  # [characters] even in a narrower terminal
+FILE_WIDTH = 110  # [characters]
+BAR_DELAY = 2.0  # [s] before progress is shown
 
 
 def stdout_console() -> Console:
-    """Return a console as wide as the terminal or COLUMNS; FILE_WIDTH in a file."""
+    """Return a console with the width of the terminal or COLUMNS, or `FILE_WIDTH` for a file."""
     console = Console(highlight=False, markup=False, emoji=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
@@ -36,7 +36,7 @@ def stdout_console() -> Console:
 
 
 def empty_table(title: str = "") -> Table:
-    """Return a table without frames, with one line below its headings."""
+    """Return a table without frame, with a line below its headings."""
     return Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -53,10 +53,13 @@ def print_table(
     rows: Sequence[Sequence[str]],
     left: Sequence[int] = (0,),
 ) -> None:
-    """Print rows below headings; where they do not fit, each row as a block of lines.
+    """Print a table; if it is too wide, print each row as a block of lines.
 
     Args:
-        left: columns of words; the others are numbers, aligned to the right.
+        console: Console.
+        headings: Headings of the columns.
+        rows: Cells of the rows.
+        left: Indices of text columns; other columns are numbers, aligned to the right.
     """
     table = _table_of(headings, rows, left)
     if table_width(console, table) <= console.width:
@@ -68,6 +71,7 @@ def print_table(
 
 
 def _table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
+    """Return a table with headings and rows."""
     table = empty_table()
     for i, heading in enumerate(headings):
         justify = "left" if i in left else "right"
@@ -83,7 +87,7 @@ def print_method_table(
     rows: Sequence[Sequence[str]],
     left: Sequence[int] = (0,),
 ) -> None:
-    """Print rows that begin with a method's name, with its long name beside it, or below them."""
+    """Print rows that start with a method's name; its long name is in a column or below."""
     from dls_ik.solver.method import long_name
 
     names = [(row[0], long_name(row[0])) for row in rows]
@@ -99,7 +103,7 @@ def print_method_table(
 
 
 def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
-    """Print names and values one below the other; long values are wrapped below themselves."""
+    """Print names and values, one pair per line; long values are wrapped."""
     column = indent + max((len(name) for name, _ in pairs), default=0) + 2
     for name, value in pairs:
         lines = _wrapped(value, console.width - column) or [""]
@@ -115,34 +119,35 @@ def print_heading(console: Console, words: str) -> None:
 
 
 def print_note(console: Console, words: str, style: str = "dim") -> None:
-    """Print a wrapped sentence."""
+    """Print a wrapped text."""
     lines = _wrapped(words, console.width)
     console.print(Text("\n".join(lines), style=style), soft_wrap=True)
 
 
 def _wrapped(words: str, width: int) -> list[str]:
+    """Return escaped text, wrapped to a width."""
     return wrap(escape(words, keep="\n"), max(width, MIN_VALUE_WIDTH), break_on_hyphens=False)
 
 
 def table_width(console: Console, table: Table) -> int:
-    """Return the width of a table with no line broken [characters]."""
+    """Return the width of a table without line breaks [characters]."""
     return Measurement.get(console, console.options.update(width=10**4), table).maximum
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """Return a number with so many decimals, never -0."""
+    """Return a number with a number of decimals, never -0."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def limit(value: float) -> str:
-    """Return a joint limit, or "none" where it is infinite."""
+    """Return a joint limit as text; "none" if it is infinite."""
     return f"{value:.4f}" if math.isfinite(value) else "none"
 
 
 class ProgressBars:
-    """Progress on stderr, in a terminal only, once a run has lasted BAR_DELAY.
+    """Progress bars on stderr, shown only in a terminal and after `BAR_DELAY`.
 
-    Use it in a ``with``, which restores the terminal.
+    A ``with`` statement restores the terminal.
     """
 
     def __init__(self) -> None:
@@ -159,7 +164,7 @@ class ProgressBars:
         self._begin = time.monotonic()
 
     def __enter__(self) -> ProgressBars:
-        """Start the delay."""
+        """Start the delay, and return the bars."""
         self._begin = time.monotonic()
         return self
 
@@ -168,7 +173,7 @@ class ProgressBars:
         self._bars.stop()
 
     def counter(self, title: str) -> Callable[[int, int], None]:
-        """Return a function to call with the number done and the total."""
+        """Return a function to call with the numbers of finished and of all items."""
         task = self._bars.add_task(title, total=None)
 
         def update(done: int, total: int) -> None:
@@ -178,7 +183,7 @@ class ProgressBars:
         return update
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
-        """Yield the items, with a bar that counts them."""
+        """Yield the items, and show a bar that counts them."""
         task = self._bars.add_task(title, total=len(items))
         try:
             for item in items:
@@ -189,6 +194,7 @@ class ProgressBars:
             self._bars.remove_task(task)
 
     def _show_after_delay(self) -> None:
+        """Show the bars once the delay is over."""
         if time.monotonic() - self._begin > BAR_DELAY and not self._bars.live.is_started:
-            with defer_sigint():  # rich cannot stop a display that is half started
+            with defer_sigint():  # rich cannot stop a display that is only half started
                 self._bars.start()

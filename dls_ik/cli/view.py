@@ -1,6 +1,6 @@
 """``dls-ik view``: a web page that shows an arm and its methods.
 
-The arm is one of this process, or that of a running node.
+The arm is simulated in this process, or is that of a running node.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from dls_ik.viewer.session import Session
     from dls_ik.viewer.shapes import Shapes
 
-DEFAULT = "wam"  # robot
+DEFAULT = "wam"  # default robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::")  # noqa: S104  only where --host says so
+ANY = ("0.0.0.0", "::")  # noqa: S104  used only if given by --host
 MAX_ARMS = 4
 
 
 @click.command(
-    epilog=f"{ROBOT} --tip takes several links, with commas. docs/viewer.md describes the page. "
-    "Ctrl-C ends it."
+    epilog=f"{ROBOT} --tip accepts several links, separated by commas. docs/viewer.md describes "
+    "the page. Ctrl-C stops it."
 )
 @plugin_option
 @robot_argument(required=False)
@@ -60,15 +60,17 @@ MAX_ARMS = 4
     "has too few joints.",
 )
 @scene_options
-@click.option("--replay", metavar="FILE", help="Show a joint path: CSV or JSON of dls-ik path.")
-@click.option("--host", default="127.0.0.1", help="Where to listen.")
+@click.option("--replay", metavar="FILE", help="Replay a joint path: CSV or JSON of dls-ik path.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080)
-@click.option("--rate", type=click.FloatRange(10.0, 500.0), default=100.0, help="Updates a second.")
+@click.option(
+    "--rate", type=click.FloatRange(10.0, 500.0), default=100.0, help="Updates per second."
+)
 @click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
 @text_option("--namespace", help="Namespace of the node.")
-@click.option("--patience", type=SECONDS, default=10.0, help="Time to find a node [s].")
-@click.option("--record", metavar="FILE", help="Where the page's recordings go, as CSV.")
-@click.option("--dark", is_flag=True, help="Begin with dark colours.")
+@click.option("--patience", type=SECONDS, default=10.0, help="Timeout to find a node [s].")
+@click.option("--record", metavar="FILE", help="File of recordings made on the page, as CSV.")
+@click.option("--dark", is_flag=True, help="Start with dark colours.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(
     chosen: ChosenRobot,
@@ -88,7 +90,7 @@ def view(
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
 
-    The default ROBOT is wam, and with --ros that of the node.
+    The default ROBOT is wam; with --ros it is that of the node.
     """
     methods = _methods(method)
     if ros and (methods or task or replay or around.srdf):
@@ -96,14 +98,14 @@ def view(
         name = next((name for name, value in given.items() if value), "")
         if not name:
             raise click.UsageError(
-                "--srdf is for an arm of this process; ik_node takes an SRDF by its parameter or "
+                "--srdf cannot be combined with --ros; give ik_node an SRDF by its parameter or "
                 "topic robot_description_semantic"
             )
         raise click.UsageError(
-            f"{name} is for an arm of this process; the page shows what a node does"
+            f"{name} cannot be combined with --ros: the page shows the motion of the node"
         )
     if ros and not chosen.name and (chosen.base or chosen.tip):
-        raise click.UsageError("--base and --tip are those of the node, unless ROBOT is given too")
+        raise click.UsageError("--base and --tip need ROBOT with --ros; else the node has them")
     output.check_outputs(record)
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
@@ -132,15 +134,27 @@ def view(
 
 
 def _methods(given: str) -> list[str]:
+    """Return the methods given, after checking that they can follow targets.
+
+    Raises:
+        click.UsageError: If there are too many methods.
+        MethodError: If a method is unknown or has no single steps.
+    """
     from dls_ik.viewer.source import check_follows
 
     names = [check_follows(name) for name in given.split(",")] if given else []
     if len(names) > MAX_ARMS:
-        raise click.UsageError(f"--method takes {MAX_ARMS} methods at most, not {len(names)}")
+        raise click.UsageError(f"--method must be at most {MAX_ARMS} methods; got {len(names)}")
     return names
 
 
 def _read_path(robot: RobotModel, file: str) -> ReplayPath:
+    """Return the joint path in a file.
+
+    Raises:
+        click.UsageError: If the file cannot be read.
+        PathFileError: If the file is not a joint path.
+    """
     from dls_ik.model.files import read_file
     from dls_ik.viewer.replay import MAX_BYTES, read_path
 
@@ -153,7 +167,7 @@ def _read_path(robot: RobotModel, file: str) -> ReplayPath:
 
 
 def _shapes(arm: ViewedArm) -> Shapes:
-    """Return the shapes of a robot's links; warn of those that are missing."""
+    """Return the shapes of a robot's links; warn of missing shapes."""
     from dls_ik.viewer.shapes import robot_shapes
 
     shapes = robot_shapes(arm.robot, arm.description, arm.is_foreign)
@@ -163,18 +177,20 @@ def _shapes(arm: ViewedArm) -> Shapes:
 
 
 def _save(record: str, content: bytes) -> str:
+    """Write a recording, and return its path."""
     output.write_whole(record, lambda part: part.write_bytes(content))
     return record
 
 
 def _announce(host: str, port: int, no_browser: bool) -> None:
+    """Print the address of the page, and open a browser."""
     name = {**dict.fromkeys(LOCAL, "localhost"), **dict.fromkeys(ANY, socket.gethostname())}
     url = f"http://{name.get(host, host)}:{port}"
-    click.echo(f"{url}  (Ctrl-C ends it)")
+    click.echo(f"{url}  (Ctrl-C stops it)")
     if host in LOCAL:
         click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
     else:
-        output.warn(f"anybody who reaches {host} can see and move this arm")
+        output.warn(f"anybody with access to {host} can see and move this arm")
     from dls_ik.viewer.window import has_screen
 
     if not no_browser and has_screen():
@@ -182,25 +198,25 @@ def _announce(host: str, port: int, no_browser: bool) -> None:
 
 
 def _end() -> NoReturn:
-    """Leave at once: threads of the server may still run, and crash an interpreter that ends."""
-    with contextlib.suppress(OSError):  # a closed pipe
-        click.echo("dls-ik: ended", err=True)
+    """Exit immediately, because running server threads may crash an interpreter that shuts down."""
+    with contextlib.suppress(OSError):  # stdout or stderr may be a closed pipe
+        click.echo("dls-ik: stopped", err=True)
         sys.stdout.flush()
     os._exit(output.INTERRUPTED)
 
 
 class ViewedArm(NamedTuple):
-    """An arm on the page."""
+    """An arm shown on the page."""
 
     robot: RobotModel
-    description: Path | str | None  # URDF with its shapes
+    description: Path | str | None  # URDF with shapes
     begin: Callable[[Callable[[Array], Array]], tuple[Session, Sequence[Preset]]]
-    is_foreign: bool = False  # the URDF came over the network
+    is_foreign: bool = False  # whether the URDF was received over the network
     note: str = ""  # a line on the page
 
 
 def _read_robot(chosen: ChosenRobot) -> RobotModel:
-    """Return the robot; --tip may name several links with commas."""
+    """Return the robot; --tip may be several links separated by commas."""
     from dls_ik.model.load import find_tree
     from dls_ik.model.robot import RobotModel
 
@@ -214,7 +230,7 @@ def _read_robot(chosen: ChosenRobot) -> RobotModel:
 def local(
     chosen: ChosenRobot, methods: Sequence[str], task: str | None, around: ChosenScene
 ) -> Iterator[ViewedArm]:
-    """Yield an arm that a controller of this process moves; several methods move several."""
+    """Yield an arm moved by a controller of this process, or several arms for several methods."""
     from dls_ik.model.load import find_urdf
 
     robot, path = _read_robot(chosen), find_urdf(chosen.name)
@@ -224,7 +240,7 @@ def local(
     rows = default_task(robot) if task is None else parse_task(task)
     note = ""
     if task is None and rows is not None:
-        note = f"{robot.n} joints: only the position of the target counts; --task pose changes it"
+        note = f"{robot.n} joints: only the position of the target counts; --task pose changes this"
 
     def begin(clearance: Callable[[Array], Array]) -> tuple[Session, Sequence[Preset]]:
         return local_session(robot, methods, rows, clearance, scene=scene)
@@ -236,14 +252,18 @@ def local(
 def remote(
     chosen: ChosenRobot | None, namespace: str, patience: float, scenes: Sequence[str] = ()
 ) -> Iterator[ViewedArm]:
-    """Yield the arm of a node, which is waited for with patience [s].
+    """Yield the arm of a node.
 
-    Base and tip that are not given are the node's, and so is a robot that is not chosen. The
-    objects of files of scenes are added to the scene of the node.
+    Args:
+        chosen: Robot; None stands for the robot of the node. A base or tip that is not given is
+            that of the node.
+        namespace: Namespace of the node.
+        patience: Timeout to find the node [s].
+        scenes: Scene files whose objects are added to the scene of the node.
 
     Raises:
-        MissingPartError: If ROS is not installed, or no node names its robot.
-        RobotModelError: If the robot of the node is not usable here.
+        MissingPartError: If ROS is not installed, or no node with a robot is found.
+        RobotModelError: If the robot of the node is not usable on this machine.
         SceneError: If a file is not a scene.
     """
     from dls_ik.viewer.session import Session
@@ -256,7 +276,7 @@ def remote(
     except ForeignFileError as error:
         raise ForeignFileError(f"{error}: dls-ik view FILE --ros") from None
     except NOT_THERE as error:
-        hint = "start ik_node, or choose one by --namespace, or name its robot to wait for it"
+        hint = "start ik_node, choose a node by --namespace, or name its robot to wait for the node"
         raise output.MissingPartError(f"{error}: {hint}") from None
     with contextlib.closing(source):
         is_foreign = chosen is None and isinstance(source.urdf, str)

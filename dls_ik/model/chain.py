@@ -1,4 +1,4 @@
-"""Serial chains: the arrays that the kernels read."""
+"""Serial chains as arrays for the kernels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,51 +13,54 @@ from dls_ik.model.rotations import inverse, rotation_from_z, transform
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing
 
-MAX_JOINTS = 500  # variables; the work of a step grows with their square
-PARALLEL = 1e-15  # sine of the angle between two axes that count as parallel
+MAX_JOINTS = 500  # maximum number of variables; the work of a step grows with its square
+PARALLEL = 1e-15  # sine of the angle below which two axes count as parallel
 
 
 class ChainPath(NamedTuple):
-    """The m moving elements from a link down to a tip."""
+    """The m moving elements between a link and a tip."""
 
-    elements: tuple[tuple[Joint, Mimic], ...]  # (m,) joints and the variables that move them
-    fixed: Array  # (m + 1, 3, 4) transforms between their frames, in which they move along z
+    elements: tuple[tuple[Joint, Mimic], ...]  # (m,) joints, and the variables that move them
+    fixed: Array  # (m + 1, 3, 4) transforms between the element frames; elements move along z
 
 
 class NamedChain(NamedTuple):
-    """A chain and the names of its variables."""
+    """A chain with the names of its variables."""
 
     joint_names: tuple[str, ...]  # (n,)
     chain: Chain
 
 
 def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
-    """Collect the moving elements between two links, and what is fixed between them.
+    """Return the moving elements between two links, and the fixed transforms between them.
 
     Args:
-        offset: (4, 4) from the tip link to the tip.
+        tree: Robot.
+        base: First link.
+        tip: Link of the tip.
+        offset: (4, 4) T_link_tip.
 
     Raises:
-        ChainError: If the links do not span a chain, or the chain has no moving joint, or a
-            floating or planar one.
+        ChainError: If the links do not span a chain, or the chain has no moving joint, or has a
+            floating or planar joint.
         RobotModelError: If a joint has no limits, or mimics a joint that does not move.
     """
     elements: list[tuple[Joint, Mimic]] = []
     fixed: list[Array] = []
-    T = np.eye(4)  # from the previous element's frame
+    T = np.eye(4)  # transform since the previous element's frame
     for joint in tree.path(base, tip):
         T = T @ joint.origin
         if joint.kind == "fixed":
             continue
         if not joint.is_driven:
             raise ChainError(
-                f"joint {joint.name!r} between {base!r} and {tip!r} is {joint.kind}; a chain takes "
-                "revolute, continuous, prismatic and fixed joints"
+                f"joint {joint.name!r} between {base!r} and {tip!r} is {joint.kind}; a chain must "
+                "consist of revolute, continuous, prismatic and fixed joints"
             )
         if joint.name in tree.unusable:
             raise RobotModelError(tree.unusable[joint.name])
         mimic = tree.mimic_of[joint.name]
-        if mimic.multiplier == 0.0:  # never moves
+        if mimic.multiplier == 0.0:  # the joint never moves
             T = T @ joint.motion(mimic.offset)
             continue
         element_from_z = transform(rotation_from_z(joint.axis))
@@ -66,32 +69,36 @@ def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
         T = element_from_z.T
     if not elements:
         raise ChainError(
-            f"no moving joint lies between {base!r} and {tip!r}; links: {listing(tree.links)}"
+            f"there is no moving joint between {base!r} and {tip!r}; links: {listing(tree.links)}"
         )
     return ChainPath(tuple(elements), np.array([*fixed, T[:3] @ offset]))
 
 
 def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> NamedChain:
-    """Build the chain from a link down to each of k tips, its arrays read-only.
+    """Build the chain from a base to each of k tips; its arrays are read-only.
 
-    Variables are in the order in which the paths first meet them. Mimic joints share the variable
-    of the joint that they follow, which takes that joint's name and limits even if it lies off
-    the chain; the limits of mimic joints on any path narrow it.
+    Variables are in the order in which the paths to the tips first need them. A mimic joint shares
+    the variable of the joint that it follows, even if that joint is outside the chain; the variable
+    has the name and limits of the followed joint. Limits of mimic joints narrow its limits.
 
     Args:
-        offsets: (k, 4, 4) from the tip links to the tips.
+        tree: Robot.
+        base: Base link.
+        tips: (k,) links of the tips.
+        offsets: (k, 4, 4) T_link_tip.
 
     Raises:
-        ChainError: If :func:`build_path` raises it, or there are more than MAX_JOINTS variables.
-        RobotModelError: If :func:`build_path` raises it, or the limits of a mimic joint exclude
-            every position of the joint it mimics.
+        ChainError: If a path is not a chain (see :func:`build_path`), or there are more than
+            `MAX_JOINTS` variables.
+        RobotModelError: If a joint is not usable (see :func:`build_path`), or the limits of a mimic
+            joint exclude every position of the joint that it follows.
     """
     ends = zip(tips, offsets, strict=True)
     paths = [build_path(tree, base, tip, offset) for tip, offset in ends]
     elements = [element for path in paths for element in path.elements]  # (m,)
     names = tuple(dict.fromkeys(mimic.master for _, mimic in elements))
     if len(names) > MAX_JOINTS:
-        raise ChainError(f"a chain has {MAX_JOINTS} joints at most, this one {len(names)}")
+        raise ChainError(f"a chain may have at most {MAX_JOINTS} joints; this one has {len(names)}")
     number = {name: i for i, name in enumerate(names)}
     limits = _limits(tree, names, elements)
     chain = Chain(
@@ -111,7 +118,11 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
 def _limits(
     tree: Tree, names: Sequence[str], elements: Sequence[tuple[Joint, Mimic]]
 ) -> NDArray[np.float64]:
-    """Compute lower, upper and velocity limits (3, n) of variables, narrowed by their elements."""
+    """Return lower, upper and velocity limits (3, n) of variables, narrowed by their elements.
+
+    Raises:
+        RobotModelError: If the limits of a mimic joint exclude every position.
+    """
     masters = [tree.joint[name] for name in names]
     limits = {each.name: (each.lower, each.upper, each.velocity) for each in masters}
     for joint, (master, multiplier, offset) in elements:
@@ -120,16 +131,16 @@ def _limits(
         lower, upper = max(lower, low), min(upper, high)
         limits[master] = lower, upper, min(velocity, joint.velocity / abs(multiplier))
         if upper < lower:
-            raise joint.error(f"its limits leave {master!r}, which it follows, no room to move")
+            raise joint.error(f"its limits exclude every position of {master!r}, which it follows")
     return np.array(list(limits.values())).T
 
 
 def extend_chain(chain: NamedChain, path: NamedChain) -> NamedChain:
-    """Add a path of joints that a chain has to its k tips: k + 1 tips."""
+    """Return a chain with one more tip, reached by a path over joints of the chain."""
     one, more = chain.chain, path.chain
     which = np.array([chain.joint_names.index(name) for name in path.joint_names], np.int64)
     lower, upper, velocity = one.lower.copy(), one.upper.copy(), one.velocity.copy()
-    lower[which] = np.maximum(lower[which], more.lower)  # of mimic joints on the path
+    lower[which] = np.maximum(lower[which], more.lower)  # mimic joints on the path narrow limits
     upper[which] = np.minimum(upper[which], more.upper)
     velocity[which] = np.minimum(velocity[which], more.velocity)
     joined = Chain(
@@ -147,13 +158,14 @@ def extend_chain(chain: NamedChain, path: NamedChain) -> NamedChain:
 
 
 def _read_only(chain: Chain) -> Chain:
+    """Return the chain after marking its arrays as read-only."""
     for array in chain:
         array.flags.writeable = False
     return chain
 
 
 def continuous_variables(chain: Chain) -> NDArray[np.bool_]:
-    """Find the variables (n,) without limits by which a full turn changes nothing; read-only."""
+    """Return (n,) whether a variable is unlimited and a full turn changes no pose; read-only."""
     continuous: NDArray[np.bool_] = np.isinf(chain.lower) & np.isinf(chain.upper)
     turns = ~chain.prismatic & (chain.scale % 1.0 == 0.0)  # (m,)
     continuous[chain.variable[~turns]] = False
@@ -162,8 +174,8 @@ def continuous_variables(chain: Chain) -> NDArray[np.bool_]:
 
 
 def tip_poses(chain: Chain, configurations: Array) -> Array:
-    """Compute ``T_base_tip`` of k tips for configurations (b, n): (b, k, 4, 4)."""
-    from dls_ik.core.kinematics import forward  # numba takes long to import
+    """Return ``T_base_tip`` (b, k, 4, 4) of k tips for configurations (b, n)."""
+    from dls_ik.core.kinematics import forward  # imported late because importing numba is slow
 
     axes, T = _workspace(chain)
     poses = np.zeros((len(configurations), len(T), 4, 4))
@@ -175,8 +187,8 @@ def tip_poses(chain: Chain, configurations: Array) -> Array:
 
 
 def tip_jacobians(chain: Chain, configurations: Array) -> Array:
-    """Compute geometric Jacobians of k tips for configurations (b, n): (b, 6 k, n)."""
-    from dls_ik.core.kinematics import forward, jacobian  # numba takes long to import
+    """Return geometric Jacobians (b, 6 k, n) of k tips for configurations (b, n)."""
+    from dls_ik.core.kinematics import forward, jacobian  # late because importing numba is slow
 
     axes, T = _workspace(chain)
     jacobians = np.empty((len(configurations), 6 * len(T), len(chain.lower)))
@@ -187,19 +199,19 @@ def tip_jacobians(chain: Chain, configurations: Array) -> Array:
 
 
 def _workspace(chain: Chain) -> tuple[Array, Array]:
-    """Allocate the axes (m, 2, 3) and the tips (k, 3, 4)."""
+    """Return empty arrays for the axes (m, 2, 3) and the tips (k, 3, 4)."""
     return np.empty((len(chain.prismatic), 2, 3)), np.empty((len(chain.first) - 1, 3, 4))
 
 
 def build_arm(chain: Chain) -> SerialChain:
-    """Express a chain of one path in frames that differ by rotations about x only.
+    """Return a chain of one path in frames that differ by rotations about x only.
 
-    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rz commutes with the motion of the joint beside it, so
-    that a joins the offset of the joint before, and c that of the joint after.
+    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rz commutes with the motion of the adjacent joint, so a
+    is added to the offset of the previous joint, and c to the offset of the next joint.
     """
     m = len(chain.variable)
     turn, slide, link = np.zeros((m, 2)), np.zeros(m), np.zeros((m, 5))
-    after = 0.0  # c of the rotation before the element
+    after = 0.0  # angle c of the rotation before the element
     for k in range(m):
         R, p = chain.fixed[k + 1, :, :3], chain.fixed[k + 1, :, 3]
         a, b, c = _angles(R) if k < m - 1 else (0.0, 0.0, 0.0)
@@ -220,10 +232,10 @@ def build_arm(chain: Chain) -> SerialChain:
 
 
 def _angles(R: Array) -> tuple[float, float, float]:
-    """Decompose R = Rz(a) Rx(b) Rz(c), a within +-pi/2.
+    """Return angles a, b, c [rad] of R = Rz(a) Rx(b) Rz(c), with a within +-pi/2.
 
-    Near parallel axes only the sum or difference of a and c is well determined: b and c are taken
-    from R after a is undone, so that no digit of R is lost.
+    For almost parallel axes only the sum or the difference of a and c is well determined. b and c
+    are computed from Rz(-a) R, so that no digits of R are lost.
     """
     a, side = 0.0, np.copysign(1.0, -R[1, 2])
     if np.hypot(R[0, 2], R[1, 2]) > PARALLEL:
@@ -233,5 +245,6 @@ def _angles(R: Array) -> tuple[float, float, float]:
 
 
 def _about_z(angle: float) -> Array:
+    """Return the (3, 3) rotation about z by an angle [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -1,4 +1,4 @@
-"""Robots from Denavit-Hartenberg rows, in code or in a YAML file."""
+"""Robots from Denavit-Hartenberg rows, given in code or in a YAML file."""
 
 import math
 import os
@@ -16,27 +16,27 @@ from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing, quoted
 
-MAX_BYTES = 32 * 1024
+MAX_BYTES = 32 * 1024  # maximum size of a file
 MAX_ROWS = 500
-MAX_DEPTH = 20
+MAX_DEPTH = 20  # maximum nesting of YAML
 
 
 class DhRow(NamedTuple):
-    """One joint by the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
+    """One joint in the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint's value is added to theta, or to d of a prismatic joint. A revolute or prismatic joint
-    needs both limits; a continuous one has none.
+    The joint position is added to theta, or to d for a prismatic joint. A revolute or prismatic
+    joint needs both limits; a continuous joint has none.
     """
 
     a: float = 0.0  # [m]
     alpha: float = 0.0  # [rad]
     d: float = 0.0  # [m]
     theta: float = 0.0  # [rad]
-    kind: str = "revolute"  # or "continuous" or "prismatic"
+    kind: str = "revolute"  # "revolute", "continuous" or "prismatic"
     lower: float = -math.inf  # [rad or m]
     upper: float = math.inf  # [rad or m]
     velocity: float = math.inf  # [rad/s or m/s]
-    name: str = ""  # by default joint1, joint2, ...
+    name: str = ""  # joint1, joint2, ... by default
 
 
 def tree_from_dh(
@@ -45,23 +45,30 @@ def tree_from_dh(
     base: str = "base",
     tip: str = "tip",
 ) -> Tree:
-    """Build a serial arm from its rows, base to tip.
+    """Build a serial arm from its DH rows, base to tip.
 
-    The link below joint ``x`` is ``x_link``; its frame has the joint's axis as z. The last row
-    leads to the tip.
+    The link below joint ``x`` is ``x_link``; z of its frame is the joint's axis. The last row leads
+    to the tip.
+
+    Args:
+        rows: DH rows, base to tip.
+        name: Name of the robot.
+        base: Name of the base link.
+        tip: Name of the tip link.
 
     Raises:
-        RobotModelError: If a row is wrong (the message gives its number), or a joint is not usable.
+        RobotModelError: If a row is not valid (the message gives its number), or a joint is not
+            usable.
     """
     try:
         numbered = enumerate(rows, start=1)
-    except TypeError as error:  # also arrays without dimensions, which look iterable
-        message = f"DH rows are a sequence of mappings, given {quoted(rows)}"
+    except TypeError as error:  # also an array without dimensions, which has __iter__
+        message = f"DH rows must be a sequence of mappings; got {quoted(rows)}"
         raise RobotModelError(message) from error
     checked = []
     for number, row in numbered:
         if number > MAX_ROWS:
-            raise RobotModelError(f"more than {MAX_ROWS} DH rows")
+            raise RobotModelError(f"there are more than {MAX_ROWS} DH rows")
         checked.append(_row(row, number))
     joints: list[Joint] = []
     parent, origin = base, np.eye(4)
@@ -76,16 +83,21 @@ def tree_from_dh(
 
 
 def _transform(row: DhRow) -> Array:
-    """Compute the (4, 4) transform of a row at value 0."""
+    """Return the (4, 4) transform of a row at joint position 0."""
     x, _, z = np.eye(3)
     turned = transform(rotation_about(z, row.theta), row.d * z)
     return turned @ transform(rotation_about(x, row.alpha), row.a * x)
 
 
 def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
+    """Return a validated row with a name.
+
+    Raises:
+        RobotModelError: If the row is not valid; the message gives its number.
+    """
     row = given._asdict() if isinstance(given, DhRow) else given
     if not isinstance(row, Mapping):
-        raise RobotModelError(f"row {number}: expected a mapping, given {quoted(given)}")
+        raise RobotModelError(f"row {number}: must be a mapping; got {quoted(given)}")
     _refuse_unknown(row, DhRow._fields, f"row {number}")
     checked = DhRow(**{key: _value(value, key, f"row {number}") for key, value in row.items()})
     checked = checked._replace(name=checked.name or f"joint{number}")
@@ -97,6 +109,11 @@ def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
 
 
 def _value(value: Any, key: str, where: str) -> Any:
+    """Return a value of a row as text or a number.
+
+    Raises:
+        RobotModelError: If the value is not valid.
+    """
     if key in ("kind", "name"):
         return _text(value, f"{where}: {key}")
     try:
@@ -105,18 +122,28 @@ def _value(value: Any, key: str, where: str) -> Any:
         number = math.nan
     may_be_infinite = key in ("lower", "upper", "velocity")
     if math.isnan(number) or (math.isinf(number) and not may_be_infinite):
-        raise RobotModelError(f"{where}: {key} is not a number: {quoted(value)}")
+        raise RobotModelError(f"{where}: {key} must be a number; got {quoted(value)}")
     return number
 
 
 def _text(value: Any, key: str) -> str:
+    """Return a value as text.
+
+    Raises:
+        RobotModelError: If the value has no text form.
+    """
     try:
         return str(value)
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits
-        raise RobotModelError(f"{key} is not a name: {quoted(value)}") from error
+    except (ValueError, RecursionError) as error:  # Python refuses very long integers
+        raise RobotModelError(f"{key} must be a name; got {quoted(value)}") from error
 
 
 def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
+    """Check that a mapping has known keys only.
+
+    Raises:
+        RobotModelError: If a key is unknown.
+    """
     unknown = [quoted(key) for key in given if key not in known]
     if unknown:
         raise RobotModelError(f"{where}: unknown {listing(unknown)}; known: {listing(known)}")
@@ -126,13 +153,13 @@ def load_dh(path: str | os.PathLike[str]) -> Tree:
     """Read a YAML file with ``rows``, and optionally ``name``, ``base`` and ``tip``.
 
     Raises:
-        RobotModelError: If the file does not exist, is not YAML, has unknown keys, or has rows of
-            an unusable robot.
+        RobotModelError: If the file cannot be read, is not YAML, has unknown keys, or does not
+            describe a usable robot.
     """
     shown = quoted(os.fspath(path))
     document = _yaml(Path(path), shown)
     if not isinstance(document, dict) or not isinstance(document.get("rows"), list):
-        raise RobotModelError(f"{shown}: expected a mapping with a list of 'rows'")
+        raise RobotModelError(f"{shown}: must be a mapping with a list 'rows'")
     _refuse_unknown(document, ("rows", "name", "base", "tip"), shown)
     rows = document.pop("rows")
     try:
@@ -143,6 +170,11 @@ def load_dh(path: str | os.PathLike[str]) -> Tree:
 
 
 def _yaml(path: Path, shown: str) -> object:
+    """Return the content of a YAML file.
+
+    Raises:
+        RobotModelError: If the file cannot be read, is not YAML, or has aliases of collections.
+    """
     import yaml
 
     try:
@@ -155,13 +187,19 @@ def _yaml(path: Path, shown: str) -> object:
 
 
 def _refuse_references(events: Iterable[Any], shown: str) -> None:
-    """Refuse references to lists and mappings, by which a few bytes stand for many values."""
+    """Check that no list or mapping has an anchor, as few bytes could expand to many values.
+
+    Raises:
+        RobotModelError: If there is an anchor, or the nesting is too deep.
+    """
     depth = 0
     for event in events:
         kind = type(event).__name__
         if kind.endswith("StartEvent") and getattr(event, "anchor", None) is not None:
             line = event.start_mark.line + 1
-            raise RobotModelError(f"{shown}, line {line}: no list or mapping is taken by reference")
+            raise RobotModelError(
+                f"{shown}, line {line}: anchors of lists and mappings are not supported"
+            )
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
         if depth > MAX_DEPTH:
-            raise RobotModelError(f"{shown}: nested more than {MAX_DEPTH} deep")
+            raise RobotModelError(f"{shown}: nested deeper than {MAX_DEPTH} levels")

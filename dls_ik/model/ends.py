@@ -1,4 +1,4 @@
-"""Ends of chains: base and tips, given or found; offsets on tips; links that joints move."""
+"""Base and tips of chains, given or found; offsets on tips; links that joints move."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -14,14 +14,14 @@ from dls_ik.model.rotations import rigid_transform
 from dls_ik.model.tree import Tree, product
 from dls_ik.text import listing, quoted
 
-# Links and joints of grippers have such names.
+# Names of the links and joints of grippers.
 GRIPPER_PART = re.compile(
     r"finger|thumb|jaw|knuckle|claw|hand.*(index|middle|ring|little|pinky)", re.IGNORECASE
 )
-# Joints of a gripper, unless they are joints of the wrist that carries the gripper.
+# Names of gripper joints, unless the name is that of a wrist joint that carries the gripper.
 GRIPPER_JOINT = re.compile(r"gripper|grasper", re.IGNORECASE)
 WRIST_JOINT = re.compile(r"wrist|roll|pitch|yaw|rotat", re.IGNORECASE)
-# Frames for tools on one link, by convention; earlier ones first.
+# Names of tool frames by convention, in the order of preference.
 TOOL_FRAMES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -34,30 +34,33 @@ TOOL_FRAMES = tuple(
         r"gripper",
     )
 )
-# Sensors, wheels and the like, which no arm ends with.
+# Names of sensors, wheels and similar links, which are never the tip of an arm.
 ACCESSORY = re.compile(
     r"(?i:camera|optical|stereo|lidar|laser|sensor|gyro|acceleromet|sonar|wheel|caster|rotor)"
     r"|(?i:propeller|thruster|display|visual|collision|skin|motor)"
     r"|IMU|Imu|(?<![a-zA-Z])(imu|cam|rgbd?|gps|led)(?![a-z])"
 )
 
-MAX_NAMED = 5  # tips in a message
+MAX_NAMED = 5  # maximum number of tips in a message
 
-TipNames = str | Sequence[str] | None  # a link, several that are solved together, or find it
-Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, None for the identity
+TipNames = str | Sequence[str] | None  # one link, several links, or None to find the tip
+Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, or None for the identity
 
 
 def choose_ends(
     tree: Tree, base: str | None, tip: TipNames, has_offsets: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Choose the base and the tips of a chain: as given, else the root and the only moving tip.
+    """Return the base and the tips of a chain; by default the root and the only moving tip.
 
     Args:
-        has_offsets: Tips have offsets, so that a link may have several.
+        tree: Robot.
+        base: Base link; None or "" stands for the root.
+        tip: Tip link or links.
+        has_offsets: Whether the tips have offsets; a link may then have several tips.
 
     Raises:
-        ChainError: an unknown link, a tip given twice, or several links could be the tip; the
-            message lists them.
+        ChainError: If a link is unknown, a tip is given twice, or several links could be the tip;
+            the message lists them.
     """
     base = tree.require(base or tree.root, "base link")
     tips = _given(tip) or (_only_tip(tree, base),)
@@ -65,26 +68,30 @@ def choose_ends(
         tree.require(each, "tip link")
     twice = [each for i, each in enumerate(tips) if each in tips[:i]]
     if twice and not has_offsets:
-        raise ChainError(f"each tip is given once; more than once: {listing(twice)}")
+        raise ChainError(f"each tip must be given once; given more than once: {listing(twice)}")
     return base, tips
 
 
 def _given(tip: TipNames) -> tuple[str, ...]:
-    """Return the names given, none for an empty name or sequence."""
+    """Return the given names; an empty name or sequence stands for no name.
+
+    Raises:
+        ChainError: If the value is neither a name nor a sequence of names.
+    """
     if tip is None or isinstance(tip, str):
         return (tip,) if tip else ()
     if not (isinstance(tip, Sequence) and all(isinstance(each, str) for each in tip)):
-        raise ChainError(f"a tip is the name of a link or a sequence of names, not {quoted(tip)}")
+        raise ChainError(f"tip must be a link name or a sequence of them; got {quoted(tip)}")
     return tuple(tip)
 
 
 def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
-    """List the links without a child that some joint moves against a base."""
+    """Return the leaf links that some joint moves relative to the base."""
     return tuple(leaf for leaf in tree.leaves if _moves(tree, base, leaf))
 
 
 def _moves(tree: Tree, base: str, leaf: str) -> bool:
-    """Check that a leaf is below the base with a joint between them that moves."""
+    """Return whether a leaf is below the base, with a moving joint in between."""
     link, moves = leaf, False
     while link not in (base, tree.root):
         moves = moves or tree.parent_joint[link].kind != "fixed"
@@ -93,37 +100,39 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
 
 
 class _Branch(NamedTuple):
-    """Links that could be the tip and are fixed to each other, and the joints that move them."""
+    """Candidate tips that are fixed to each other, and the joints that move them."""
 
-    joints: tuple[str, ...]  # from the base on, fixed joints left out
+    joints: tuple[str, ...]  # moving joints from the base on
     links: tuple[str, ...]
-    has_tool: bool  # one of the links is a frame for tools by its name, or carries a gripper
+    has_tool: bool  # whether a link is a tool frame by name, or carries a gripper
 
     def continues(self, other: "_Branch") -> bool:
-        """Return whether further joints continue the joints of another branch."""
+        """Return whether this branch extends the joints of another branch."""
         n = len(other.joints)
         return len(self.joints) > n and self.joints[:n] == other.joints
 
     def is_minor_to(self, other: "_Branch") -> bool:
-        """Return whether the tool of another branch decides: it is longer, or continued here."""
+        """Return whether this branch has no tool, and is shorter than or extends another branch."""
         is_shorter = len(self.joints) < len(other.joints)
         return not self.has_tool and (is_shorter or self.continues(other))
 
 
 def _only_tip(tree: Tree, base: str) -> str:
-    """Return the only tip, or the tip of the arm if the others are frames, grippers and sensors.
+    """Return the only tip, or the arm's tip if all others are frames, grippers or sensors.
 
     Raises:
-        ChainError: If no link moves against the base.
-        AmbiguousTipError: If several links could be the tip, such as on two arms.
-        RobotModelError: If the joints to all tips cannot be used.
+        ChainError: If no link moves relative to the base.
+        AmbiguousTipError: If several links could be the tip, as on a robot with two arms.
+        RobotModelError: If there is no tip whose joints are all usable.
     """
     tips = moving_tips(tree, base)
     usable = [tip for tip in tips if not any(j.name in tree.unusable for j in tree.path(base, tip))]
     if tips and not usable:
         raise RobotModelError(next(iter(tree.unusable.values())))
     if not usable:
-        raise ChainError(f"no link moves against the base {base!r}; links: {listing(tree.links)}")
+        raise ChainError(
+            f"no link moves relative to the base {base!r}; links: {listing(tree.links)}"
+        )
     branches = _branches(tree, base, usable)
     arms = _arms(branches)
     found = _tool_frame(arms[0]) if len(arms) == 1 else None
@@ -131,16 +140,16 @@ def _only_tip(tree: Tree, base: str) -> str:
         return found
     candidates = _candidates(arms)
     named = " or ".join(f"tip={tip!r}" for tip in candidates)
-    raise AmbiguousTipError(f"several links could be the tip, name one: {named}", candidates)
+    raise AmbiguousTipError(f"several links could be the tip; choose one: {named}", candidates)
 
 
 def _branches(tree: Tree, base: str, tips: Sequence[str]) -> list[_Branch]:
-    """Return the branches of a robot, with grippers and accessories left out.
+    """Return the branches of a robot without grippers and accessories.
 
-    The link that carries a gripper stands for the gripper, and the link that carries an accessory
-    for the accessory, where no other link is fixed to that link.
+    A gripper is replaced by the link that carries it. An accessory is replaced by the link that
+    carries it if no other link is fixed to that link.
     """
-    carried: dict[str, str] = {}  # link that stands for a tip, by tip
+    carried: dict[str, str] = {}  # replacement of a tip, by tip
     for tip in tips:
         mount = _gripper_mount(tree, base, tip)
         if mount is not None and _moves(tree, base, mount):
@@ -159,14 +168,14 @@ def _branches(tree: Tree, base: str, tips: Sequence[str]) -> list[_Branch]:
 
 
 def _ancestors(tree: Tree, base: str, link: str) -> list[str]:
-    """Return the links above a link, which joints from the base to the link start at."""
+    """Return the parent links of all joints between the base and a link."""
     return [joint.parent for joint in tree.path(base, link)]
 
 
 def _branch(
     joints: tuple[str, ...], group: Sequence[str], tips: Sequence[str], mounts: Collection[str]
 ) -> _Branch:
-    """Return the branch of links that the same joints move; a leaf is preferred to a carrier."""
+    """Return the branch of links moved by the same joints; leaves are preferred to carriers."""
     leaves = [link for link in group if link in tips]
     carriers = [link for link in group if link in mounts]
     links = leaves or carriers or group
@@ -175,7 +184,7 @@ def _branch(
 
 
 def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
-    """Return the branches that could be the arm: the one with a tool, or else the longest ones."""
+    """Return the branches that could be the arm: the branch with a tool, or the longest ones."""
     with_tool = [branch for branch in branches if branch.has_tool]
     if len(with_tool) == 1:
         others = [branch for branch in branches if branch is not with_tool[0]]
@@ -185,7 +194,7 @@ def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
 
 
 def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
-    """Return the link that carries the gripper of which a tip is a part; None if there is none."""
+    """Return the link that carries the gripper that a tip belongs to, or None."""
     for joint in tree.path(base, tip):
         is_part = GRIPPER_PART.search(joint.name) or GRIPPER_PART.search(joint.child)
         is_moving = joint.kind != "fixed" and not WRIST_JOINT.search(joint.name)
@@ -195,12 +204,12 @@ def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
 
 
 def _moving_joints(tree: Tree, base: str, link: str) -> list[Joint]:
-    """Return the joints from the base to a link that are not fixed."""
+    """Return the joints from the base to a link, without fixed joints."""
     return [joint for joint in tree.path(base, link) if joint.kind != "fixed"]
 
 
 def _tool_frame(branch: _Branch) -> str | None:
-    """Return the frame for tools of a branch by its name; None if several could be it."""
+    """Return the tool frame of a branch by its name, or None if several frames fit."""
     if len(branch.links) == 1:
         return branch.links[0]
     for pattern in TOOL_FRAMES:
@@ -211,7 +220,7 @@ def _tool_frame(branch: _Branch) -> str | None:
 
 
 def _candidates(arms: Sequence[_Branch]) -> list[str]:
-    """Return at most `MAX_NAMED` links to propose: of the longest branches, one each."""
+    """Return up to `MAX_NAMED` links to propose; of several branches, one of each."""
     if len(arms) == 1:
         return list(arms[0].links[:MAX_NAMED])
     ranked = sorted(arms, key=lambda branch: (not branch.has_tool, -len(branch.joints)))
@@ -219,18 +228,22 @@ def _candidates(arms: Sequence[_Branch]) -> list[str]:
 
 
 def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
-    """Check the offsets of k tips and make their rotations exact.
+    """Validate the offsets of k tips, and make their rotations exact.
+
+    Args:
+        tips: (k,) tip links.
+        offsets: (k,) ``T_link_tip`` (4, 4), or None for the identity.
 
     Returns:
         (k, 4, 4) ``T_link_tip``, read-only.
 
     Raises:
-        ChainError: another number of offsets, or one that is not rigid.
+        ChainError: If the number of offsets is not k, or an offset is not rigid.
     """
     if offsets is None:
         offsets = (None,) * len(tips)
     if len(offsets) != len(tips):
-        raise ChainError(f"{len(tips)} tips have one offset each, not {len(offsets)}")
+        raise ChainError(f"{len(tips)} tips need one offset each; got {len(offsets)}")
     checked = np.tile(np.eye(4), (len(tips), 1, 1))
     for i, (tip, offset) in enumerate(zip(tips, offsets, strict=True)):
         if offset is not None:
@@ -249,30 +262,36 @@ def moved_link(
     link: str,
     others: Mapping[str, float] | None,
 ) -> tuple[str, Array]:
-    """Find the last link above a given one that the variables of a chain move.
+    """Find the last link on the path to a link that the variables of a chain move.
+
+    Args:
+        tree: Robot.
+        base: Base of the chain.
+        joint_names: Variables of the chain.
+        link: Link below the base.
+        others: Positions of joints outside the chain by name [rad or m].
 
     Returns:
-        The name of that link, and (4, 4) from there to the given one, with joints off the chain at
-        their values.
+        Name of the link found, and the transform (4, 4) to the given link, with joints outside the
+        chain at their positions.
 
     Raises:
-        ChainError: an unknown link, or one that is not below the base, or that the chain does not
-            move, or not alone.
-        JointValueError: an unknown joint in `others`, or a value that is not finite.
+        ChainError: If the link is unknown, not below the base, not moved by the chain, or moved by
+            a joint outside the chain above the last joint of the chain.
+        JointValueError: If a joint in `others` is unknown, or a value is not finite.
     """
     path = tree.path(base, link)
     drives = [tree.mimic_of.get(joint.name) for joint in path]
     moved = [d is not None and d.multiplier != 0.0 and d.master in joint_names for d in drives]
     if not any(moved):
         raise ChainError(
-            f"link {link!r} is below {base!r}, but no joint of the chain moves it: "
-            f"{listing(joint_names)}"
+            f"no joint of the chain moves link {link!r}, which is below {base!r}; joints of the "
+            f"chain: {listing(joint_names)}"
         )
     last = len(moved) - 1 - moved[::-1].index(True)
     foreign = [path[i].name for i in range(last) if path[i].kind != "fixed" and not moved[i]]
     if foreign:
         raise ChainError(
-            f"link {link!r} is moved by joints of the chain below others that are not: "
-            f"{listing(foreign)}"
+            f"link {link!r} is also moved by joints outside the chain: {listing(foreign)}"
         )
     return path[last].child, product(path[last + 1 :], tree.values(others))

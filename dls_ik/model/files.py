@@ -1,4 +1,4 @@
-"""Files that come with the package or lie in ROS packages, and a safe way to read files."""
+"""Data files of this package, files in ROS packages, and bounded reading of files."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ PACKAGE_SCHEME, FILE_SCHEME = "package://", "file://"
 
 
 def shipped_names() -> tuple[str, ...]:
-    """List the robots that come with the package."""
+    """Return the names of the robots that come with the package."""
     return tuple(URDFS)
 
 
@@ -27,63 +27,66 @@ def shipped_urdf(name: str) -> Path:
         RobotModelError: If the name is unknown; the message lists the known names.
     """
     if name not in URDFS:
-        raise RobotModelError(f"unknown robot {name!r}; shipped: {listing(URDFS)}")
+        raise RobotModelError(f"unknown robot {name!r}; shipped robots: {listing(URDFS)}")
     return share_file("urdf", URDFS[name])
 
 
 def share_file(*parts: str) -> Path:
-    """Find a data file, such as ``share_file("config", "wam7_dh.yaml")``.
+    """Return the path of a data file, such as ``share_file("config", "wam7_dh.yaml")``.
 
-    Data files are at the root of the source tree, or in ``share/dls_ik`` of the prefix in which
-    the package is installed.
+    Data files are in the root of the source tree, or in ``share/dls_ik`` below the installation
+    prefix.
 
     Raises:
-        RobotModelError: If the file does not exist; the message lists the folders that were
-            searched.
+        RobotModelError: If the file does not exist; the message lists the searched folders.
     """
     candidates = [folder.joinpath(*parts) for folder in _folders()]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
     raise RobotModelError(
-        f"the data file {'/'.join(parts)} of dls_ik is missing, the installation is incomplete; "
-        f"looked for: {listing(map(str, candidates))}"
+        f"data file {'/'.join(parts)} of dls_ik is missing: the installation is incomplete; "
+        f"searched: {listing(map(str, candidates))}"
     )
 
 
 def _folders() -> list[Path]:
+    """Return the folders that may contain data files."""
     source = PACKAGE.parent
     installed = [parent / "share" / PACKAGE.name for parent in PACKAGE.parents]
     return [source, *installed] if (source / "package.xml").is_file() else installed
 
 
-def read_file(path: str | os.PathLike[str], most: int) -> bytes:
-    """Read a file that a user or a description names.
+def read_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """Return the content of a regular file named by a user or a description.
+
+    Pipes and devices are rejected, because reading them might never end.
 
     Args:
-        most: Greatest size [bytes].
+        path: File.
+        max_bytes: Maximum size.
 
     Raises:
-        OSError: If the file cannot be read, is too large, or is not a regular file, because reading
-            a pipe or a device might never end.
-        ValueError: If the text is not a possible file name.
+        OSError: If the file cannot be read, is too large, or is not a regular file.
+        ValueError: If the path is not a possible file name.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # Windows
+    # O_NONBLOCK does not exist on Windows, O_BINARY only there.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"larger than {most} bytes", os.fspath(path))
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"larger than {max_bytes} bytes", os.fspath(path))
     return content
 
 
 def package_file(address: str) -> Path:
-    """Find the file of ``package://NAME/PATH``.
+    """Return the file of a URI ``package://NAME/PATH``.
 
-    Packages are looked for in ``share/NAME`` below the prefixes of AMENT_PREFIX_PATH, and in the
-    folders of ROS_PACKAGE_PATH; this package is always found.
+    Packages are searched in ``share/NAME`` below the prefixes of AMENT_PREFIX_PATH, and in the
+    folders of ROS_PACKAGE_PATH; dls_ik itself is always found.
 
     Raises:
         RobotModelError: If the URI has another form, its package is unknown, or the package has no
@@ -91,7 +94,7 @@ def package_file(address: str) -> Path:
     """
     name, _, inside = address.removeprefix(PACKAGE_SCHEME).partition("/")
     if not name or not inside:
-        raise RobotModelError(f"a package path is package://NAME/PATH, not {quoted(address)}")
+        raise RobotModelError(f"a package URI must be package://NAME/PATH; got {quoted(address)}")
     folders = [folder for folder in package_folders(name) if folder.is_dir()]
     for folder in folders:
         if (folder / inside).is_file():
@@ -100,16 +103,16 @@ def package_file(address: str) -> Path:
         return share_file(*inside.split("/"))
     if folders:
         raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
-    hint = did_you_mean(name, _known(), " ({})")
+    hint = did_you_mean(name, _package_names(), " ({})")
     raise RobotModelError(
-        f"no package {quoted(name)}{hint}; packages are looked for in AMENT_PREFIX_PATH "
+        f"no package {quoted(name)}{hint}; searched AMENT_PREFIX_PATH "
         f"({listing(_paths('AMENT_PREFIX_PATH'))}) and ROS_PACKAGE_PATH "
         f"({listing(_paths('ROS_PACKAGE_PATH'))})"
     )
 
 
 def package_folders(name: str) -> Iterator[Path]:
-    """Yield the folders where a package may be, the nearest overlay first."""
+    """Yield the folders in which a package may be, the top overlay first."""
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield Path(prefix) / "share" / name
     for path in map(Path, _paths("ROS_PACKAGE_PATH")):
@@ -124,12 +127,12 @@ def package_roots() -> Iterator[Path]:
 
 
 def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
-    """Yield the paths that a name in a robot description may mean.
+    """Yield the paths that a resource name in a robot description may refer to.
 
     Args:
         name: ``package://NAME/PATH``, ``file://PATH`` or a path.
-        folder: Folder of the description, to which paths are relative, and in and above which
-            packages are looked for too; None: unknown.
+        folder: Folder of the description, or None if unknown. Paths are relative to this folder,
+            and packages are also searched in it and above it.
     """
     if not name.startswith(PACKAGE_SCHEME):
         yield (folder or Path()) / name.removeprefix(FILE_SCHEME)
@@ -146,9 +149,9 @@ def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
 
 
 def resource_packages(name: str, folder: Path) -> Iterator[Path]:
-    """Yield the folders of the package of ``package://NAME/PATH`` that are above a folder.
+    """Yield the folders with the package of ``package://NAME/PATH`` in or above a folder.
 
-    They have a ``package.xml``.
+    Each folder contains a ``package.xml``.
     """
     if not name.startswith(PACKAGE_SCHEME):
         return
@@ -161,8 +164,8 @@ def resource_packages(name: str, folder: Path) -> Iterator[Path]:
                 yield found
 
 
-def _known() -> Iterator[str]:
-    """Yield the names of the packages that exist."""
+def _package_names() -> Iterator[str]:
+    """Yield the names of all packages found."""
     yield PACKAGE.name
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield from (folder.name for folder in (Path(prefix) / "share").glob("*/"))
@@ -171,4 +174,5 @@ def _known() -> Iterator[str]:
 
 
 def _paths(variable: str) -> list[str]:
+    """Return the entries of an environment variable with a search path."""
     return [path for path in os.environ.get(variable, "").split(os.pathsep) if path]

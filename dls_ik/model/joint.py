@@ -1,4 +1,4 @@
-"""Joints of a tree, and joint values and intervals checked against them."""
+"""Joints of a tree, and validation of joint positions and intervals."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -13,16 +13,16 @@ from dls_ik.errors import JointValueError, LimitsError, RobotModelError
 from dls_ik.model.rotations import FARTHEST, rigid_transform, rotation_about, transform
 from dls_ik.text import did_you_mean, listing, quoted
 
-DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # moved by one value
+DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds with one position
 KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
-SHORTEST_AXIS = 1e-9
+MIN_AXIS_LENGTH = 1e-9
 TURN = 2.0 * np.pi
 
-JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # in order, or by name
+JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # positions in joint order, or by name
 
 
 class Mimic(NamedTuple):
-    """A joint that follows another one: value = multiplier * value of the master + offset."""
+    """A joint that follows a master joint: position = multiplier * master's position + offset."""
 
     master: str
     multiplier: float = 1.0
@@ -30,12 +30,13 @@ class Mimic(NamedTuple):
 
 
 def _z() -> Array:
+    """Return the z axis."""
     return np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of a tree, checked on construction.
+    """A joint of a tree, validated on construction.
 
     The axis is normalised. Position limits of a continuous joint are ignored. A velocity limit of
     0 means unlimited, as in many robot descriptions.
@@ -43,25 +44,25 @@ class Joint:
     Raises:
         RobotModelError: If the kind is unknown, a number is not finite, the origin is not rigid or
             too far away, the axis has zero length, limits are missing or crossed, or the velocity
-            is negative. The message names the joint.
+            limit is negative. The message names the joint.
     """
 
     name: str
     kind: str  # one of KINDS
     parent: str  # link
     child: str  # link
-    origin: Array = field(default_factory=lambda: np.eye(4))  # (4, 4) T_parent_joint at value 0
-    axis: Array = field(default_factory=_z)  # (3,) unit, in the joint's frame
+    origin: Array = field(default_factory=lambda: np.eye(4))  # (4, 4) T_parent_child at position 0
+    axis: Array = field(default_factory=_z)  # (3,) unit vector in the joint frame
     lower: float = -math.inf  # [rad or m]
     upper: float = math.inf  # [rad or m]
     velocity: float = math.inf  # [rad/s or m/s]
     mimic: Mimic | None = None
-    defect: str = ""  # why no chain may contain it; it stands at 0, and its limits are ignored
+    defect: str = ""  # why no chain may contain the joint; it stays at 0, its limits are ignored
 
     def __post_init__(self) -> None:
-        """Check and normalise."""
+        """Validate and normalise the fields."""
         if self.kind not in KINDS:
-            raise self.error(f"unknown type {self.kind!r}; known: {listing(KINDS)}")
+            raise self.error(f"unknown type {self.kind!r}; known types: {listing(KINDS)}")
         try:
             self._set("origin", rigid_transform(self.origin, "its origin"))
         except ValueError as error:
@@ -74,28 +75,28 @@ class Joint:
         else:
             self._check_limits()
         if math.isnan(self.velocity) or self.velocity < 0.0:
-            raise self.error(f"velocity limit {self.velocity} must not be negative or nan")
+            raise self.error(f"velocity limit must be at least 0; got {self.velocity}")
         self._set("velocity", float(self.velocity) or math.inf)
         if self.mimic is not None and not all(map(math.isfinite, self.mimic[1:])):
-            raise self.error("mimic multiplier and offset must be finite")
+            raise self.error(f"mimic multiplier and offset must be finite; got {self.mimic[1:]}")
 
     @property
     def is_driven(self) -> bool:
-        """True if one value moves this joint."""
+        """Whether the joint has one position, of its own or of a master."""
         return self.kind in DRIVEN_KINDS
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """All fields, arrays as lists."""
+        """All fields as plain values, for comparison."""
         values = (getattr(self, each.name) for each in fields(self))
         return tuple((v + 0.0).tolist() if isinstance(v, np.ndarray) else v for v in values)
 
     def error(self, message: str) -> RobotModelError:
-        """Return an error that names this joint."""
+        """Return an error whose message names this joint."""
         return RobotModelError(f"joint {self.name!r}: {message}")
 
     def motion(self, value: float) -> Array:
-        """Return the (4, 4) motion of the child by ``value`` [rad or m], in the joint's frame."""
+        """Return the (4, 4) motion of the child in the joint frame at a position [rad or m]."""
         if not self.is_driven:
             return np.eye(4)
         if self.kind == "prismatic":
@@ -103,6 +104,7 @@ class Joint:
         return transform(rotation_about(self.axis, value))
 
     def _set(self, name: str, value: object) -> None:
+        """Set a field of the frozen instance; arrays become read-only."""
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
         object.__setattr__(self, name, value)
@@ -112,47 +114,60 @@ class Joint:
         self._set("upper", upper)
 
     def _unit_axis(self) -> Array:
+        """Return the axis with unit length.
+
+        Raises:
+            RobotModelError: If the axis is not valid.
+        """
         axis = np.array(self.axis, np.float64)
         if axis.shape != (3,) or not np.isfinite(axis).all():
-            raise self.error(f"axis must be 3 finite numbers, given {quoted(axis.tolist())}")
+            raise self.error(f"axis must be 3 finite numbers; got {quoted(axis.tolist())}")
         length = math.hypot(*axis)
-        if length < SHORTEST_AXIS:
-            raise self.error(f"zero-length axis {axis.tolist()}")
+        if length < MIN_AXIS_LENGTH:
+            raise self.error(f"axis must not have zero length; got {axis.tolist()}")
         if not math.isfinite(length):
-            raise self.error(f"axis {axis.tolist()} is too long")
+            raise self.error(f"axis is too long; got {axis.tolist()}")
         return axis / length
 
     def _check_limits(self) -> None:
+        """Check the limits of a limited joint.
+
+        Raises:
+            RobotModelError: If the limits are not valid.
+        """
         if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
-            hint = "; without limits it is 'continuous'" if self.kind == "revolute" else ""
+            hint = "; use type 'continuous' for no limits" if self.kind == "revolute" else ""
             raise self.error(
-                f"a {self.kind} joint needs finite limits, given {self.lower} to {self.upper}{hint}"
+                f"a {self.kind} joint needs finite limits; got {self.lower} to {self.upper}{hint}"
             )
         if not math.isfinite(self.upper - self.lower):
-            raise self.error(f"the range {self.lower} to {self.upper} is not finite")
+            raise self.error(f"the range from {self.lower} to {self.upper} is not finite")
         if self.upper < self.lower:
             raise self.error(f"upper limit {self.upper} is below lower limit {self.lower}")
 
 
 def real_array(values: Any) -> Array:
-    """Return numbers as contiguous, writable float64; the very array if it is that already.
+    """Return numbers as contiguous, writable float64; such an array is returned without a copy.
 
     Raises:
-        TypeError, ValueError, OverflowError: If the values are not real numbers.
+        TypeError: If the values are not real numbers.
+        ValueError: If the values are not numbers of a regular shape.
+        OverflowError: If an integer is too large for a float.
     """
     given = np.asarray(values)
-    if given.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or count seconds
+    if given.dtype.kind in "cmM":  # NumPy would drop imaginary parts, and convert times to numbers
         raise TypeError(f"{given.dtype} is not a real number")
     return np.require(given, np.float64, ["C", "W", "A"])
 
 
 def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Any:
-    """Return joint values by name in the order of the joints, and anything else as it is.
+    """Return joint values given by name in joint order; other values are returned unchanged.
 
     Args:
-        q: Values by name, numbers or arrays (b,); a message with ``name`` and ``position``, such as
-            ``sensor_msgs/msg/JointState``; or anything else.
-        known: Names of other joints of the robot, whose values are not used.
+        q: Numbers or arrays (b,) by name; a message with ``name`` and ``position``, such as
+            ``sensor_msgs/msg/JointState``; or any other value.
+        joint_names: Joints in order.
+        known: Names of further joints of the robot, whose values are ignored.
 
     Raises:
         JointValueError: If a joint has no value, or a name is unknown.
@@ -170,11 +185,11 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
     try:
         return np.stack(np.broadcast_arrays(*(q[name] for name in joint_names)), axis=-1)
     except ValueError as error:
-        raise JointValueError(f"joint values by name are numbers, or arrays: {error}") from error
+        raise JointValueError(f"joint values by name must be numbers or arrays: {error}") from error
 
 
 def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default: Any) -> list[Any]:
-    """Return values by name in the order of the joints, a default for those that are not named.
+    """Return values given by name in joint order, with a default for missing joints.
 
     Raises:
         JointValueError: If a joint is unknown.
@@ -186,7 +201,11 @@ def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default
 def _refuse_unknown(
     given: Iterable[str], joint_names: tuple[str, ...], known: Collection[str] = ()
 ) -> None:
-    """Raise a JointValueError for the first name that no joint has."""
+    """Check that all names are those of joints.
+
+    Raises:
+        JointValueError: If a name is unknown.
+    """
     for name in given:
         if name not in joint_names and name not in known:
             hint = did_you_mean(name, joint_names, "; {}")
@@ -198,11 +217,12 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
     """Return joint values as contiguous, writable float64: (n,), or a batch (b, n).
 
     Args:
-        q: Values in the order of the joints, or by name, see :func:`ordered_values`.
-        known: Names of other joints of the robot.
+        q: Values in joint order or by name; see :func:`ordered_values`.
+        joint_names: Joints in order.
+        known: Names of further joints of the robot.
 
     Raises:
-        JointValueError: If the values are not numbers, not finite, or of the wrong length; the
+        JointValueError: If the values are not numbers, not finite, or of a wrong length; the
             message gives the value and names the joint.
     """
     q = ordered_values(q, joint_names, known)
@@ -212,8 +232,8 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
         raise JointValueError(f"joint values must be numbers: {error}") from error
     if values.ndim not in (1, 2) or values.shape[-1] != len(joint_names):
         raise JointValueError(
-            f"expected {len(joint_names)} joint values ({listing(joint_names)}), "
-            f"given the shape {values.shape}"
+            f"expected {len(joint_names)} joint values ({listing(joint_names)}); "
+            f"got an array of shape {values.shape}"
         )
     if not np.isfinite(values).all():
         at = tuple(np.argwhere(~np.isfinite(values))[0])
@@ -226,16 +246,16 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
 def checked_configuration(
     q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()
 ) -> Array:
-    """Return one configuration (n,), checked as by :func:`checked_values`.
+    """Return one configuration (n,); see :func:`checked_values`.
 
     Raises:
-        JointValueError: If :func:`checked_values` raises it, or the array is a batch.
+        JointValueError: If the values are not valid, or are a batch.
     """
     values = checked_values(q, joint_names, known)
     if values.ndim != 1:
         raise JointValueError(
-            f"expected one configuration of {len(joint_names)} joint values, "
-            f"given the shape {values.shape}"
+            f"expected one configuration of {len(joint_names)} joint values; "
+            f"got an array of shape {values.shape}"
         )
     return values
 
@@ -247,19 +267,21 @@ def intersect_limits(
     intervals: tuple[JointValues, JointValues],
     near: JointValues | None,
 ) -> tuple[Array, Array]:
-    """Intersect the limits of n joints with intervals, see :meth:`dls_ik.RobotModel.narrowed`.
+    """Intersect the limits of n joints with intervals; see :meth:`dls_ik.RobotModel.narrowed`.
 
     Args:
+        joint_names: (n,) joints.
         limits: Lower and upper limits, (n,) each [rad or m].
-        turns: (n,) joints that are continuous, or were before they were narrowed.
+        turns: (n,) whether a joint is continuous, or was before its limits were narrowed.
         intervals: Lower and upper ends, (n,) each or one for all joints [rad or m].
-        near: (n,) of continuous joints the interval nearest to it is taken; default: 0.
+        near: (n,) positions of continuous joints near which intervals are placed; None stands for
+            0.
 
     Returns:
-        Lower and upper limits, (n,) each, read-only.
+        Lower and upper limits, (n,) each, read-only [rad or m].
 
     Raises:
-        LimitsError: If the intersection is empty, or the limits are not n numbers.
+        LimitsError: If an intersection is empty, or the ends are not n numbers.
     """
     low = _interval_ends(joint_names, intervals[0], -np.inf)
     high = _interval_ends(joint_names, intervals[1], np.inf)
@@ -272,7 +294,11 @@ def intersect_limits(
 
 
 def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -> Array:
-    """Return (n,) ends of one number, n, or some by name."""
+    """Return interval ends (n,), given as one number, n numbers or a mapping by name.
+
+    Raises:
+        LimitsError: If the ends are not valid.
+    """
     n = len(joint_names)
     if isinstance(given, Mapping):
         try:
@@ -285,8 +311,8 @@ def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -
         ends = np.full(n, np.nan)
     if np.isnan(ends).any() or (ends == -unlimited).any():
         raise LimitsError(
-            f"limits are one number, or one for each of the {n} joints "
-            f"({listing(joint_names)}), {unlimited} for none, not {quoted(given)}"
+            f"limits must be one number, or one for each of the {n} joints "
+            f"({listing(joint_names)}), with {unlimited} for no limit; got {quoted(given)}"
         )
     return ends
 
@@ -294,29 +320,32 @@ def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -
 def _intersect(
     name: str, lower: float, upper: float, low: float, high: float, near: float, turns: bool
 ) -> tuple[float, float]:
-    """Intersect [lower, upper] with [low, high], which is taken modulo 2 pi if the joint turns."""
+    """Intersect [lower, upper] with [low, high], modulo 2 pi for a continuous joint.
+
+    Raises:
+        LimitsError: If the intersection is empty, or the interval is not valid.
+    """
     if high < low:
-        raise LimitsError(f"joint {name!r}: the lower limit {low} is above the upper one {high}")
+        raise LimitsError(f"joint {name!r}: lower limit {low} is above upper limit {high}")
     if turns and high - low >= TURN:
         return lower, upper
-    if turns and max(abs(low), abs(high)) > FARTHEST:  # few digits are left for the angle
+    if turns and max(abs(low), abs(high)) > FARTHEST:  # too few digits remain for the angle
         raise LimitsError(
-            f"joint {name!r}: the interval [{low}, {high}] is beyond {FARTHEST:g} rad, where "
-            "numbers are too coarse for angles"
+            f"joint {name!r}: interval [{low}, {high}] is outside +-{FARTHEST:g} rad, where "
+            "floating-point numbers are too coarse for angles"
         )
     if turns:
         shift = _turns_to(low, high, lower, upper, near)
         low, high = low + shift, high + shift
     if max(low, lower) > min(high, upper):
         raise LimitsError(
-            f"joint {name!r}: its limits [{lower}, {upper}] and the interval [{low}, {high}] have "
-            "nothing in common"
+            f"joint {name!r}: limits [{lower}, {upper}] and interval [{low}, {high}] do not overlap"
         )
     return max(low, lower), min(high, upper)
 
 
 def _turns_to(low: float, high: float, lower: float, upper: float, near: float) -> float:
-    """Return the whole turns [rad] from an interval to the limits, or to a value without them."""
+    """Return the shift of an interval in full turns [rad] toward the limits, or toward `near`."""
     if not np.isfinite(upper - lower):
         return float(TURN * np.round((near - 0.5 * (low + high)) / TURN))
     nearest = np.round((0.5 * (lower + upper) - 0.5 * (low + high)) / TURN)

@@ -13,7 +13,7 @@ from dls_ik.text import listing
 
 
 def kdl_chain(robot: RobotModel) -> Any:
-    """Convert to a ``PyKDL.Chain`` of n segments, one for each joint, from base to tip.
+    """Return a ``PyKDL.Chain`` with one segment for each of the n joints, from base to tip.
 
     Raises:
         RobotModelError: If the chain has several tips or mimic joints, which KDL does not support.
@@ -22,12 +22,12 @@ def kdl_chain(robot: RobotModel) -> Any:
     kdl = pykdl()
     if len(robot.tips) > 1:
         raise RobotModelError(
-            f"a KDL chain has one tip, this robot {len(robot.tips)}: {listing(robot.tips)}"
+            f"a KDL chain has one tip; this robot has {len(robot.tips)}: {listing(robot.tips)}"
         )
     elements = robot.chain.prismatic.shape[0]
     if elements != robot.n or (robot.chain.scale != 1.0).any() or robot.chain.offset.any():
         raise RobotModelError(
-            f"the chain to {robot.tip!r} has mimic joints; every joint of a KDL chain is free"
+            f"the chain to {robot.tip!r} has mimic joints, which KDL chains do not support"
         )
     chain = kdl.Chain()
     for i, name in enumerate(robot.joint_names):
@@ -36,7 +36,10 @@ def kdl_chain(robot: RobotModel) -> Any:
 
 
 def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
-    """Make joint i about or along z, with the fixed part behind it (for i = 0 also before it)."""
+    """Return the segment of joint i, which moves about or along z, with the fixed part behind it.
+
+    Segment 0 also contains the fixed part before the joint.
+    """
     before = kdl_frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
     prismatic = robot.chain.prismatic[i]
     kind = kdl.Joint.TransAxis if prismatic else kdl.Joint.RotAxis
@@ -45,13 +48,13 @@ def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
 
 
 def kdl_frame(kdl: ModuleType, T: Array) -> Any:
-    """Convert a pose (4, 4) or (3, 4) to a ``PyKDL.Frame``."""
+    """Return a pose (4, 4) or (3, 4) as a ``PyKDL.Frame``."""
     rotation = kdl.Rotation(*(float(value) for value in T[:3, :3].ravel()))
     return kdl.Frame(rotation, kdl.Vector(*(float(value) for value in T[:3, 3])))
 
 
 def pykdl() -> ModuleType:
-    """Import PyKDL.
+    """Return the module PyKDL.
 
     Raises:
         DlsIkError: If PyKDL is not installed.

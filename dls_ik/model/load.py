@@ -1,4 +1,4 @@
-"""Robots by shipped name, file, path in a ROS package or description; expansion of xacro files."""
+"""Robots by shipped name, file, ROS package path or description; expansion of xacro files."""
 
 import contextlib
 import os
@@ -29,14 +29,14 @@ FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
 VALID = (
     "a URDF, xacro or DH file (.yaml), package://NAME/PATH, NAME_description of robot_descriptions"
 )
-DESCRIPTION = "_description"  # end of the names of robot_descriptions
-MAX_MANIFEST = 1024 * 1024  # bytes of a package.xml
+DESCRIPTION = "_description"  # suffix of the names in robot_descriptions
+MAX_MANIFEST_BYTES = 1024 * 1024  # maximum size of a package.xml
 _BEGIN = re.compile(r"\s[A-Za-z_][\w.-]*:=")
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|)(?=\s|$)")
 
 
 def split_arguments(given: str) -> tuple[str, dict[str, str]]:
-    """Split ``arm.xacro name:=ur5`` into the name of a robot and the arguments of xacro.
+    """Split ``arm.xacro name:=ur5`` into a robot name and xacro arguments.
 
     Values with spaces are quoted: ``arm.xacro title:='my arm'``.
 
@@ -51,7 +51,7 @@ def split_arguments(given: str) -> tuple[str, dict[str, str]]:
         match = _ARGUMENT.match(text, at)
         if match is None:
             raise RobotModelError(
-                f"arguments of xacro are NAME:=VALUE, with quotes where a value has spaces, not "
+                "xacro arguments must be NAME:=VALUE, with quotes around values with spaces; got "
                 f"{quoted(text[at:].strip())}"
             )
         value = match[2]
@@ -61,10 +61,10 @@ def split_arguments(given: str) -> tuple[str, dict[str, str]]:
 
 
 def robot_file(given: str) -> Path:
-    """Find the file that describes a robot.
+    """Return the file that describes a robot.
 
     Args:
-        given: The name of a shipped robot, the path of a URDF, xacro or DH file, or
+        given: Name of a shipped robot, path of a URDF, xacro or DH file, or
             ``package://NAME/PATH``.
 
     Raises:
@@ -76,27 +76,27 @@ def robot_file(given: str) -> Path:
         return shipped_urdf(given)
     try:
         path = Path(given).expanduser()
-    except RuntimeError:  # no user of that name
+    except RuntimeError:  # unknown user in ~USER
         path = Path(given)
     if os.path.isfile(path):
         return path
     if os.sep in given or given.lower().endswith(FILE_ENDINGS):
-        hint = did_you_mean(path.name, _beside(path), " ({})")
+        hint = did_you_mean(path.name, _robot_files_in(path.parent), " ({})")
         raise RobotModelError(f"there is no file {quoted(given)}{hint}")
     hint = did_you_mean(given, shipped_names(), " ({})")
     raise RobotModelError(
-        f"unknown robot {quoted(given)}{hint}; it is one of {listing(shipped_names())}, {VALID}"
+        f"unknown robot {quoted(given)}{hint}; give one of {listing(shipped_names())}, or {VALID}"
     )
 
 
 def find_tree(given: str) -> Tree:
-    """Read the links and joints of a robot, named as for :func:`robot_file`.
+    """Return the tree of a robot named as for :func:`robot_file` or a description.
 
-    Arguments may follow a xacro file, see :func:`split_arguments`.
+    xacro arguments may follow the name; see :func:`split_arguments`.
 
     Raises:
-        RobotModelError: If the file is not found, is not a usable robot, needs xacro and xacro is
-            not installed, or does not take an argument.
+        RobotModelError: If the file is not found, does not describe a usable robot, needs xacro and
+            xacro is not installed, or has no such argument.
     """
     name, arguments = split_arguments(given)
     if _is_description(name):
@@ -107,14 +107,15 @@ def find_tree(given: str) -> Tree:
 
 
 def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | None) -> Tree:
-    """Read a URDF as :func:`load_urdf`, or a file that ends in ``.xacro``.
+    """Return the tree of a URDF file or text, or of a file that ends in ``.xacro``.
 
     Args:
-        mappings: Values of the arguments of a xacro file.
+        source: Path, or text of a URDF.
+        mappings: Arguments of a xacro file by name.
 
     Raises:
-        RobotModelError: If :func:`load_urdf` or :func:`expanded` raises it, or arguments belong to
-            another file.
+        RobotModelError: If the description cannot be read (see :func:`load_urdf` and
+            :func:`expanded`), or there are mappings and the file is not a xacro file.
     """
     is_path = isinstance(source, os.PathLike) or not str(source).lstrip().startswith("<")
     if is_path and isinstance(source, (str, os.PathLike)):
@@ -123,16 +124,16 @@ def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | N
             return load_urdf(expanded(path, mappings or {}), path.parent)
     if mappings:
         raise RobotModelError(
-            f"mappings such as {next(iter(mappings))!r} are for files that end in .xacro, and "
-            f"{quoted(source, 60)} is not one"
+            f"mappings such as {next(iter(mappings))!r} need a file that ends in .xacro; got "
+            f"{quoted(source, 60)}"
         )
     return load_urdf(source)
 
 
 def find_urdf(given: str) -> Path | str | None:
-    """Find the URDF of a robot, named as for :func:`find_tree`: a file, or expanded text.
+    """Return the URDF of a robot named as for :func:`find_tree`, as a file or expanded text.
 
-    Returns None for a DH file, which has no shapes.
+    A DH file has no URDF: the result is None.
 
     Raises:
         RobotModelError: If there is no such robot, or xacro is not installed.
@@ -144,21 +145,26 @@ def find_urdf(given: str) -> Path | str | None:
 
 
 def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
+    """Return the URDF of a robot file; None for a DH file.
+
+    Raises:
+        RobotModelError: If arguments are given for a file that is not a xacro file, or xacro fails.
+    """
     ending = path.suffix.lower()
     if arguments and ending != ".xacro":
         raise RobotModelError(
-            f"arguments such as {next(iter(arguments))}:= are for xacro files, and "
-            f"{quoted(str(path))} is not one"
+            f"arguments such as {next(iter(arguments))}:= need a xacro file; got "
+            f"{quoted(str(path))}"
         )
     if ending in (".yaml", ".yml"):
         return None
     return expanded(path, arguments) if ending == ".xacro" else path
 
 
-def _beside(path: Path) -> list[str]:
-    """List the robot files in the folder of a missing one."""
+def _robot_files_in(folder: Path) -> list[str]:
+    """Return the names of the robot files in a folder."""
     try:
-        return [each.name for each in path.parent.iterdir() if each.suffix in FILE_ENDINGS]
+        return [each.name for each in folder.iterdir() if each.suffix in FILE_ENDINGS]
     except (OSError, ValueError):
         return []
 
@@ -166,20 +172,21 @@ def _beside(path: Path) -> list[str]:
 def expanded(
     path: Path, arguments: Mapping[str, object], packages: Mapping[str, str] | None = None
 ) -> str:
-    """Expand a xacro file to URDF text.
+    """Return a xacro file expanded to URDF text.
 
-    xacro evaluates expressions of the file, includes other files and reads the environment: the
-    file has to be trusted. No text from the network is expanded.
+    xacro evaluates expressions in the file, includes other files and reads the environment, so the
+    file must be trusted. Text received over the network is never expanded.
 
-    ``$(find NAME)`` finds the package that the file is in, those beside it, and those of
-    AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
+    ``$(find NAME)`` finds the package that contains the file, packages next to that package, and
+    packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
 
     Args:
-        arguments: Values of its ``<xacro:arg>`` by name.
+        path: File.
+        arguments: Values of ``<xacro:arg>`` by name.
         packages: Folders of further packages by name.
 
     Raises:
-        RobotModelError: If xacro is not installed or fails, or the file does not take an argument.
+        RobotModelError: If xacro is not installed or fails, or the file has no such argument.
     """
     shown = quoted(str(path))
     try:
@@ -198,23 +205,23 @@ def expanded(
     try:
         with compat.xacro_packages(find):
             document = xacro.process_file(str(path), mappings=given)
-    except Exception as error:  # the library raises whatever it meets
+    except Exception as error:  # xacro raises errors of many types
         hint = ""
         if "Undefined substitution argument" in str(error):
-            hint = f"; arguments are given as '{path.name} NAME:=VALUE'"
+            hint = f"; give arguments as '{path.name} NAME:=VALUE'"
         raise RobotModelError(f"xacro cannot expand {shown}: {error}{hint}") from error
     unknown = sorted(set(arguments) - given.asked)
     if unknown:
-        takes = f"it takes {listing(sorted(given.asked))}" if given.asked else "it has none"
+        takes = f"arguments: {listing(sorted(given.asked))}" if given.asked else "it has none"
         raise RobotModelError(f"{shown} has no argument {listing(map(quoted, unknown))}; {takes}")
     return str(document.toxml())
 
 
 def _package_of(path: Path, name: str) -> str:
-    """Find a package above a file, beside the one that it is in, or where ROS has it.
+    """Return the folder of a package in or next to the package of a file, or known to ROS.
 
     Raises:
-        RobotModelError: If no folder contains the file.
+        RobotModelError: If the package is not found.
     """
     for folder in path.resolve().parents:
         if (folder / "package.xml").is_file():
@@ -225,15 +232,15 @@ def _package_of(path: Path, name: str) -> str:
         if folder.is_dir():
             return str(folder)
     raise RobotModelError(
-        f"there is no package {quoted(name)} above the file, beside the package that it is in, nor "
+        f"there is no package {quoted(name)} above the file, next to the package of the file, or "
         "in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
     )
 
 
 def _package_name(folder: Path) -> str:
-    """Return the name in the manifest of a package, or '' where there is none."""
+    """Return the package name in a folder's manifest, or "" without a manifest."""
     try:
-        text = read_file(folder / "package.xml", MAX_MANIFEST).decode(errors="replace")
+        text = read_file(folder / "package.xml", MAX_MANIFEST_BYTES).decode(errors="replace")
     except OSError:
         return ""
     match = re.search(r"<name>\s*([^<\s]+)\s*</name>", text)
@@ -241,7 +248,7 @@ def _package_name(folder: Path) -> str:
 
 
 class _Arguments(dict[str, str]):
-    """Arguments that record the names which xacro asks for: it ignores unknown ones."""
+    """xacro arguments that record the names asked for, because xacro ignores unknown arguments."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
@@ -260,26 +267,31 @@ class _Arguments(dict[str, str]):
 
 
 def described_tree(name: str, mappings: Mapping[str, object] | None = None) -> Tree:
-    """Read a robot of the library robot_descriptions, which clones it at its first use.
+    """Return the tree of a robot in robot_descriptions, which clones it at its first use.
 
     Args:
-        name: Such as ``"so_arm101_description"``.
-        mappings: Values of arguments, where the description is a xacro file.
+        name: Name such as ``"so_arm101_description"``.
+        mappings: Arguments of the description, if it is a xacro file.
 
     Raises:
-        RobotModelError: If robot_descriptions is not installed, has no such robot or no URDF of it,
-            or cannot clone it, or :func:`read_tree` raises it.
+        RobotModelError: If robot_descriptions is not installed, does not have the robot or its
+            URDF, or cannot clone it, or the URDF cannot be read.
     """
     urdf, folder = _described(name, mappings or {})
     return load_urdf(urdf, folder)
 
 
 def _is_description(name: str) -> bool:
+    """Return whether a name is that of a description, and not of a file."""
     return name.endswith(DESCRIPTION) and name.isidentifier() and not os.path.exists(name)
 
 
 def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, Path]:
-    """Return the URDF of a description, a file or expanded text, and its folder."""
+    """Return the URDF of a description, as a file or expanded text, and its folder.
+
+    Raises:
+        RobotModelError: If there is no such URDF, or it has no arguments.
+    """
     module = _description_module(name)
     urdf, xacro = getattr(module, "URDF_PATH", None), getattr(module, "XACRO_PATH", None)
     if urdf is None and xacro is None:
@@ -291,13 +303,18 @@ def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, P
         return expanded(path, arguments, packages), path.parent
     if mappings:
         raise RobotModelError(
-            f"{name} takes no arguments such as {next(iter(mappings))!r}: it is a URDF"
+            f"{name} is a plain URDF without arguments; got {next(iter(mappings))!r}"
         )
     return path, path.parent
 
 
 def _description_module(name: str) -> Any:
-    """Import a module of robot_descriptions, and clone what it describes."""
+    """Return a module of robot_descriptions, which clones the description on import.
+
+    Raises:
+        RobotModelError: If robot_descriptions is not installed, or does not have the description,
+            or cannot clone it.
+    """
     try:
         library: Any = import_module("robot_descriptions")
     except ImportError as error:
@@ -311,8 +328,8 @@ def _description_module(name: str) -> Any:
         hint = did_you_mean(word, [n for n in names if "_mj_" not in n], "; {}")
         raise RobotModelError(f"robot_descriptions has no {quoted(name)}{hint}")
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # where it says that it clones
+        with contextlib.redirect_stdout(sys.stderr):  # it prints the progress of cloning
             return import_module(f"robot_descriptions.{name}")
-    except Exception as error:  # of git, or of the network
+    except Exception as error:  # git and the network raise errors of many types
         reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__).strip()
         raise RobotModelError(f"robot_descriptions cannot clone {name}: {reason}") from error

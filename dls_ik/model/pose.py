@@ -1,4 +1,4 @@
-"""Poses in the forms that users have: matrices, positions with quaternions, messages."""
+"""Poses in the forms that callers use: matrices, positions with quaternions, messages."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from dls_ik.model.rotations import (
 )
 from dls_ik.text import quoted
 
-ROUGHNESS = 1e-3  # passes a rotation typed with four digits, not a scaled or sheared one
+ROUGHNESS = 1e-3  # accepts a rotation typed with four digits, but no scaling or shear
 FORMS = (
-    "a pose is a 4x4 matrix of numbers, a dls_ik.Pose, (position, quaternion x y z w), or a "
+    "a pose must be a 4x4 matrix of numbers, a dls_ik.Pose, (position, quaternion x y z w), or a "
     "message with position and orientation"
 )
 ALONE = (
-    "a position alone is a target where the rotation does not count, task=Task.position_only(); "
-    "with it: (position, quaternion x y z w)"
+    "a position alone needs a task without rotation, task=Task.position_only(); a full pose is "
+    "(position, quaternion x y z w)"
 )
 
 
 @dataclass(frozen=True)
 class Pose:
-    """A position and an orientation; immutable, and equal by value.
+    """A position and an orientation; immutable and compared by value.
 
     Attributes:
         position: (x, y, z) [m].
@@ -55,13 +55,13 @@ class Pose:
     quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check and normalise."""
+        """Validate and normalise the fields."""
         position, quaternion = _vector(self.position, 3), _vector(self.quaternion, 4)
         if position is None or not (np.abs(position) <= FARTHEST).all():
             given = quoted(self.position)
-            raise PoseError(f"a position is x y z, within {FARTHEST:g} m, not {given}")
+            raise PoseError(f"position must be x y z within {FARTHEST:g} m; got {given}")
         if quaternion is None:
-            raise PoseError(f"a quaternion is x y z w, not {quoted(self.quaternion)}")
+            raise PoseError(f"quaternion must be x y z w; got {quoted(self.quaternion)}")
         rotation_from_quaternion(quaternion.tolist())
         unit = quaternion / np.linalg.norm(quaternion)
         object.__setattr__(self, "position", tuple(position.tolist()))
@@ -69,7 +69,7 @@ class Pose:
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> Pose:
-        """Convert (4, 4) [m].
+        """Return the pose of a matrix (4, 4) [m].
 
         Raises:
             PoseError: If the matrix is not a rigid transform.
@@ -80,44 +80,44 @@ class Pose:
 
     @classmethod
     def from_rpy(cls, position: ArrayLike, rpy: ArrayLike) -> Pose:
-        """Combine a position [m] with roll, pitch, yaw [rad], ``Rz(yaw) Ry(pitch) Rx(roll)``.
+        """Return the pose of a position [m] and roll, pitch, yaw [rad], Rz(yaw) Ry(pitch) Rx(roll).
 
         Raises:
-            PoseError: If either is not three finite numbers.
+            PoseError: If an argument is not three finite numbers.
         """
         angles = _vector(rpy, 3)
         if angles is None or not np.isfinite(angles).all():
-            raise PoseError(f"angles are roll, pitch and yaw [rad], not {quoted(rpy)}")
+            raise PoseError(f"rpy must be roll, pitch and yaw [rad]; got {quoted(rpy)}")
         rotation = rotation_from_rpy(*angles.tolist())
         return cls(position, quaternion_from_rotation(rotation))  # type: ignore[arg-type]  # checked
 
     @property
     def matrix(self) -> Array:
-        """(4, 4) [m], a new array."""
+        """Matrix (4, 4) [m], a new array at each access."""
         return transform(np.array(rotation_of_unit(*self.quaternion)), np.array(self.position))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Convert to (4, 4), so that a pose serves as an array."""
+        """Return the matrix (4, 4), so that NumPy accepts a pose as an array."""
         return self.matrix if dtype is None else self.matrix.astype(dtype)
 
 
 class PoseMessage(Protocol):
-    """A message such as ``geometry_msgs/msg/Pose``: x, y, z and x, y, z, w."""
+    """A message such as ``geometry_msgs/msg/Pose``."""
 
     @property
     def position(self) -> Any:
-        """With x, y, z [m]."""
+        """Position with the fields x, y, z [m]."""
 
     @property
     def orientation(self) -> Any:
-        """With x, y, z, w."""
+        """Quaternion with the fields x, y, z, w."""
 
 
 PoseLike: TypeAlias = ArrayLike | Sequence[Any] | PoseMessage
 
 
 class PoseParts(NamedTuple):
-    """A pose in parts, not checked."""
+    """A pose as position and quaternion, not validated."""
 
     position: Array  # (3,) [m]
     quaternion: Array  # (4,) x y z w
@@ -127,8 +127,8 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
     """Return a pose as (4, 4) float64; a slightly inexact rotation is made exact.
 
     Args:
-        T: in any form, see :func:`pose_matrix`.
-        position_only: whether a position alone is enough.
+        T: Pose in any form; see :func:`pose_matrix`.
+        position_only: Whether a position alone is enough.
 
     Raises:
         PoseError: If the pose has another form, contains NaN or inf, has a last row other than (0,
@@ -138,20 +138,20 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
     try:
         pose = real_array(matrix)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PoseError(f"{FORMS}, not {quoted(T)}") from error
+        raise PoseError(f"{FORMS}; got {quoted(T)}") from error
     if pose.shape != (4, 4):
-        raise PoseError(f"{FORMS}, not an array of shape {pose.shape}{_hint(pose.shape)}")
+        raise PoseError(f"{FORMS}; got an array of shape {pose.shape}{_hint(pose.shape)}")
     if not (np.abs(pose) <= FARTHEST).all():
-        raise PoseError(f"a pose must be finite, and within {FARTHEST:g} m, not\n{pose}")
+        raise PoseError(f"a pose must be finite, and within {FARTHEST:g} m; got\n{pose}")
     if not np.allclose(pose[3], (0.0, 0.0, 0.0, 1.0), rtol=0.0, atol=1e-9):
         hint = ": is it transposed?" if (pose[:, 3] == (0.0, 0.0, 0.0, 1.0)).all() else ""
-        raise PoseError(f"the last row of a pose is (0, 0, 0, 1), not {pose[3]}{hint}")
+        raise PoseError(f"the last row of a pose must be (0, 0, 0, 1); got {pose[3]}{hint}")
     rotation = pose[:3, :3]
     off = roughness(rotation)
     if not off <= ROUGHNESS:
         raise PoseError(
-            "the upper left 3x3 block of a pose is a rotation; "
-            f"{not_a_rotation(rotation, ROUGHNESS)}; given\n{rotation}"
+            "the upper left 3x3 block of a pose must be a rotation; "
+            f"{not_a_rotation(rotation, ROUGHNESS)}; got\n{rotation}"
         )
     if off > EXACT:
         pose = pose.copy()
@@ -160,20 +160,21 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
 
 
 def _hint(shape: tuple[int, ...]) -> str:
+    """Return a hint for an array of a wrong shape that is often given."""
     if shape == (7,):
-        return ": x y z and a quaternion x y z w are (T[:3], T[3:])"
+        return ": write x y z and a quaternion x y z w as (T[:3], T[3:])"
     return f": {ALONE}" if shape == (3,) else ""
 
 
 def pose_matrix(given: Any, position_only: bool = False) -> Any:
-    """Return (4, 4) of a pose in another form, and anything else as it is.
+    """Return a pose in any form as a matrix (4, 4); unknown forms are returned unchanged.
 
-    Forms are (position, quaternion), an object with ``position`` and ``orientation``, or
-    ``translation`` and ``rotation``, that have fields x, y, z and x, y, z, w, an object with
-    ``as_matrix()`` (SciPy, jaxlie) or ``homogeneous`` (Pinocchio), and a position alone.
+    Forms are (position, quaternion), a position alone, an object with ``as_matrix()`` (SciPy,
+    jaxlie) or ``homogeneous`` (Pinocchio), and an object with ``position`` and ``orientation`` or
+    with ``translation`` and ``rotation``, whose fields are x, y, z and x, y, z, w.
 
     Raises:
-        PoseError: If the message is stamped, a position is given alone where the rotation counts,
+        PoseError: If the message is stamped, only a position is given although the rotation counts,
             or the quaternion has zero length.
     """
     parts = pose_parts(given, position_only)
@@ -183,19 +184,20 @@ def pose_matrix(given: Any, position_only: bool = False) -> Any:
 
 
 def pose_parts(given: Any, position_only: bool) -> Any:
-    """Return the :class:`PoseParts`, of other forms the matrix.
+    """Return the position and quaternion of a pose; a matrix or unknown form is returned unchanged.
 
     Raises:
-        PoseError: If :func:`pose_matrix` raises it, except for the quaternion.
+        PoseError: If the message is stamped, or only a position is given although the rotation
+            counts.
     """
     if isinstance(given, np.ndarray | Pose):
         pair = None
     elif isinstance(given, list | tuple):
         pair = given if len(given) == 2 else None
     else:
-        pair = _of_message(given)
+        pair = _message_parts(given)
         if pair is None:
-            given = _of_library(given)
+            given = _library_matrix(given)
     if pair is not None:
         position, quaternion = _vector(pair[0], 3), _vector(pair[1], 4)
         if position is not None and quaternion is not None:
@@ -204,16 +206,20 @@ def pose_parts(given: Any, position_only: bool) -> Any:
     if alone is None:
         return given
     if not position_only:
-        raise PoseError(f"{ALONE}; given {quoted(alone.tolist())}")
+        raise PoseError(f"{ALONE}; got {quoted(alone.tolist())}")
     return PoseParts(alone, np.array([0.0, 0.0, 0.0, 1.0]))
 
 
-def _of_message(given: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return position and quaternion of an object with fields of such names, None of others."""
+def _message_parts(given: Any) -> tuple[list[Any], list[Any]] | None:
+    """Return position and quaternion of a message, or None for other objects.
+
+    Raises:
+        PoseError: If the message is stamped.
+    """
     for stamped in ("pose", "transform"):
         if hasattr(given, "header") and hasattr(given, stamped):
             raise PoseError(
-                f"a {type(given).__name__} is in a frame of its own: give its .{stamped}, in the "
+                f"a {type(given).__name__} has a frame of its own; give its .{stamped}, in the "
                 "base frame of the robot"
             )
     for names in (("position", "orientation"), ("translation", "rotation")):
@@ -223,15 +229,15 @@ def _of_message(given: Any) -> tuple[list[Any], list[Any]] | None:
     return None
 
 
-def _of_library(given: Any) -> Any:
-    """Return the matrix of a transform of another library."""
+def _library_matrix(given: Any) -> Any:
+    """Return the matrix of a transform of another library; other objects are returned unchanged."""
     if hasattr(given, "homogeneous"):
         return given.homogeneous
     return given.as_matrix() if callable(getattr(given, "as_matrix", None)) else given
 
 
 def _vector(values: Any, n: int) -> Array | None:
-    """Return n numbers as (n,), None of anything else."""
+    """Return n numbers as (n,), or None for any other value."""
     try:
         vector = real_array(values)
     except (TypeError, ValueError, OverflowError):
@@ -240,7 +246,7 @@ def _vector(values: Any, n: int) -> Array | None:
 
 
 def rotations_from_quaternions(quaternions: Array) -> Array:
-    """Return (..., 3, 3) of quaternions (..., 4), NaN where one has no direction."""
+    """Return rotations (..., 3, 3) of quaternions (..., 4), NaN for zero or infinite length."""
     lengths = np.linalg.norm(quaternions, axis=-1)
     is_good = (lengths >= SHORTEST_QUATERNION) & (lengths < np.inf)
     scale = np.where(is_good, lengths, np.nan)
@@ -250,7 +256,7 @@ def rotations_from_quaternions(quaternions: Array) -> Array:
 
 
 def matrices(positions: Array, quaternions: Array) -> Array:
-    """Return (..., 4, 4) of positions (..., 3) and quaternions (..., 4), NaN as they have it."""
+    """Return matrices (..., 4, 4) of positions (..., 3) and quaternions (..., 4)."""
     T = np.zeros((*positions.shape[:-1], 4, 4))
     T[..., :3, :3] = rotations_from_quaternions(quaternions)
     T[..., :3, 3] = positions

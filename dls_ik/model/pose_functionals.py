@@ -1,10 +1,11 @@
-"""Functionals of a pose: numbers that are linear in a matrix of the pose, joint by joint.
+"""Functionals of a pose that are affine in the motion of each joint of a chain.
 
-A rigid transform T has larger matrices that multiply as transforms do: :func:`conformal` moves
-points together with their squared distance from the origin, :func:`screw` moves lines. Their
-entries are affine in (cos q, sin q) of a revolute joint, and in (q, q^2) of a prismatic one, and so
-is every number ``row @ matrix(T) @ column``, in each joint of a chain separately: a
-:class:`ChainProduct` over the joints that matter. Lengths are in units of the chain's length.
+A rigid transform T has larger matrix representations that multiply as transforms do:
+:func:`conformal` maps points together with their squared distance from the origin, :func:`screw`
+maps lines. Their entries are affine in (cos q, sin q) of a revolute joint and in (q, q^2) of a
+prismatic joint. A number ``row @ matrix(T) @ column`` is therefore affine in each joint separately;
+:class:`ChainProduct` is such a number, over the joints that change it. Lengths are in the length
+unit of the chain.
 """
 
 from collections.abc import Callable
@@ -17,35 +18,35 @@ from dls_ik.core.types import Array, Chain
 from dls_ik.model.joint import TURN
 from dls_ik.model.rotations import FARTHEST, inverse
 
-PARALLEL = 1e-9  # squared sine of the angle between axes
-IRRELEVANT = 1e-13  # of a functional's scale, which is the arm's length at least
+PARALLEL = 1e-9  # squared sine of the angle below which axes count as parallel
+MIN_CHANGE = 1e-13  # smaller changes, relative to the functional's scale, count as none
 THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0
 
 
 class PathElements(NamedTuple):
-    """The m elements of a path, each free within its own range, whatever variable drives it."""
+    """The m elements of a path; each moves in its own range, even if elements share a variable."""
 
-    fixed: Array  # (m + 1, 4, 4) before, between and after
+    fixed: Array  # (m + 1, 4, 4) transforms before, between and after the elements
     prismatic: NDArray[np.bool_]  # (m,)
     lower: Array  # (m,) [rad or m]
-    upper: Array  # (m,)
+    upper: Array  # (m,) [rad or m]
 
     @property
     def length(self) -> float:
-        """Bound on the distance from base to tip [m], not sharp."""
+        """Upper bound on the distance between base and tip [m], not tight."""
         slides = np.maximum(np.abs(self.lower), np.abs(self.upper))[self.prismatic]
         slides = slides[np.isfinite(slides)]
         return float(np.linalg.norm(self.fixed[:, :3, 3], axis=1).sum() + slides.sum())
 
     def scaled(self, factor: float) -> "PathElements":
-        """Multiply all lengths."""
+        """Return the path with all lengths multiplied by a factor."""
         fixed = self.fixed.copy()
         fixed[:, :3, 3] *= factor
         factors = np.where(self.prismatic, factor, 1.0)
         return PathElements(fixed, self.prismatic, self.lower * factors, self.upper * factors)
 
     def split(self, k: int) -> tuple["PathElements", "PathElements"]:
-        """Split into the path down to the frame of element k, and from there on."""
+        """Return the path to the frame of element k, and the path from there to the tip."""
         _, prismatic, lower, upper = self
         fixed = np.concatenate([np.eye(4)[None], self.fixed[k + 1 :]])
         before = PathElements(self.fixed[: k + 1], prismatic[:k], lower[:k], upper[:k])
@@ -53,9 +54,10 @@ class PathElements(NamedTuple):
 
 
 def path_elements(chain: Chain, tip: int) -> PathElements:
-    """Extract the path to a tip, each element free within the limits of its variable.
+    """Return the path to a tip; each element may move within the limits of its variable.
 
-    An element is unlimited if a limit is so far away that lengths would be lost beside it.
+    An element with a limit beyond `FARTHEST` counts as unlimited, because rounding errors would
+    exceed the lengths of the arm.
     """
     start, stop = chain.first[tip : tip + 2]
     path = slice(start, stop)
@@ -69,14 +71,14 @@ def path_elements(chain: Chain, tip: int) -> PathElements:
 
 
 def rigid(rotations: Array, positions: Array) -> Array:
-    """Combine (b, 3, 3) and (b, 3) to transforms (b, 4, 4)."""
+    """Return transforms (b, 4, 4) of rotations (b, 3, 3) and positions (b, 3)."""
     T = np.zeros((len(positions), 4, 4))
     T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = rotations, positions, 1.0
     return T
 
 
 def motions(prismatic: bool, values: Array) -> Array:
-    """Compute the transforms (..., 4, 4) of an element at its values (...)."""
+    """Return the transforms (..., 4, 4) of an element at joint positions (...)."""
     T = np.zeros((*values.shape, 4, 4))
     T[..., range(4), range(4)] = 1.0
     if prismatic:
@@ -89,13 +91,14 @@ def motions(prismatic: bool, values: Array) -> Array:
 
 
 def poses(elements: PathElements, shares: Array) -> Array:
-    """Compute the last element's frame in the first one's, and the tip in the base.
+    """Return the last element's pose in the first element's frame, and the tip's in the base.
 
     Args:
-        shares: (b, m) 0 to 1, from the lower to the upper end of each range.
+        elements: Path.
+        shares: (b, m) position of each element as a share of its range, from 0 (lower) to 1.
 
     Returns:
-        (2, b, 4, 4).
+        Both poses, (2, b, 4, 4).
     """
     bounded = np.isfinite(elements.lower) & np.isfinite(elements.upper)
     lower = np.where(bounded, elements.lower, -0.5 * TURN)
@@ -109,17 +112,19 @@ def poses(elements: PathElements, shares: Array) -> Array:
 
 
 def end_axes(elements: PathElements) -> tuple[Array, Array]:
-    """Find the first axis in the base frame and the last one in the tip's: direction, point (2, 3).
+    """Return the first axis in the base frame and the last axis in the tip frame.
 
-    The points are where these axes come nearest to the ones next to them, so that the axes that
-    meet in a shoulder or a wrist meet there. For parallel axes the points are beside each other in
-    the middle of the ranges.
+    The points on the axes are those closest to the neighbouring axes, for example the center of a
+    shoulder or a wrist. If the axes are parallel, the points are at equal height at mid-range.
+
+    Returns:
+        For each axis its direction and a point, (2, 3).
     """
     before, after = elements.fixed[0], inverse(elements.fixed[-1])
     b = t = None
     if len(elements.prismatic) > 1:
-        b = _nearest_on_z(elements.fixed[1])
-        t = _nearest_on_z(inverse(elements.fixed[-2]))
+        b = _closest_on_z(elements.fixed[1])
+        t = _closest_on_z(inverse(elements.fixed[-2]))
     home = poses(elements, np.full((1, len(elements.prismatic)), 0.5))[0, 0]
     if t is None:
         t = float((inverse(home) @ [0.0, 0.0, b or 0.0, 1.0])[2])
@@ -129,8 +134,8 @@ def end_axes(elements: PathElements) -> tuple[Array, Array]:
     return first, np.array([after[:3, 2], after[:3, 3] + t * after[:3, 2]])
 
 
-def _nearest_on_z(T: Array) -> float | None:
-    """Find the place on z that is nearest to the z axis of T (4, 4); None if parallel."""
+def _closest_on_z(T: Array) -> float | None:
+    """Return the z coordinate closest to the z axis of T (4, 4), or None for parallel axes."""
     u, o = T[:3, 2], T[:3, 3]
     sine2 = u[:2] @ u[:2]
     return None if sine2 < PARALLEL else float(o[2] - u[2] * (u[:2] @ o[:2]) / sine2)
@@ -140,12 +145,12 @@ class Functional(NamedTuple):
     """The number ``row @ matrix(T) @ column`` of a pose T."""
 
     matrix: Callable[[Array], Array]  # (..., 4, 4) to (..., s, s)
-    row: Array  # (s,) of the base
-    column: Array  # (s,) of the tip
-    scale: float  # about the greatest value, for rounding errors
+    row: Array  # (s,) vector of the base
+    column: Array  # (s,) vector of the tip
+    scale: float  # approximate maximum value, for rounding errors
 
     def __call__(self, T: Array) -> Array:
-        """Evaluate (...) at poses T (..., 4, 4)."""
+        """Return values (...) at poses T (..., 4, 4)."""
         return np.asarray(self.matrix(T) @ self.column @ self.row)
 
     def __neg__(self) -> "Functional":
@@ -154,7 +159,7 @@ class Functional(NamedTuple):
 
 
 def conformal(T: Array) -> Array:
-    """Compute the (..., 5, 5) matrices that move (p, 1, |p|^2) of a point p by T (..., 4, 4)."""
+    """Return matrices (..., 5, 5) that map (p, 1, |p|^2) of a point p by T (..., 4, 4)."""
     R, t = T[..., :3, :3], T[..., :3, 3]
     M = np.zeros((*T.shape[:-2], 5, 5))
     M[..., :4, :4] = T
@@ -165,7 +170,7 @@ def conformal(T: Array) -> Array:
 
 
 def screw(T: Array) -> Array:
-    """Compute the (..., 6, 6) matrices that move a line (a, p x a) by T (..., 4, 4)."""
+    """Return matrices (..., 6, 6) that map a line (a, p x a) by T (..., 4, 4)."""
     R, t = T[..., :3, :3], T[..., None, :3, 3]
     M = np.zeros((*T.shape[:-2], 6, 6))
     M[..., :3, :3] = M[..., 3:, 3:] = R
@@ -174,7 +179,7 @@ def screw(T: Array) -> Array:
 
 
 def squared_distance(base: Array, tip: Array) -> Functional:
-    """Return the squared distance between a point (3,) of the base and one of the tip."""
+    """Return the squared distance of a point (3,) of the base and a point (3,) of the tip."""
     row = np.array([*(-2.0 * base), base @ base, 1.0])
     scale = (1.0 + np.linalg.norm(base) + np.linalg.norm(tip)) ** 2
     return Functional(conformal, row, np.array([*tip, 1.0, tip @ tip]), float(scale))
@@ -189,20 +194,20 @@ def height(base: Array, tip: Array) -> Functional:
 
 
 def lean(direction: Array, axis: Array) -> Functional:
-    """Return the cosine of the angle between unit vectors (3,) of the base and of the tip."""
+    """Return the cosine of the angle between a unit vector (3,) of the base and one of the tip."""
     zero = np.zeros(3)
     return Functional(screw, np.array([*direction, *zero]), np.array([*axis, *zero]), 1.0)
 
 
 def moment(base: Array, tip: Array) -> Functional:
-    """Return the mutual moment of lines (2, 3): distance times sine of the angle, signed."""
+    """Return the mutual moment of lines (2, 3): distance times sine of the angle, with sign."""
     (n, b), (a, p) = base, tip
     row, column = np.array([*np.cross(b, n), *n]), np.array([*a, *np.cross(p, a)])
     return Functional(screw, row, column, 1.0 + float(np.linalg.norm(b) + np.linalg.norm(p)))
 
 
 class ChainProduct(NamedTuple):
-    """A functional as row @ motion @ between @ motion ... @ column, over d joints that matter."""
+    """A functional as row @ motion @ between @ motion ... @ column, over the d relevant joints."""
 
     functional: Functional
     row: Array  # (s,)
@@ -213,7 +218,7 @@ class ChainProduct(NamedTuple):
     upper: Array  # (d,)
 
     def values(self, q: Array) -> Array:
-        """Evaluate (b,) at joint values (b, d)."""
+        """Return the values (b,) at joint positions (b, d)."""
         row = np.broadcast_to(self.row, (len(q), 1, len(self.row)))
         for j in range(q.shape[1]):
             row = row @ self.motion(j, q[:, j])
@@ -221,17 +226,17 @@ class ChainProduct(NamedTuple):
         return (row @ self.column)[:, 0]
 
     def motion(self, j: int, values: Array) -> Array:
-        """Compute the matrices (..., s, s) of joint j at its values (...)."""
+        """Return the matrices (..., s, s) of joint j at joint positions (...)."""
         return self.functional.matrix(motions(bool(self.prismatic[j]), values))
 
 
 def chain_product(elements: PathElements, functional: Functional) -> ChainProduct:
-    """Leave out the joints at either end that change nothing, such as those through a point."""
+    """Return a functional as a product without the joints at either end that do not change it."""
     row, column = functional.row, functional.column
     fixed = [functional.matrix(T) for T in elements.fixed]
     slides = elements.prismatic
     endless = slides & ~np.isfinite(elements.upper - elements.lower)
-    nothing = np.where(endless, 0.0, IRRELEVANT * functional.scale)  # (m,)
+    nothing = np.where(endless, 0.0, MIN_CHANGE * functional.scale)  # (m,)
     first, last = 0, len(elements.prismatic)
     row = row @ fixed[first]
     while first < last and _change(functional, row, slides[first], True) <= nothing[first]:
@@ -255,7 +260,7 @@ def chain_product(elements: PathElements, functional: Functional) -> ChainProduc
 
 
 def _change(functional: Functional, vector: Array, prismatic: bool, is_row: bool) -> float:
-    """Measure by how much a joint changes a row before it or a column behind it."""
-    matrices = functional.matrix(motions(prismatic, TURN * THIRDS))  # (3, s, s), first at rest
+    """Return the maximum change of a row or a column by the motion of a joint next to it."""
+    matrices = functional.matrix(motions(prismatic, TURN * THIRDS))  # (3, s, s)
     moved = vector @ matrices if is_row else matrices @ vector
     return float(np.abs(moved - vector).max())

@@ -1,13 +1,15 @@
 """Rigorous bounds on the poses that an arm reaches, built once for a robot.
 
-The functionals of a pose that refuse most poses are chosen, and bounded over all configurations
-within the limits. Lengths are in units of the arm's, so that tolerances are the same for every arm.
+The bounds are ranges of functionals of a pose over all configurations within the limits. Of many
+candidates the functionals that reject most unreachable poses are selected. Lengths are in units of
+the arm's length, so that one set of tolerances fits every arm.
 
-Branch and bound: a functional is affine in the point (cos q, sin q) or (q, q^2) of each joint
-separately. An arc of these points lies in the triangle of its ends and its tangents' intersection,
-a whole circle in one about it. Over a product of triangles a function that is affine in each takes
-its extremes at corners: these bound the functional over the box of joint values. The excess falls
-with the square of the width of the box.
+Ranges are computed by branch and bound. A functional is affine in the point (cos q, sin q) or
+(q, q^2) of each joint separately. An arc of these points lies in the triangle of its end points and
+the intersection of its end tangents; a full circle lies in a triangle around it. Over a product of
+triangles, a function that is affine in each factor has its extremes at corners, which bound the
+functional over the box of joint positions. The error of the bound falls with the square of the
+width of the box.
 """
 
 from __future__ import annotations
@@ -40,44 +42,45 @@ from dls_ik.model.pose_functionals import (
 )
 from dls_ik.model.robot import RobotModel
 
-# Choice of the functionals
+# Selection of the functionals
 
 LOG = logging.getLogger("dls_ik")
 GIVEN_UP = (
-    "bounds on the reach of {} joints would take too long and are partly given up: poses out of "
-    "reach may be searched for until the timeout, instead of being UNREACHABLE"
+    "bounds on the reach of {} joints would take too long and are incomplete: the solver may "
+    "search for unreachable poses until the timeout, instead of returning UNREACHABLE"
 )
-APART = (0.3, 1.0, 3.0)  # of the arm's length: distances of further points on an axis
-SAMPLES = 3000  # random configurations
-AT_END = 0.15  # share of the joints at an end of their range
-BOX = 1.1  # size of the box of poses, of that in which the tip was seen
-STRETCH = 1.3
-MAX_BOUNDS = 10
-SAME = 1e-9  # of a scale: spread of a functional that no configuration changes
-MIN_GAIN = 0.001  # share of the poses that a further bound must refuse
+POINT_DISTANCES = (0.3, 1.0, 3.0)  # distances of further points on an axis, in arm lengths
+NUM_REACH_SAMPLES = 3000  # random configurations
+LIMIT_SHARE = 0.15  # share of the sampled joints that are at a limit
+BOX_SCALE = 1.1  # size of the box of sampled poses, relative to that of the reached positions
+MAX_STRETCH = 1.3  # maximum scale of sampled poses of the arm without limits
+MAX_BOUNDS = 10  # maximum number of selected bounds
+CONSTANT_TOLERANCE = 1e-9  # relative spread below which a functional counts as constant
+MIN_GAIN = 0.001  # minimum share of the sampled poses that a further bound must reject
 
 
 class Candidate(NamedTuple):
-    """A functional that may be bounded, of lines of the base and the tip.
+    """A functional that may be bounded, of a line of the base and a line of the tip.
 
-    Lengths are in units of the arm's.
+    Lengths are in arm lengths.
     """
 
-    kind: int  # one of core/reach_bounds.py
-    base: Array  # (2, 3) unit vector, point
-    tip: Array  # (2, 3) unit vector, point
+    kind: int  # DISTANCE, HEIGHT, LEAN or MOMENT, see core/reach_bounds.py
+    base: Array  # (2, 3) unit vector and point
+    tip: Array  # (2, 3) unit vector and point
     functional: Functional
 
 
 def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> ReachBounds:
-    """Build bounds on the poses of a tip that every configuration within the limits satisfies.
+    """Return bounds on the poses of a tip that hold for every configuration within the limits.
 
-    The candidates that seem to refuse most poses are bounded. This takes some tenths of a second,
-    and about one at most: bounds of very many joints are given up, with a warning in the log.
+    The result takes some tenths of a second. The work is limited to approximately one second: for
+    arms with very many joints some bounds are omitted, with a warning in the log.
 
     Args:
-        tip: Number of the chain's tip.
-        position_only: Ignore the rotation of poses.
+        chain: Chain of the robot.
+        tip: Index of the tip.
+        position_only: Whether the rotation of poses is ignored.
     """
     elements = path_elements(chain, tip)
     unit = elements.length or 1.0  # [m]
@@ -88,10 +91,10 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     rows = [candidates[i] for i, _ in chosen]
     kind = np.array([row.kind for row in rows], np.int64)
     units = np.where(kind == LEAN, 1.0, unit)
-    metres = np.array([[1.0], [unit]])  # of a unit vector and a point
+    metres = np.array([[1.0], [unit]])  # scales of a unit vector and of a point
     tip_lines = np.array([row.tip for row in rows]).reshape(-1, 2, 3) * metres
     budget = Budget()
-    ranges = [_range(elements, candidates[i], wanted, budget) for i, wanted in chosen]
+    ranges = [_range(elements, candidates[i], sides, budget) for i, sides in chosen]
     if budget.is_spent:
         LOG.warning(GIVEN_UP.format(len(elements.prismatic)))
     return ReachBounds(
@@ -107,13 +110,13 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
 def _candidates(
     elements: PathElements, position_only: bool
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """List functionals that few joints change, of the first and the last axis and points on them.
+    """Return functionals that few joints change, made from the first and the last axis.
 
-    The last joint does not move the points on its axis. For positions alone the tip's origin takes
-    their place.
+    The last joint does not move points on its axis. If only positions count, the origin of the tip
+    replaces these points.
 
     Returns:
-        Those of one point on each axis, and those of further points on one of them.
+        Functionals of one point on each axis, and functionals of further points.
     """
     first, last = end_axes(elements)
     b, a = first[1], last[0]
@@ -130,91 +133,102 @@ def _candidates(
 
 
 def _distance(base: Array, tip: Array) -> Candidate:
+    """Return the distance of the points of two lines (2, 3) as a candidate."""
     return Candidate(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
 
 
 def _height(base: Array, tip: Array) -> Candidate:
+    """Return the height of a point of the tip along a line (2, 3) of the base as a candidate."""
     return Candidate(HEIGHT, base, tip, height(base, tip[1]))
 
 
 def _along(line: Array) -> Array:
-    """Shift the point of a line (2, 3) along it either way, (b, 2, 3)."""
-    shifts = np.array([*APART, *(-step for step in APART)])
+    """Return a line (2, 3) with its point shifted along it in both directions, (b, 2, 3)."""
+    shifts = np.array([*POINT_DISTANCES, *(-step for step in POINT_DISTANCES)])
     lines: Array = line + shifts[:, None, None] * np.array([np.zeros(3), line[0]])
     return lines
 
 
 def _range(
-    elements: PathElements, candidate: Candidate, wanted: tuple[bool, bool], budget: Budget
+    elements: PathElements, candidate: Candidate, sides: tuple[bool, bool], budget: Budget
 ) -> tuple[float, float]:
-    """Bound a candidate from below and above, each if it is wanted."""
+    """Return lower and upper bound of a candidate; only the requested sides are computed."""
     if candidate.kind == DISTANCE:
         points = candidate.base[1], candidate.tip[1]
         return (
-            nearest(elements, *points, budget) if wanted[0] else 0.0,
-            farthest(elements, *points, budget) if wanted[1] else np.inf,
+            nearest(elements, *points, budget) if sides[0] else 0.0,
+            farthest(elements, *points, budget) if sides[1] else np.inf,
         )
     functional = candidate.functional
-    below = upper_bound(elements, -functional, budget) if wanted[0] else np.inf
-    return -below, upper_bound(elements, functional, budget) if wanted[1] else np.inf
+    below = upper_bound(elements, -functional, budget) if sides[0] else np.inf
+    return -below, upper_bound(elements, functional, budget) if sides[1] else np.inf
 
 
 def select_bounds(
     elements: PathElements, functionals: Sequence[Functional], plain: int
 ) -> list[tuple[int, tuple[bool, bool]]]:
-    """Select functionals to bound, by the poses that they refuse, from below and from above or one.
+    """Select the functionals and sides to bound that reject most of the sampled poses.
 
-    Constant ones of the first `plain` functionals are always selected: random poses cannot show
-    which of them are redundant, and they keep a planar arm to its plane.
+    Constant functionals among the first `plain` are always selected, because they keep a planar arm
+    in its plane and random poses cannot show which of them are redundant.
+
+    Returns:
+        For each selected functional its index, and whether its lower and upper bound are needed.
     """
     rng = np.random.default_rng(0)
-    reached = poses(elements, _shares(elements, rng, AT_END))[1]
-    asked = np.concatenate([_anywhere(reached, rng), _stretched(elements, rng)])
+    reached = poses(elements, _random_shares(elements, rng, LIMIT_SHARE))[1]
+    asked = np.concatenate([_random_poses(reached, rng), _stretched_poses(elements, rng)])
     refused, constant = [], []
     for functional in functionals:
         seen, numbers = functional(reached), functional(asked)
         spread = seen.max() - seen.min()
-        margin = 1e-3 * spread + SAME * functional.scale
+        margin = 1e-3 * spread + CONSTANT_TOLERANCE * functional.scale
         refused += [numbers < seen.min() - margin, numbers > seen.max() + margin]
-        constant += 2 * [bool(spread < SAME * functional.scale)]
+        constant += 2 * [bool(spread < CONSTANT_TOLERANCE * functional.scale)]
     sides = _greedy(np.array(refused)) + np.flatnonzero(constant[: 2 * plain]).tolist()
     order = dict.fromkeys(side // 2 for side in sides)
     return [(i, (2 * i in sides, 2 * i + 1 in sides)) for i in order]
 
 
-def _shares(elements: PathElements, rng: np.random.Generator, at_end: float) -> Array:
-    """Draw configurations (b, m) as shares of the ranges; some of the joints at an end."""
-    shares = rng.uniform(size=(SAMPLES, len(elements.prismatic)))
-    rounded = rng.uniform(size=shares.shape) < at_end
+def _random_shares(elements: PathElements, rng: np.random.Generator, at_limit: float) -> Array:
+    """Return random configurations (b, m) as shares of the ranges.
+
+    Args:
+        elements: Path.
+        rng: Random generator.
+        at_limit: Share of the joints that are put at an end of their range.
+    """
+    shares = rng.uniform(size=(NUM_REACH_SAMPLES, len(elements.prismatic)))
+    rounded = rng.uniform(size=shares.shape) < at_limit
     return np.asarray(np.where(rounded, np.round(shares), shares))
 
 
-def _anywhere(reached: Array, rng: np.random.Generator) -> Array:
-    """Draw poses (b, 4, 4) in the box about others, with any rotation."""
+def _random_poses(reached: Array, rng: np.random.Generator) -> Array:
+    """Return poses (b, 4, 4) with random rotations, in a box around reached positions."""
     low, high = reached[:, :3, 3].min(0), reached[:, :3, 3].max(0)
     Q, upper = np.linalg.qr(rng.normal(size=(len(reached), 3, 3)))
     Q *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None]
     Q[:, :, 0] *= np.linalg.det(Q)[:, None]
-    shares = rng.uniform(-0.5 * BOX, 0.5 * BOX, (len(Q), 3))
+    shares = rng.uniform(-0.5 * BOX_SCALE, 0.5 * BOX_SCALE, (len(Q), 3))
     return rigid(Q, 0.5 * (low + high) + shares * (high - low))
 
 
-def _stretched(elements: PathElements, rng: np.random.Generator) -> Array:
-    """Draw poses (b, 4, 4) of the arm without limits and longer; those of planar arms in plane."""
+def _stretched_poses(elements: PathElements, rng: np.random.Generator) -> Array:
+    """Return poses (b, 4, 4) of a longer arm without limits; a planar arm stays in its plane."""
     widened = np.where(elements.prismatic, elements.upper - elements.lower, np.inf)
     lower, upper = elements.lower - 0.5 * widened, elements.upper + 0.5 * widened
     free = elements._replace(lower=lower, upper=upper)
-    T = poses(free, _shares(elements, rng, 0.0))[1]
+    T = poses(free, _random_shares(elements, rng, 0.0))[1]
     b = end_axes(elements)[0][1]
-    stretch = rng.uniform(1.0, STRETCH, (len(T), 1))
+    stretch = rng.uniform(1.0, MAX_STRETCH, (len(T), 1))
     return rigid(T[:, :3, :3], b + stretch * (T[:, :3, 3] - b))
 
 
 def _greedy(refused: NDArray[np.bool_]) -> list[int]:
-    """Select sides (lower, upper of each functional) by the poses that only they refuse.
+    """Select sides (lower and upper of each functional) greedily by the further poses they reject.
 
     Args:
-        refused: (sides, poses).
+        refused: (sides, poses) whether a side rejects a pose.
     """
     left = np.ones(refused.shape[1], np.bool_)
     sides: list[int] = []
@@ -229,16 +243,16 @@ def _greedy(refused: NDArray[np.bool_]) -> list[int]:
 
 
 class Extent(NamedTuple):
-    """Distances [m] of the first tip from a point on the first joint's axis."""
+    """Distance of the first tip from a point on the first joint's axis [m]."""
 
     point: Array  # (3,) in the base frame
     least: float  # lower bound
     most: float  # upper bound
-    seen: tuple[float, float]  # the nearest and farthest of random configurations
+    seen: tuple[float, float]  # minimum and maximum over random configurations
 
 
 def tip_extent(robot: RobotModel) -> Extent:
-    """Bound and sample the distance of the first tip; takes some tenths of a second."""
+    """Return the bounds of the first tip's distance, and samples; takes some tenths of a second."""
     elements = path_elements(robot.chain, 0)
     unit = elements.length or 1.0
     scaled = elements.scaled(1.0 / unit)
@@ -246,7 +260,8 @@ def tip_extent(robot: RobotModel) -> Extent:
     budget = Budget()
     most = farthest(scaled, point, origin, budget)
     bounds = nearest(scaled, point, origin, budget), most
-    tips = robot.fk(robot.random(np.random.default_rng(0), SAMPLES)).reshape(SAMPLES, -1, 4, 4)
+    random = robot.random(np.random.default_rng(0), NUM_REACH_SAMPLES)
+    tips = robot.fk(random).reshape(NUM_REACH_SAMPLES, -1, 4, 4)
     distances = np.linalg.norm(tips[:, 0, :3, 3] - unit * point, axis=1)
     seen = float(distances.min()), float(distances.max())
     return Extent(unit * point, unit * bounds[0], unit * bounds[1], seen)
@@ -254,64 +269,66 @@ def tip_extent(robot: RobotModel) -> Extent:
 
 # Branch and bound
 
-MOST_JOINTS = 5  # a box of d joints has 3^d corners
-CORNERS = 10_000  # evaluated at a time
-ROUNDS = 40
-MOST_WORK = 12_000_000  # corners for all bounds of a robot, about a second; 1e6 for 7 joints
-CALL = 4000  # corners that take as long as the overhead of a round
-ENOUGH = 1e-9  # of the scale: distance of a bound from an attained value at which it is sharp
-ROUNDING = 1e-10  # of the scale
-WIDE = TURN / 3.0  # an arc beyond this has no triangle smaller than the circle's
+MAX_RELEVANT_JOINTS = 5  # maximum number of joints; a box of d joints has 3^d corners
+MAX_CORNERS = 10_000  # approximate maximum of corners evaluated at a time
+MAX_ROUNDS = 40  # maximum number of subdivisions
+MAX_WORK = 12_000_000  # corners for all bounds of a robot, approximately 1 s; 1e6 for 7 joints
+ROUND_WORK = 4000  # overhead of a round, in corners
+TIGHTNESS = 1e-9  # relative distance of a bound from an attained value that counts as tight
+ROUNDING = 1e-10  # relative allowance for rounding errors
+MAX_ARC = TURN / 3.0  # [rad] for longer arcs the triangle around the full circle is smaller
 
 ORIGIN = np.zeros(3)
 
 
 class Budget:
-    """Work that bounds may take; counted, not timed, so that bounds are the same everywhere."""
+    """Work allowed for bounds; counted, not timed, for equal bounds on all machines."""
 
-    def __init__(self, left: int = MOST_WORK) -> None:
-        self.left = left  # corners to be evaluated
+    def __init__(self, left: int = MAX_WORK) -> None:
+        self.left = left  # remaining corners
 
     def spend(self, boxes: int, joints: int) -> None:
-        """Count the work for some boxes of so many joints."""
-        self.left -= CALL + boxes * 3**joints
+        """Count the work for boxes of `joints` joints."""
+        self.left -= ROUND_WORK + boxes * 3**joints
 
     @property
     def is_spent(self) -> bool:
-        """True if the work is used up."""
+        """Whether no work is left."""
         return self.left <= 0
 
 
 class BoundedBoxes(NamedTuple):
-    """b boxes of joint values, with bounds on the functional's values there."""
+    """b boxes of joint positions, with bounds on the values of a functional in each box."""
 
-    lower: Array  # (b, d)
-    upper: Array  # (b, d)
-    bound: Array  # (b,) upper bound on the values in the box
-    attained: Array  # (b,) a value in the box
-    worst: NDArray[np.int64]  # (b,) the joint whose triangle adds most to the bound
+    lower: Array  # (b, d) [rad or arm lengths]
+    upper: Array  # (b, d) [rad or arm lengths]
+    bound: Array  # (b,) upper bound in the box
+    attained: Array  # (b,) a value attained in the box
+    worst: NDArray[np.int64]  # (b,) joint whose triangle adds most to the bound
 
     def rows(self, which: NDArray[np.int64] | slice) -> BoundedBoxes:
-        """Select some of the boxes."""
+        """Return the boxes with given indices."""
         parts: list[Any] = [each[which] for each in self]
         return BoundedBoxes(*parts)
 
 
 def upper_bound(elements: PathElements, functional: Functional, budget: Budget) -> float:
-    """Bound a functional from above; infinite if more than MOST_JOINTS matter.
+    """Return an upper bound of a functional.
 
-    The bound is also infinite if the budget is spent, and less sharp if it does not suffice.
+    The bound is infinite if more than `MAX_RELEVANT_JOINTS` joints change the functional, or the
+    budget is spent. It is less tight if the budget is spent during the search.
     """
     if budget.is_spent:
         return np.inf
     product = chain_product(elements, functional)
     slides = product.prismatic
     bounded = np.isfinite([product.lower[slides], product.upper[slides]]).all()
-    return maximum(product, budget) if bounded and len(slides) <= MOST_JOINTS else np.inf
+    is_small = bounded and len(slides) <= MAX_RELEVANT_JOINTS
+    return maximum(product, budget) if is_small else np.inf
 
 
 def maximum(product: ChainProduct, budget: Budget) -> float:
-    """Bound the functional from above, sharply if the rounds suffice."""
+    """Return an upper bound of the functional, which is tight if the rounds are sufficient."""
     d, scale = len(product.lower), product.functional.scale
     if d == 0:
         return float(product.row @ product.column) + ROUNDING * scale
@@ -320,22 +337,22 @@ def maximum(product: ChainProduct, budget: Budget) -> float:
     upper = np.where(full, np.pi, product.upper)[None]
     boxes, attained = _bounded(product, lower, upper), -np.inf
     budget.spend(1, d)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         attained = max(attained, boxes.attained.max(initial=attained))
-        good = np.count_nonzero(boxes.bound > attained + ENOUGH * scale)
-        boxes = boxes.rows(np.argsort(-boxes.bound)[:good])  # the largest first
+        good = np.count_nonzero(boxes.bound > attained + TIGHTNESS * scale)
+        boxes = boxes.rows(np.argsort(-boxes.bound)[:good])  # descending bounds
         if not len(boxes.bound) or budget.is_spent:
             break
-        count = max(4, CORNERS // 3 ** (d + 1))
+        count = max(4, MAX_CORNERS // 3 ** (d + 1))
         budget.spend(3 * min(count, len(boxes.bound)), d)
         parts = _bounded(product, *_thirds(boxes, count))
         pairs = list(zip(boxes.rows(slice(count, None)), parts, strict=True))
         boxes = BoundedBoxes(*(np.concatenate(pair) for pair in pairs))
-    return float(boxes.bound.max(initial=attained)) + ENOUGH * scale
+    return float(boxes.bound.max(initial=attained)) + TIGHTNESS * scale
 
 
 def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
-    """Cut the first boxes in three across their worst joint, (3 count, d) each."""
+    """Split the first `count` boxes in three along their worst joint, (3 count, d) each."""
     lower, upper = (np.concatenate([end[:count]] * 3) for end in (boxes.lower, boxes.upper))
     rows, worst = np.arange(len(lower)), np.concatenate([boxes.worst[:count]] * 3)
     part = np.repeat(np.arange(3), len(lower) // 3)
@@ -346,12 +363,12 @@ def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
 
 
 def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
-    """Evaluate all corners of b boxes (b, d), and the joint values next to the best corner."""
+    """Return boxes (b, d) with their bounds, and with values at positions near the best corner."""
     b, d = lower.shape
-    wide = ~product.prismatic & (upper - lower > WIDE)  # (b, d)
+    wide = ~product.prismatic & (upper - lower > MAX_ARC)  # (b, d)
     middle = 0.5 * (lower + upper)
     narrow = np.stack([lower, upper, middle], -1)
-    # (b, d, 3) joint values whose points span the triangles: ends and middle, or thirds
+    # (b, d, 3) joint positions whose points define the triangles: ends and middle, or thirds
     on_arc = np.where(wide[..., None], middle[..., None] + TURN * THIRDS, narrow)
     share = _share(product.prismatic, wide, lower, upper)  # (b, d)
     corners = np.broadcast_to(product.row, (b, 1, 1, len(product.row)))
@@ -370,7 +387,7 @@ def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
 def _share(
     prismatic: NDArray[np.bool_], wide: NDArray[np.bool_], lower: Array, upper: Array
 ) -> Array:
-    """Compute (b, d) where the curve passes between chord (or centre) and corner, as a share."""
+    """Return (b, d) the curve's distance from the chord (or center) relative to the corner's."""
     cosine = np.where(prismatic | wide, 1.0, np.cos(0.5 * (upper - lower)))
     return np.where(wide, 0.5, cosine / (1.0 + cosine))
 
@@ -378,7 +395,7 @@ def _share(
 def _triangle(
     product: ChainProduct, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
-    """Compute the matrices (b, 3, s, s) at the corners of joint j's triangles."""
+    """Return the matrices (b, 3, s, s) at the corners of joint j's triangles."""
     V = product.motion(j, on_arc)
     s = share[:, None, None]
     chord = 0.5 * (V[:, 0] + V[:, 1])
@@ -390,11 +407,13 @@ def _triangle(
 def _gaps(
     corners: Array, best: NDArray[np.int64], wide: NDArray[np.bool_], share: Array
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Measure the excess of the bound by each joint's triangle, and its best corner, (b, d).
+    """Return the excess of the bound due to each joint's triangle, and its best corner, (b, d).
 
     Args:
-        corners: (b, 3^d) values.
-        best: (b,) index of the largest.
+        corners: (b, 3^d) values at all corners.
+        best: (b,) index of the largest value.
+        wide: (b, d) whether the triangle encloses a full circle.
+        share: (b, d) distance of the curve from the chord as a share of the corner's distance.
     """
     b, d = wide.shape
     gap, index = np.empty((b, d)), np.empty((b, d), np.int64)
@@ -411,10 +430,10 @@ def _gaps(
 
 
 def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> float:
-    """Bound the distance of two points (3,) from above.
+    """Return an upper bound of the distance between two points (3,).
 
-    If too many joints matter, the bound is the sum of those to a point on an axis halfway; if the
-    budget is spent, the length of the arm.
+    If too many joints change the distance, the path is split in the middle, and the bound is the
+    sum of both parts. If the budget is spent, the bound is the length of the arm.
     """
     squared = upper_bound(elements, squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2
@@ -430,10 +449,10 @@ def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) ->
 
 
 def nearest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> float:
-    """Bound the distance of two points (3,) from below.
+    """Return a lower bound of the distance between two points (3,).
 
-    If too many joints matter, the bound is the excess of one half over the other; if the budget is
-    spent, 0.
+    If too many joints change the distance, the path is split in the middle, and the bound is the
+    excess of one part over the other. If the budget is spent, the bound is 0.
     """
     squared = -upper_bound(elements, -squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2

@@ -1,4 +1,4 @@
-"""The robot as everything above the kernels sees it: names, limits, poses."""
+"""The model of a robot: names, limits, forward kinematics and Jacobians of a chain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from importlib import import_module
 from numbers import Integral
 from typing import Any
 
@@ -48,25 +47,25 @@ from dls_ik.text import listing, quoted
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotModel:
-    """The n joint variables between a base and one tip or several; immutable, arrays read-only.
+    """A chain with n joint variables between a base and one or more tips; immutable.
 
-    Joint values are in [rad], or [m] for prismatic joints; poses are 4x4, in the base frame. With
-    k tips, given as a sequence of more than one, poses are (k, 4, 4) and Jacobians (6 k, n).
+    Joint positions are in [rad], or [m] for prismatic joints. Poses are 4x4 in the base frame. For
+    k > 1 tips poses are (k, 4, 4) and Jacobians (6 k, n). Arrays are read-only.
 
-    Joint values are taken in the order of `joint_names`, or by name: a mapping, of arrays for a
-    batch, or a message such as ``sensor_msgs/msg/JointState``. Values of other joints of the robot
-    are then passed over.
+    Joint positions are given in the order of `joint_names`, or by name: as a mapping (of arrays for
+    a batch) or a message such as ``sensor_msgs/msg/JointState``. Positions of joints outside the
+    chain are then ignored.
 
-    Robots are equal if all that is in them is: names, joints, limits, base and tips.
+    Robots are equal if their trees, names, joints, limits, bases and tips are equal.
     """
 
-    base: str  # link
-    tips: tuple[str, ...]  # (k,) links
+    base: str  # base link
+    tips: tuple[str, ...]  # (k,) tip links
     joint_names: tuple[str, ...]  # (n,)
     chain: Chain
     tree: Tree
-    offsets: Array  # (k, 4, 4) T_link_tip, the identity where the tip is a link
-    whole: RobotModel | None = None  # before its limits were narrowed
+    offsets: Array  # (k, 4, 4) T_link_tip, the identity if the tip frame is that of the link
+    whole: RobotModel | None = None  # the robot before its limits were narrowed
 
     @property
     def name(self) -> str:
@@ -75,7 +74,7 @@ class RobotModel:
 
     @property
     def tip(self) -> str:
-        """The tip link, the first one of several."""
+        """The tip link; the first one of several."""
         return self.tips[0]
 
     @property
@@ -100,24 +99,24 @@ class RobotModel:
 
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
-        """(n,) joints without limits, of which a full turn changes nothing."""
+        """(n,) whether a joint is unlimited and a full turn changes no pose."""
         return continuous_variables(self.chain)
 
     @property
     def limited(self) -> NDArray[np.bool_]:
-        """(n,) joints with both limits."""
+        """(n,) whether a joint has both limits."""
         both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
         return both
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """(n,) "rad", or "m" of prismatic joints."""
+        """(n,) "rad", or "m" for a prismatic joint."""
         kinds = (self.tree.joint[name].kind for name in self.joint_names)
         return tuple("m" if kind == "prismatic" else "rad" for kind in kinds)
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """All links of the robot, on the chain or not."""
+        """All links of the robot, also those outside the chain."""
         return self.tree.links
 
     def __eq__(self, other: object) -> bool:
@@ -132,14 +131,14 @@ class RobotModel:
 
     @cached_property
     def _digest(self) -> bytes:
-        """Digest of the content; the same in every process, so that it may be pickled."""
+        """Digest of the content, equal in every process and therefore valid after pickling."""
         whole = b"" if self.whole is None else self.whole._digest
         names = repr((self.base, self.tips, self.joint_names)).encode()
-        arrays = ((array + 0.0).tobytes() for array in (*self.chain, self.offsets))  # no -0.0
+        arrays = ((array + 0.0).tobytes() for array in (*self.chain, self.offsets))  # -0.0 is 0.0
         return sha256(b"".join((self.tree.digest, names, whole, *arrays))).digest()
 
     def __repr__(self) -> str:
-        """Return the name, the ends and the number of joints."""
+        """Return the name, the base and tips, and the number of joints."""
         joints = f"{self.n} joint{'s' if self.n > 1 else ''}"
         return f"RobotModel({self.name}, {self.base} to {listing(self.tips)}, {joints})"
 
@@ -151,19 +150,22 @@ class RobotModel:
         tip: TipNames = None,
         offsets: Offsets = None,
     ) -> RobotModel:
-        """Build the chain between two links of a tree; by default from the root to the only tip.
+        """Build the chain between links of a tree; by default from the root to the only tip.
 
-        A gripper is passed over (links or joints named finger, jaw, knuckle, claw), and of several
-        frames on one link that for tools is taken (tool0, tcp, grasp, tool, ee, gripper).
+        Grippers (links or joints named finger, jaw, knuckle, claw, ...) are not part of the default
+        chain. Of several frames on the last link, the tool frame is the tip (named tool0, tcp,
+        grasp, tool, ee, flange or gripper).
 
         Args:
-            tip: A link; or several, such as both hands of a torso, that are solved together.
-            offsets: For each tip (4, 4) ``T_link_tip`` [m], where it is on the link, or None. A
-                link may then have several tips.
+            tree: Robot.
+            base: Base link.
+            tip: Tip link, or several links that are solved together, such as two hands.
+            offsets: ``T_link_tip`` (4, 4) [m] for each tip, or None for the frame of the link. With
+                offsets a link may have several tips.
 
         Raises:
             ChainError: If a link is unknown, a tip is given twice, several links could be the tip,
-                no joint of the chain moves, or an offset is not a rigid transform.
+                the chain has no moving joint, or an offset is not a rigid transform.
         """
         base, tips = choose_ends(tree, base, tip, offsets is not None)
         fixed = checked_offsets(tips, offsets)
@@ -181,17 +183,18 @@ class RobotModel:
     ) -> RobotModel:
         """Read a robot from a URDF or xacro file, or from the text of a URDF.
 
-        A URDF need not be trusted; a xacro file is a program.
+        A URDF need not be trusted. A xacro file must be trusted, because it can run code.
 
         Args:
-            source: A path, which ends in ``.xacro`` for xacro, or the text of a URDF.
-            base, tip: as :meth:`from_tree`.
+            source: Path of a URDF, or of a xacro file that ends in ``.xacro``, or text of a URDF.
+            base: As for :meth:`from_tree`.
+            tip: As for :meth:`from_tree`.
             mappings: Arguments of a xacro file, such as ``{"ur_type": "ur5e"}``.
 
         Raises:
             RobotModelError: If the description is not a usable robot; the message names the joint
                 or the line.
-            ChainError: If :meth:`from_tree` raises it.
+            ChainError: If there is no such chain, see :meth:`from_tree`.
         """
         return cls.from_tree(read_tree(source, mappings), base, tip)
 
@@ -204,17 +207,18 @@ class RobotModel:
         *,
         mappings: Mapping[str, object] | None = None,
     ) -> RobotModel:
-        """Load a robot of the library robot_descriptions, which clones it at its first use.
+        """Load a robot from the library robot_descriptions, which clones it at its first use.
 
         Args:
-            name: Such as ``"so_arm101_description"`` or ``"ur5e_description"``.
-            base, tip: as :meth:`from_tree`.
-            mappings: Arguments of its xacro file.
+            name: Name such as ``"so_arm101_description"`` or ``"ur5e_description"``.
+            base: As for :meth:`from_tree`.
+            tip: As for :meth:`from_tree`.
+            mappings: Arguments of the description, if it is a xacro file.
 
         Raises:
-            RobotModelError: If robot_descriptions is not installed, has no such robot, or cannot
-                clone it.
-            ChainError: If :meth:`from_tree` raises it.
+            RobotModelError: If robot_descriptions is not installed, does not have the robot, or
+                cannot clone it.
+            ChainError: If there is no such chain, see :meth:`from_tree`.
         """
         return cls.from_tree(described_tree(name, mappings), base, tip)
 
@@ -226,11 +230,17 @@ class RobotModel:
         base: str = "base",
         tip: str = "tip",
     ) -> RobotModel:
-        """Build a robot from DH rows; or from a YAML file, which names the robot and its ends.
+        """Build a robot from DH rows, or from a YAML file with DH rows.
+
+        Args:
+            rows: Rows from base to tip, or the path of a file. A file names the robot and its ends.
+            name: Name of the robot.
+            base: Name of the base link.
+            tip: Name of the tip link.
 
         Raises:
-            RobotModelError: If the rows are not a usable robot; the message names the row or the
-                joint.
+            RobotModelError: If the rows are not valid, or a joint is not usable; the message names
+                the row or the joint.
         """
         if isinstance(rows, (str, os.PathLike)):
             return cls.from_tree(load_dh(rows))
@@ -238,7 +248,17 @@ class RobotModel:
 
     @classmethod
     def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> RobotModel:
-        """Load a robot that comes with the package, see ``dls_ik.model.shipped_names()``."""
+        """Load a robot that comes with the package; see ``dls_ik.model.shipped_names()``.
+
+        Args:
+            name: Name of the robot.
+            base: As for :meth:`from_tree`.
+            tip: As for :meth:`from_tree`.
+
+        Raises:
+            RobotModelError: If the name is unknown.
+            ChainError: If there is no such chain, see :meth:`from_tree`.
+        """
         return cls.from_urdf(shipped_urdf(name), base, tip)
 
     @classmethod
@@ -249,18 +269,18 @@ class RobotModel:
     def with_tip(
         self, link: str, offset: ArrayLike | None = None, others: Mapping[str, float] | None = None
     ) -> RobotModel:
-        """Return the same chain with one more tip at the end, such as an elbow to constrain.
+        """Return the chain with one more tip, such as an elbow to constrain.
 
         Args:
-            link: Any link that the chain moves, also one that is a tip already.
-            offset: (4, 4) ``T_link_tip`` [m], a frame fixed to the link; default: the link's.
-            others: Values of joints between the chain and the link that are not the chain's, as
-                for :meth:`link_pose`; they stay where they are.
+            link: Link that the chain moves; it may be a tip already.
+            offset: ``T_link_tip`` (4, 4) [m]; None stands for the frame of the link.
+            others: Positions of joints outside the chain by name [rad or m]; such joints between
+                the chain and the link stay at these positions. See :meth:`link_pose` for defaults.
 
         Raises:
-            ChainError: If a link is unknown, is not below the base or not moved by the chain, or an
-                offset is not a rigid transform.
-            JointValueError: If :meth:`link_pose` raises it.
+            ChainError: If a link is unknown, is not below the base or not moved by the chain alone,
+                or an offset is not a rigid transform.
+            JointValueError: If a joint in `others` is unknown, or a position is not finite.
         """
         fixed = checked_offsets((*self.tips, link), (*self.offsets, offset))
         moved, T = moved_link(self.tree, self.base, self.joint_names, link, others)
@@ -271,21 +291,23 @@ class RobotModel:
     def narrowed(
         self, lower: JointValues, upper: JointValues, near: JointValues | None = None
     ) -> RobotModel:
-        """Return the same robot with its limits intersected with intervals.
+        """Return the robot with limits intersected with intervals.
 
-        For continuous joints the interval is taken modulo 2 pi, and ignored if it is a turn or
-        longer. If two arcs overlap in two parts, the larger part is taken. Everything except the
-        limits is shared, so that this is cheap.
+        For continuous joints an interval is taken modulo 2 pi, and ignored if it is a full turn or
+        longer. If an interval overlaps the limits in two parts, the larger part is used. All data
+        except the limits are shared, so narrowing is cheap.
 
         Args:
-            lower: (n,), one for all, or some by name [rad or m]; -inf for unlimited.
-            upper: (n,), one for all, or some by name [rad or m]; inf for unlimited.
-            near: (n,) such as a seed: for continuous joints the interval nearest to it is taken;
-                default: nearest to 0.
+            lower: (n,), one number for all joints, or a mapping by name [rad or m]; -inf for no
+                limit.
+            upper: (n,), one number for all joints, or a mapping by name [rad or m]; inf for no
+                limit.
+            near: (n,) such as a seed [rad or m]; intervals of unlimited continuous joints are
+                shifted as close as possible to `near`. None stands for 0.
 
         Raises:
-            LimitsError: If a joint has no value inside the limits, or the limits are not n numbers.
-            JointValueError: If `near` is not valid, as for :meth:`validated`, or is a batch.
+            LimitsError: If no position of a joint is left, or the limits are not n numbers.
+            JointValueError: If `near` is not valid (see :meth:`validated`), or is a batch.
         """
         whole = self.whole or self
         low, high = intersect_limits(
@@ -294,16 +316,16 @@ class RobotModel:
         return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
     def fk(self, q: JointValues) -> Array:
-        """Compute the forward kinematics ``T_base_tip``.
+        """Return the forward kinematics ``T_base_tip``.
 
         Args:
             q: (n,) or (b, n).
 
         Returns:
-            (4, 4) or (b, 4, 4); of several tips (k, 4, 4) or (b, k, 4, 4).
+            (4, 4) or (b, 4, 4); for several tips (k, 4, 4) or (b, k, 4, 4).
 
         Raises:
-            JointValueError: If :meth:`validated` raises it.
+            JointValueError: If q is not valid, see :meth:`validated`.
         """
         q = self.validated(q)
         tips = () if len(self.tips) == 1 else (len(self.tips),)
@@ -311,16 +333,16 @@ class RobotModel:
         return poses.reshape(*q.shape[:-1], *tips, 4, 4)
 
     def jacobian(self, q: JointValues) -> Array:
-        """Compute the geometric Jacobian in the base frame, six rows a tip, linear rows first.
+        """Return the geometric Jacobian in the base frame, per tip 3 linear and 3 angular rows.
 
         Args:
             q: (n,) or (b, n).
 
         Returns:
-            (6 k, n) or (b, 6 k, n), in [m/rad, rad/rad] or [m/m, 0] by joint.
+            (6 k, n) or (b, 6 k, n), in [m/rad, rad/rad], or [m/m, 0] for prismatic joints.
 
         Raises:
-            JointValueError: If :meth:`validated` raises it.
+            JointValueError: If q is not valid, see :meth:`validated`.
         """
         q = self.validated(q)
         jacobians = tip_jacobians(self.chain, q.reshape(-1, self.n))
@@ -329,18 +351,18 @@ class RobotModel:
     def link_pose(
         self, link: str, q: JointValues, others: Mapping[str, float] | None = None
     ) -> Array:
-        """Compute the pose ``T_base_link`` of any link of the robot, on the chain or not.
+        """Return the pose ``T_base_link`` of any link, also outside the chain.
 
         Args:
             link: Name of the link.
-            q: (n,) values of the chain.
-            others: Values of further joints by name; those not given stand at 0, or at the limit
-                next to 0. Mimic joints follow their master.
+            q: (n,) positions of the chain.
+            others: Positions of further joints by name; missing joints are at 0, or at the limit
+                closest to 0. Mimic joints follow their master.
 
         Raises:
-            ChainError: If a link is unknown.
-            JointValueError: If :meth:`validated` raises it, a joint is unknown, or a value is not
-                finite.
+            ChainError: If the link is unknown.
+            JointValueError: If q is not valid (see :meth:`validated`), a joint is unknown, or a
+                position is not finite.
         """
         q = self.validated_one(q)
         values = {**(others or {}), **self.named(q)}
@@ -348,122 +370,107 @@ class RobotModel:
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
 
     def named(self, q: Array) -> dict[str, float]:
-        """Return values (n,) by the names of the joints."""
+        """Return a mapping of joint names to positions (n,)."""
         return dict(zip(self.joint_names, q.tolist(), strict=True))
 
     def finite_limits(self) -> tuple[Array, Array]:
         """Return the limits, (n,) each, with a range of 2 pi [rad or m] for unlimited joints.
 
-        Limits beyond 1e7 count as unlimited: descriptions use such as 1e16 for joints without
-        limits, and values of that size have no digits left for an angle.
+        Limits beyond 1e7 count as unlimited: descriptions use numbers such as 1e16 for joints
+        without limits, at which floating-point numbers are too coarse for angles.
         """
         has_lower, has_upper = self.lower > -WIDEST, self.upper < WIDEST
         lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
         upper = np.where(has_upper, self.upper, lower + TURN)
         low, high = np.clip((lower, upper), self.lower, self.upper)
-        return low + 0.0, high + 0.0  # NumPy draws nothing between 0.0 and -0.0
+        return low + 0.0, high + 0.0  # turns -0.0 into 0.0, between which NumPy cannot draw
 
     def random(
         self,
         size: int | np.random.Generator | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> Array:
-        """Draw configurations uniform within :meth:`finite_limits`.
+        """Return random configurations, uniform within :meth:`finite_limits`.
 
         Args:
-            size: How many; default: one, (n,).
-            rng: A generator, or the seed of one; default: others at each call. Both arguments are
-                taken in either order.
+            size: Number of configurations; None stands for a single one.
+            rng: Random generator, or its seed; None stands for a new seed at each call. A
+                generator may also be the first argument.
 
         Returns:
-            (n,), or (size, n).
+            (n,), or (size, n) [rad or m].
 
         Raises:
-            OptionError: If the size is not an integer of at least 0, or neither a generator nor a
-                seed is given.
+            OptionError: If the size is not an integer of at least 0, or `rng` is neither a
+                generator nor a seed.
         """
         if isinstance(size, np.random.Generator):
             size, rng = rng, size
         if not isinstance(rng, np.random.Generator):
-            seed = "rng is a numpy.random.Generator, or its seed from 0"
-            rng = np.random.default_rng(None if rng is None else _whole(rng, seed))
-        whole = "the size is a whole number from 0"
-        shape = self.n if size is None else (_whole(size, whole), self.n)
+            seed = "rng must be a numpy.random.Generator, or a seed of at least 0"
+            rng = np.random.default_rng(None if rng is None else _natural_number(rng, seed))
+        valid_size = "size must be an integer of at least 0"
+        shape = self.n if size is None else (_natural_number(size, valid_size), self.n)
         return rng.uniform(*self.finite_limits(), shape)
 
     def clip(self, q: JointValues) -> Array:
-        """Return the nearest values within the limits, (n,) or (b, n)."""
+        """Return the closest positions within the limits, (n,) or (b, n)."""
         return np.clip(self.validated(q), self.lower, self.upper)
 
     def within_limits(self, q: JointValues, tolerance: float = 0.0) -> NDArray[np.bool_]:
-        """Check that no joint is beyond a limit by more than ``tolerance``: a bool, or (b,)."""
+        """Return whether all joints are within their limits, as a bool or (b,).
+
+        Args:
+            q: (n,) or (b, n).
+            tolerance: Allowed excess beyond a limit [rad or m].
+        """
         q = self.validated(q)
         inside = (q >= self.lower - tolerance) & (q <= self.upper + tolerance)
         every: NDArray[np.bool_] = np.all(inside, axis=-1)
         return every
 
     def validated(self, q: JointValues) -> Array:
-        """Return joint values as contiguous float64, (n,) or (b, n); such an array as it is.
+        """Return joint positions as contiguous float64, (n,) or (b, n); valid arrays unchanged.
 
         Raises:
-            JointValueError: If the values are not numbers, not finite, or of the wrong length; the
+            JointValueError: If the values are not numbers, not finite, or of a wrong length; the
                 message gives the value and names the joint.
         """
         return checked_values(q, self.joint_names, self.tree.joint)
 
-    def show(self, q: JointValues | None = None, **options: Any) -> Any:
-        """Show the robot at joint values (n,) on a web page, inline in a notebook.
-
-        Calls for equal robots show on the same page. Needs ``pip install 'dls-ik[viewer]'``.
-
-        Args:
-            q: default: a configuration where the arm moves well.
-            options: of :func:`dls_ik.viewer.open`.
-
-        Returns:
-            A :class:`dls_ik.viewer.Viewer`.
-        """
-        return _viewer().show(self, q, **options)
-
-    def play(self, times: ArrayLike, qs: ArrayLike, speed: float = 1.0, **options: Any) -> Any:
-        """Show a joint path on the page of :meth:`show`, over and over.
-
-        Args:
-            times: (b,) [s], increasing.
-            qs: (b, n) [rad or m].
-            speed: below 1 is slow motion.
-        """
-        return _viewer().play(self, times, qs, speed, **options)
-
     def validated_one(self, q: JointValues) -> Array:
-        """Return one configuration (n,) as :meth:`validated`, and refuse a batch.
+        """Return one configuration (n,); see :meth:`validated`.
 
         Raises:
-            JointValueError: If :meth:`validated` raises it, or the array is a batch.
+            JointValueError: If the values are not valid, or are a batch.
         """
         return checked_configuration(q, self.joint_names, self.tree.joint)
 
 
 def checked_robot(given: object) -> RobotModel:
-    """Return a robot that is one.
+    """Return a value after checking that it is a RobotModel.
 
     Raises:
-        RobotModelError: If the value is not a RobotModel, such as a name or a file.
+        RobotModelError: If the value has another type, such as a name or a path.
     """
     if not isinstance(given, RobotModel):
         raise RobotModelError(
-            "a robot is a RobotModel, as of RobotModel.from_urdf('arm.urdf') or "
-            f"RobotModel.from_name('wam'), not {quoted(given)}"
+            "robot must be a RobotModel, such as RobotModel.from_urdf('arm.urdf') or "
+            f"RobotModel.from_name('wam'); got {quoted(given)}"
         )
     return given
 
 
-def _viewer() -> Any:
-    """Return the package of the page by its name: models know nothing above them."""
-    return import_module("dls_ik.viewer")
+def _natural_number(value: Any, valid: str) -> int:
+    """Return an integer of at least 0.
 
+    Args:
+        value: Value to check.
+        valid: Beginning of the message: the valid values.
 
-def _whole(value: Any, valid: str) -> int:
+    Raises:
+        OptionError: If the value is not such an integer.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise OptionError(f"{valid}, not {quoted(value)}")
+        raise OptionError(f"{valid}; got {quoted(value)}")
     return int(value)

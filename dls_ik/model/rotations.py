@@ -1,6 +1,6 @@
 """Rotations and rigid transforms: matrices, quaternions, roll-pitch-yaw.
 
-``T_a_b`` (4, 4) maps coordinates in frame b to frame a; quaternions are unit, in the order x y z w.
+``T_a_b`` (4, 4) maps coordinates in frame b to frame a. Quaternions are unit quaternions x y z w.
 """
 
 import math
@@ -13,11 +13,11 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.text import quoted
 
-EXACT = 1e-12  # roughness up to which a rotation is left as it is
-ROUGHNESS = 1e-6  # roughness up to which the rotation of a description is made exact
-FARTHEST = 1e9  # [m] bound on positions, as in core/se3.py, which needs numba
-SHORTEST_QUATERNION = 1e-6
-LEVEL = 1e-14  # cosine of the pitch below which roll and yaw are not separate
+EXACT = 1e-12  # maximum deviation of a rotation that is left unchanged
+ROUGHNESS = 1e-6  # maximum deviation of a rotation in a description, which is then made exact
+FARTHEST = 1e9  # [m] maximum of positions, as in core/se3.py, whose import needs numba
+SHORTEST_QUATERNION = 1e-6  # minimum norm of a quaternion before normalisation
+MIN_COS_PITCH = 1e-14  # cosine of the pitch below which roll and yaw are not separable
 
 
 def transform(rotation: Array | None = None, translation: Array | None = None) -> Array:
@@ -37,31 +37,32 @@ def inverse(T: Array) -> Array:
 
 
 def rigid_transform(given: Any, name: str) -> Array:
-    """Check a rigid transform (4, 4) and make its rotation exact.
+    """Validate a rigid transform (4, 4), and make its rotation exact.
 
     Args:
-        name: Name of the transform, for the message.
+        given: Transform.
+        name: Name of the transform for the message.
 
     Raises:
-        ValueError: If the matrix is not (4, 4), not finite, too far away or not rigid.
+        ValueError: If the matrix is not (4, 4), not finite, beyond `FARTHEST`, or not rigid.
     """
     try:
         T = np.array(given, np.float64)
     except (TypeError, ValueError, OverflowError):
         T = np.empty(0)
     shown = quoted(given.tolist() if isinstance(given, np.ndarray) else given)
-    message = f"{name} is a rigid transform (4, 4) within {FARTHEST:g} m, not {shown}"
+    message = f"{name} must be a rigid transform (4, 4) within {FARTHEST:g} m; got {shown}"
     is_bounded = T.shape == (4, 4) and bool((np.abs(T) <= FARTHEST).all())
     if not is_bounded or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
         raise ValueError(message)
     if not roughness(T[:3, :3]) <= ROUGHNESS:
-        raise ValueError(f"{message}: of its rotation R, {not_a_rotation(T[:3, :3], ROUGHNESS)}")
+        raise ValueError(f"{message}: for its rotation R, {not_a_rotation(T[:3, :3], ROUGHNESS)}")
     T[:3, :3] = nearest_rotation(T[:3, :3])
     return T
 
 
 def nearest_rotation(R: Array) -> Array:
-    """Return the (3, 3) rotation nearest to an almost orthonormal matrix; exact ones as given."""
+    """Return the rotation (3, 3) closest to an almost orthonormal matrix; exact ones unchanged."""
     if roughness(R) <= EXACT:
         return R
     U, _, Vt = np.linalg.svd(R)
@@ -70,22 +71,22 @@ def nearest_rotation(R: Array) -> Array:
 
 
 def roughness(R: Array) -> float:
-    """Measure how far (3, 3) is from a rotation: max |R R^T - 1|, infinite for a reflection."""
+    """Return the deviation of (3, 3) from a rotation, max |R R^T - I|; inf for a reflection."""
     off = float(np.abs(R @ R.T - np.eye(3)).max())
     return off if np.linalg.det(R) > 0.0 else np.inf
 
 
 def not_a_rotation(R: Array, allowed: float) -> str:
-    """Explain why a finite (3, 3) matrix is not a rotation, and how to mend it."""
+    """Return why a finite (3, 3) matrix is not a rotation, and how to fix it."""
     lengths = np.linalg.norm(R, axis=0)
     off = np.abs(R @ R.T - np.eye(3)).max()
     if np.linalg.det(R) < 0.0 and off <= allowed:
-        return "it mirrors (its determinant is -1): turn the sign of one of its columns around"
-    message = f"R R^T is off by {off:.2g} from the identity, and may be by {allowed:g}"
+        return "it is a reflection (determinant -1): flip the sign of one column"
+    message = f"R R^T differs by {off:.2g} from the identity, allowed are {allowed:g}"
     is_scaled = np.ptp(lengths) <= allowed * lengths.max() and abs(lengths.mean() - 1.0) > 1e-5
     if is_scaled and lengths.min() > 0.0:
         return f"{message}: it is scaled by {lengths.mean():.6g}"
-    return f"{message}: the nearest rotation is U @ Vt of U, _, Vt = numpy.linalg.svd(R)"
+    return f"{message}: the closest rotation is U @ Vt of U, _, Vt = numpy.linalg.svd(R)"
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
@@ -103,7 +104,7 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def rotation_from_z(axis: Array) -> Array:
-    """Return a (3, 3) rotation that takes z to a (3,) unit axis; the identity for z itself."""
+    """Return a (3, 3) rotation that maps z to a unit axis (3,); the identity for z."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
@@ -111,20 +112,20 @@ def rotation_from_z(axis: Array) -> Array:
 
 
 def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
-    """Return the (3, 3) rotation of a quaternion x y z w, which is normalised.
+    """Return the (3, 3) rotation of a quaternion x y z w, which need not be normalised.
 
     Raises:
-        PoseError: If the quaternion is not finite, or too short to define a direction.
+        PoseError: If the quaternion is not finite, or too short to normalise.
     """
     length = math.hypot(*quaternion)
     if not SHORTEST_QUATERNION <= length < math.inf:
         shown = " ".join(f"{component:g}" for component in quaternion)
-        raise PoseError(f"the quaternion x y z w {shown} has no direction")
+        raise PoseError(f"quaternion x y z w = {shown} cannot be normalised")
     return np.array(rotation_of_unit(*(component / length for component in quaternion)))
 
 
 def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]]:
-    """Return the rows of the rotation of a unit quaternion."""
+    """Return the rows of the rotation matrix of a unit quaternion."""
     return [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
         [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
@@ -133,9 +134,9 @@ def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]
 
 
 def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
-    """Return the unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation, exact at any angle.
+    """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation (3, 3); accurate at any angle.
 
-    The columns of 4 q q' are linear in R; the longest of them, normalised, is q.
+    The columns of 4 q q' are linear in R; the longest column, normalised, is q.
     """
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     columns = (
@@ -153,12 +154,13 @@ def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
 def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
     """Return roll, pitch, yaw [rad] of a (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll).
 
-    The pitch is within +-pi/2. At +-pi/2 only the sum or difference of roll and yaw is defined,
-    and the roll is 0. The roll is taken from the rotation after the yaw is undone, so that no digit
-    is lost near there.
+    The pitch is within +-pi/2. At +-pi/2 only the sum or the difference of roll and yaw is defined,
+    and the roll is 0. The roll is computed after the yaw is removed, for full accuracy near
+    +-pi/2.
     """
     horizontal = math.hypot(R[0, 0], R[1, 0])
-    yaw = math.atan2(R[1, 0], R[0, 0]) if horizontal > LEVEL else math.atan2(-R[0, 1], R[1, 1])
+    is_level = horizontal > MIN_COS_PITCH
+    yaw = math.atan2(R[1, 0], R[0, 0]) if is_level else math.atan2(-R[0, 1], R[1, 1])
     sine, cosine = math.sin(yaw), math.cos(yaw)
     pitch = math.atan2(-R[2, 0], cosine * R[0, 0] + sine * R[1, 0])
     roll = math.atan2(sine * R[0, 2] - cosine * R[1, 2], cosine * R[1, 1] - sine * R[0, 1])

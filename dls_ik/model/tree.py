@@ -1,4 +1,4 @@
-"""A kinematic tree: links connected by joints, paths between links, and their poses."""
+"""Kinematic trees: links connected by joints, paths between links, and poses of links."""
 
 import math
 from collections.abc import Mapping
@@ -18,36 +18,36 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 
 class Description(NamedTuple):
-    """The URDF that a tree was read from, which has more than links and joints."""
+    """The URDF that a tree was read from, which also contains shapes."""
 
     urdf: str | bytes
-    folder: Path | None = None  # to which its paths are relative; None: unknown
+    folder: Path | None = None  # folder for relative paths; None if unknown
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Links and joints with exactly one root and no cycle, checked on construction.
+    """Links and joints with exactly one root and no cycle, validated on construction.
 
-    Trees are equal if all names and numbers are, and the description, which has the shapes.
+    Trees are equal if all names and numbers are equal, and the description, which has the shapes.
 
     Raises:
         RobotModelError: If names are duplicate or not printable, links are unknown, a link has two
-            parents, there is no root or several, or the joints form a cycle.
+            parents, there is no root or more than one, or the joints form a cycle.
     """
 
     name: str
     links: tuple[str, ...]
     joints: tuple[Joint, ...]
-    description: Description | None = field(default=None, repr=False)  # of a URDF
+    description: Description | None = field(default=None, repr=False)  # None without a URDF
     root: str = field(init=False)
-    joint: dict[str, Joint] = field(init=False, repr=False)  # by name
-    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # by link
-    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # by link
-    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # independent joint behind each one
-    unusable: dict[str, str] = field(init=False, repr=False)  # reason, by joint: no chain has it
+    joint: dict[str, Joint] = field(init=False, repr=False)  # joints by name
+    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # joint by child link
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # link: joints
+    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # key: driven joint
+    unusable: dict[str, str] = field(init=False, repr=False)  # reason by joint; not in any chain
 
     def __post_init__(self) -> None:
-        """Check and index."""
+        """Validate the names, and index links and joints."""
         _check_names(self.name, self.links, self.joints)
         joint = {each.name: each for each in self.joints}
         parent_joint = _by_child(self.links, self.joints)
@@ -77,7 +77,7 @@ class Tree:
 
     @cached_property
     def digest(self) -> bytes:
-        """Digest of the content, the same in every process."""
+        """Digest of the content; equal in every process."""
         joints = (joint.content for joint in self.joints)
         content = self.name, self.links, self.description, *joints
         return sha256(repr(content).encode()).digest()
@@ -99,10 +99,10 @@ class Tree:
         return tuple(link for link in self.links if not self.child_joints[link])
 
     def require(self, link: str, role: str = "link") -> str:
-        """Return the name of a link that exists.
+        """Return the name of a link after checking that the link exists.
 
         Raises:
-            ChainError: If a link is unknown; the message lists the known links, similar names
+            ChainError: If the link is unknown; the message lists the known links, similar names
                 first.
         """
         if link not in self.child_joints:
@@ -111,7 +111,7 @@ class Tree:
         return link
 
     def path(self, base: str, tip: str) -> tuple[Joint, ...]:
-        """Return the joints from a link down to another one, empty if they are the same.
+        """Return the joints from a link down to another link; empty if the links are the same.
 
         Raises:
             ChainError: If a link is unknown, or the tip is not below the base.
@@ -122,7 +122,7 @@ class Tree:
         while link != base:
             if link == self.root:
                 raise ChainError(
-                    f"no chain leads from {base!r} down to {tip!r}; links above {tip!r}: "
+                    f"there is no chain from {base!r} down to {tip!r}; links above {tip!r}: "
                     f"{listing(joint.parent for joint in reversed(joints))}; "
                     f"all links: {listing(self.links)}"
                 )
@@ -131,13 +131,13 @@ class Tree:
         return tuple(reversed(joints))
 
     def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Complete joint values [rad or m] to those of every driven joint.
+        """Return the positions of all driven joints [rad or m].
 
-        A joint that is not given stands at 0, or at the limit next to 0. Mimic joints follow
-        their master, whatever is given for them.
+        A joint that is not given is at 0, or at the limit closest to 0. Mimic joints follow their
+        master; positions given for them are ignored.
 
         Raises:
-            JointValueError: If a joint is unknown, or a value is not finite.
+            JointValueError: If a joint is unknown, or a position is not finite.
         """
         given = given or {}
         for name, value in given.items():
@@ -148,20 +148,24 @@ class Tree:
         return {name: self._value(mimic, given) for name, mimic in self.mimic_of.items()}
 
     def pose(self, link: str, values: Mapping[str, float] | None = None) -> Array:
-        """Compute the forward kinematics of any link.
+        """Return the pose of any link.
 
         Args:
             link: Name of the link.
-            values: Joint values by name [rad or m], completed as by :meth:`values`. Floating and
-                planar joints stand at their origin.
+            values: Joint positions by name [rad or m]; see :meth:`values` for missing joints.
+                Floating and planar joints are at their origin.
 
         Returns:
-            (4, 4) ``T_root_link``.
+            ``T_root_link`` (4, 4).
+
+        Raises:
+            ChainError: If the link is unknown.
+            JointValueError: If a joint is unknown, or a position is not finite.
         """
         return product(self.path(self.root, link), self.values(values))
 
     def fixed_offset(self, link_a: str, link_b: str) -> Array | None:
-        """Return (4, 4) ``T_a_b`` of two links that never move against each other, else None."""
+        """Return ``T_a_b`` (4, 4) of links that never move relative to each other, or None."""
         a, b = self.path(self.root, link_a), self.path(self.root, link_b)
         shared = 0
         while shared < min(len(a), len(b)) and a[shared] is b[shared]:
@@ -171,13 +175,14 @@ class Tree:
         return inverse(product(a[shared:], {})) @ product(b[shared:], {})
 
     def _value(self, mimic: Mimic, given: Mapping[str, float]) -> float:
+        """Return the position of a joint that follows a master."""
         master = self.joint[mimic.master]
         value = given.get(master.name, min(max(0.0, master.lower), master.upper))
         return mimic.multiplier * float(value) + mimic.offset
 
 
 def product(joints: tuple[Joint, ...], values: Mapping[str, float]) -> Array:
-    """Multiply the (4, 4) transforms of joints in a row, at 0 where they have no value."""
+    """Return the product (4, 4) of the transforms of successive joints, missing positions as 0."""
     T = np.eye(4)
     for joint in joints:
         T = T @ joint.origin @ joint.motion(values.get(joint.name, 0.0))
@@ -185,13 +190,17 @@ def product(joints: tuple[Joint, ...], values: Mapping[str, float]) -> Array:
 
 
 def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -> None:
-    """Refuse a robot without links, duplicate names, and names that would steer a terminal."""
+    """Check that there are links, and that names are unique and printable.
+
+    Raises:
+        RobotModelError: If they are not.
+    """
     if not links:
         raise RobotModelError("the robot has no links")
     joint_names = tuple(joint.name for joint in joints)
     for each in (name, *links, *joint_names):
         if not each.isprintable():
-            raise RobotModelError(f"the name {quoted(each)} has characters that cannot be printed")
+            raise RobotModelError(f"the name {quoted(each)} contains non-printable characters")
     for kind, names in (("joints", joint_names), ("links", links)):
         seen: set[str] = set()
         for each in names:
@@ -201,7 +210,11 @@ def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -
 
 
 def _by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
-    """Index joints by child link, refusing unknown links and a second parent."""
+    """Return the joints by child link.
+
+    Raises:
+        RobotModelError: If a link is unknown, or has two parents.
+    """
     known = set(links)
     found: dict[str, Joint] = {}
     for joint in joints:
@@ -210,7 +223,7 @@ def _by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Jo
                 raise joint.error(f"unknown {role} link {link!r}; links: {listing(links)}")
         if joint.child in found:
             other = found[joint.child].name
-            raise joint.error(f"its child link {joint.child!r} already hangs on joint {other!r}")
+            raise joint.error(f"its child link {joint.child!r} is also the child of {other!r}")
         found[joint.child] = joint
     return found
 
@@ -220,13 +233,17 @@ def _only_root(
     parent_joint: Mapping[str, Joint],
     child_joints: Mapping[str, tuple[Joint, ...]],
 ) -> str:
-    """Find the one link without a parent, refusing several and cycles."""
+    """Return the only link without a parent.
+
+    Raises:
+        RobotModelError: If there is no root or more than one, or the joints form a cycle.
+    """
     roots = [link for link in links if link not in parent_joint]
     if not roots:
         cycle = _cycle(links[0], parent_joint)
-        raise RobotModelError(f"no root link: the joints form a cycle, {cycle}")
+        raise RobotModelError(f"there is no root link: the joints form a cycle, {cycle}")
     if len(roots) > 1:
-        raise RobotModelError(f"{len(roots)} root links, expected one: {listing(roots)}")
+        raise RobotModelError(f"there must be one root link; got {len(roots)}: {listing(roots)}")
     reached, waiting = {roots[0]}, [roots[0]]
     while waiting:
         children = [joint.child for joint in child_joints[waiting.pop()]]
@@ -239,7 +256,7 @@ def _only_root(
 
 
 def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
-    """List the joints of the cycle above a link."""
+    """Return the joints of the cycle above a link as text."""
     climbed: dict[str, None] = {}  # ordered
     joint = parent_joint[link]
     while joint.name not in climbed:
@@ -250,11 +267,13 @@ def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
 
 
 def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[str, str]]:
-    """Find the independent joint behind every driven joint: itself unless it mimics another.
+    """Return the mimic relation of every driven joint to an independent joint.
+
+    An independent joint is related to itself.
 
     Returns:
-        The mimic relation by joint; and the reason for each joint without one: it has a defect, or
-        mimics an unknown joint, one that has no value, or itself.
+        The mimic relation by joint, and for each joint without a relation the reason: the joint has
+        a defect, or mimics an unknown joint, a joint that does not move, or itself.
     """
     mimic_of: dict[str, Mimic] = {}
     unusable: dict[str, str] = {}
@@ -267,7 +286,7 @@ def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[
 def _resolve(
     joint: Joint, joints: Mapping[str, Joint], mimic_of: dict[str, Mimic], unusable: dict[str, str]
 ) -> None:
-    """Climb from a joint to a resolved master, then resolve its followers on the way back."""
+    """Follow the masters of a joint to a resolved joint, then resolve its followers backwards."""
     followers: dict[str, Mimic] = {}
     try:
         while joint.name not in mimic_of:
@@ -289,18 +308,31 @@ def _resolve(
 
 
 def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
+    """Return the master of a joint.
+
+    Raises:
+        RobotModelError: If the master is unknown or does not move.
+    """
     master = joints.get(mimic.master)
     if master is None:
-        raise joint.error(f"mimics the unknown joint {mimic.master!r}; joints: {listing(joints)}")
+        known = listing(joints)
+        raise joint.error(f"it mimics the unknown joint {mimic.master!r}; joints: {known}")
     if not master.is_driven:
-        raise joint.error(f"mimics {mimic.master!r}, a {master.kind} joint, which has no value")
+        raise joint.error(f"it mimics {mimic.master!r}, a {master.kind} joint, which has no value")
     return master
 
 
 def _compose(joint: Joint, mimic: Mimic, master: Mimic) -> Mimic:
-    """Compose the mimic relation of a joint with that of its master."""
+    """Return the mimic relation of a joint to the independent joint behind its master.
+
+    Raises:
+        RobotModelError: If the multiplier or the offset is too large.
+    """
     multiplier = mimic.multiplier * master.multiplier
     offset = mimic.multiplier * master.offset + mimic.offset
     if not (abs(multiplier) <= FARTHEST and abs(offset) <= FARTHEST):
-        raise joint.error(f"mimic multiplier or offset overflows: beyond {FARTHEST:g}")
+        raise joint.error(
+            f"mimic multiplier and offset must be within +-{FARTHEST:g}; got {multiplier:g} and "
+            f"{offset:g}"
+        )
     return Mimic(master.master, multiplier, offset)

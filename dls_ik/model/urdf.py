@@ -1,8 +1,8 @@
 """Reader of URDF files and text, which need not be trusted.
 
-A single pass of the XML parser refuses what is not plain XML, and keeps only the elements that the
-kinematics need. Everything else (meshes, transmissions, simulator and controller settings) never
-reaches the URDF library, which converts the joints.
+A single pass of the XML parser rejects everything except plain XML, and keeps only the elements
+that the kinematics need. All other elements (meshes, transmissions, simulator and controller
+settings) are dropped before the URDF library converts the joints.
 """
 
 import logging
@@ -23,9 +23,9 @@ from dls_ik.text import listing
 
 LOG = logging.getLogger("dls_ik")
 
-NAMELESS = "robot"
-MAX_PARTS = 5000  # links and joints
-# Attributes and defaults by element of a joint; the library requires an effort.
+DEFAULT_NAME = "robot"  # name of a robot without a name in a text
+MAX_PARTS = 5000  # maximum number of links and joints
+# Attributes and their defaults, for each kept element of a joint; the library requires an effort.
 KEPT: dict[str, dict[str, str | None]] = {
     "origin": {"xyz": "0 0 0", "rpy": "0 0 0"},
     "axis": {"xyz": "1 0 0"},
@@ -39,15 +39,15 @@ KEPT: dict[str, dict[str, str | None]] = {
 def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tree:
     """Read a URDF.
 
-    Joints without limits, and mimic joints whose master does not move, are reported to Python's
-    log; chains refuse them.
+    Joints without limits, and mimic joints whose master does not move, are reported in Python's
+    log; chains must not contain them.
 
     Args:
-        source: The XML itself, a string whose first visible character is ``<``, or the path of a
-            file. It need not be trusted: no entities, nothing else is opened, and sizes are
+        source: Path of a file, or the XML text, a string whose first visible character is ``<``.
+            It need not be trusted: entities and external files are not read, and sizes are
             bounded.
-        folder: Where the description comes from, for the meshes that it names; default: the folder
-            of the file, unknown for text.
+        folder: Folder of the description, for meshes with relative paths; None stands for the
+            folder of the file, and for an unknown folder with a text.
 
     Raises:
         RobotModelError: If the description is not a usable robot; the message names the joint or
@@ -59,27 +59,27 @@ def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tre
     joints = tuple(map(_joint, robot.iter("joint")))
     name = robot.get("name")
     if not name:
-        name = _name_of_file(source)
-        LOG.warning(f"the robot has no name in its URDF: it is called {name!r}")
+        name = _default_name(source)
+        LOG.warning(f"the URDF has no robot name; using {name!r}")
     tree = Tree(name, links, joints, description)
     if tree.unusable:
         reasons = "; ".join(dict.fromkeys(list(tree.unusable.values())[:3]))
         LOG.warning(
-            f"{tree.name}: {listing(tree.unusable)} cannot be used, and stand at 0; chains that do "
-            f"not lead over them can: {reasons}"
+            f"{tree.name}: joints {listing(tree.unusable)} are not usable and stay at 0; chains "
+            f"without them are possible: {reasons}"
         )
     return tree
 
 
-def _name_of_file(source: str | os.PathLike[str]) -> str:
-    """Return a name for a robot that has none: that of the file, ``robot`` of a text."""
+def _default_name(source: str | os.PathLike[str]) -> str:
+    """Return the name of a robot without a name: the file name, or ``robot`` for a text."""
     text = os.fsdecode(source)
     name = "" if text.lstrip("\ufeff \t\r\n").startswith("<") else Path(text).name.partition(".")[0]
-    return name if name.isprintable() and name else NAMELESS
+    return name if name.isprintable() and name else DEFAULT_NAME
 
 
 def read_description(source: str | os.PathLike[str], folder: Path | None = None) -> Description:
-    """Read the text of a URDF, given as for :func:`load_urdf`, which checks it.
+    """Return the text of a URDF given as for :func:`load_urdf`, without validation.
 
     Raises:
         RobotModelError: If the source is neither text nor a readable file.
@@ -89,7 +89,7 @@ def read_description(source: str | os.PathLike[str], folder: Path | None = None)
 
 
 def _joint(element: ET.Element) -> Joint:
-    """Convert a joint element, which names its links."""
+    """Return the joint of an element, which names its links."""
     joint = _parsed(element)
     limit, mimic = joint.limit, joint.mimic
     return Joint(
@@ -108,13 +108,17 @@ def _joint(element: ET.Element) -> Joint:
 
 
 def _parsed(element: ET.Element) -> Any:
-    """Read a joint by the URDF library."""
+    """Return a joint as read by the URDF library.
+
+    Raises:
+        RobotModelError: If the library rejects the element; the message names the joint.
+    """
     from urdf_parser_py import urdf
     from urdf_parser_py.xml_reflection.core import Path as XmlPath
 
     try:
         return urdf.Joint.from_xml(element, XmlPath("joint", tree=ET.ElementTree(element)))
-    except Exception as error:  # the library raises many types
+    except Exception as error:  # the library raises errors of many types
         reason = str(error).rpartition("\n")[2] or type(error).__name__
         if "joint type" in reason:
             reason += f"; known: {', '.join(urdf.Joint.TYPES[1:])}"
@@ -122,29 +126,34 @@ def _parsed(element: ET.Element) -> Any:
 
 
 def _origin(joint: Any) -> Array:
+    """Return the origin (4, 4) of a joint.
+
+    Raises:
+        RobotModelError: If the rotation is not finite.
+    """
     if joint.origin is None:
         return np.eye(4)
     rpy = joint.origin.rpy
     if not np.isfinite(rpy).all():
-        raise RobotModelError(f"joint {joint.name!r}: rpy must be finite, given {rpy}")
+        raise RobotModelError(f"joint {joint.name!r}: rpy must be finite; got {rpy}")
     return transform(rotation_from_rpy(*rpy), np.array(joint.origin.xyz))
 
 
 def _defect(joint: ET.Element) -> str:
-    """Explain why a joint without position limits is unusable; empty if it is usable.
+    """Return why a joint is not usable because of missing position limits, or "".
 
-    The format has 0 for limits that are left out, by which such a joint could not move.
+    In URDF missing limits are 0, so such a joint could not move.
     """
     kind, limit = joint.get("type"), joint.find("limit")
     is_limited = limit is not None and not {"lower", "upper"}.isdisjoint(limit.attrib)
     if is_limited or kind not in ("revolute", "prismatic"):
         return ""
-    hint = ", or is 'continuous'" if kind == "revolute" else ""
+    hint = ", or the type 'continuous'" if kind == "revolute" else ""
     return f"a {kind} joint needs a <limit> with lower and upper{hint}"
 
 
 def sanitized_urdf(text: str | bytes) -> ET.Element:
-    """Parse a ``<robot>`` with its links and joints; defaults filled in, all else dropped.
+    """Return a ``<robot>`` with only its links and joints, and with defaults filled in.
 
     Raises:
         RobotModelError: If the text is not well-formed XML, has a document type or entity
@@ -157,13 +166,13 @@ def sanitized_urdf(text: str | bytes) -> ET.Element:
 
 
 class _Sanitizer(BoundedXml):
-    """Keeps links, joints and their details."""
+    """Parser handlers that keep links, joints and their details."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
         self.parts = 0
         self.robot = ET.Element("robot")
-        self.joint: ET.Element | None = None  # the open one
+        self.joint: ET.Element | None = None  # joint that is being read
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
         if self.depth == 1:
@@ -179,6 +188,7 @@ class _Sanitizer(BoundedXml):
             self.joint = None
 
     def start_part(self, tag: str, attributes: dict[str, str]) -> None:
+        """Add a link or a joint."""
         part = ET.SubElement(self.robot, tag)
         part.set("name", self.required(tag, attributes, "name"))
         if tag == "joint":
@@ -189,15 +199,16 @@ class _Sanitizer(BoundedXml):
             self.refuse(f"more than {MAX_PARTS} links and joints")
 
     def start_detail(self, joint: ET.Element, tag: str, attributes: dict[str, str]) -> None:
+        """Add an element with kinematic data to a joint."""
         name = joint.get("name")
         if joint.find(tag) is not None:
             self.refuse(f"joint {name!r} has a second <{tag}>")
         if "quat_xyzw" in attributes:
-            self.refuse(f"joint {name!r}: quat_xyzw is not supported, write the rotation as rpy")
+            self.refuse(f"joint {name!r}: quat_xyzw is not supported; write the rotation as rpy")
         detail = ET.SubElement(joint, tag)
         for key, default in KEPT[tag].items():
             if key in ("lower", "upper") and key not in attributes:
-                continue  # a joint without either is unusable
+                continue  # a joint without both attributes gets a defect
             given = "0" if key == "effort" else attributes.get(key, default)
             if given is None:
                 self.refuse(f"joint {name!r}: <{tag}> has no {key!r}")

@@ -1,7 +1,7 @@
 """Bounded reading of XML that need not be trusted: URDF, SRDF, COLLADA.
 
-There is one pass of expat, without entities and external files. Documents are bounded in size,
-depth and number of elements, tags in length.
+A document is parsed in one pass of expat, without entities and external files. The size, depth and
+number of elements of a document and the length of tags are bounded.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from dls_ik.errors import DlsIkError, RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.text import quoted
 
-# A URDF within these bounds is read in about a second.
+# A URDF within these bounds is read in approximately one second.
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 100
-MAX_VALUE = 256  # characters of a name
-MAX_TAG_BYTES = 16 * 1024  # of a tag with its attributes, about, which the parser takes as one
-CHUNK = 16 * 1024  # bytes that are parsed without letting other threads run
-MAX_TAG = 80  # characters of a tag in messages
+MAX_NAME_LENGTH = 256  # characters of a name
+MAX_TAG_BYTES = 16 * 1024  # approximate size of a tag with attributes, parsed in one piece
+CHUNK_BYTES = 16 * 1024  # bytes parsed at a time, between which other threads may run
+MAX_SHOWN_TAG = 80  # characters of a tag in a message
 
 
 def read_document(
     source: str | os.PathLike[str], kind: str, error: type[DlsIkError] = RobotModelError
 ) -> tuple[str | bytes, Path | None]:
-    """Return the text of a document, and the folder of its file.
+    """Return the text of a document, and the folder of its file (None for text).
 
     Args:
-        source: The XML itself, a string whose first visible character is ``<``, or the path of a
-            file.
-        kind: Name of the format, for messages.
-        error: Exception that is raised.
+        source: Path of a file, or the XML text, a string whose first visible character is ``<``.
+        kind: Name of the format for messages.
+        error: Type of the errors raised.
 
     Raises:
         DlsIkError: If the source is neither text nor a readable file.
@@ -45,7 +44,7 @@ def read_document(
         return source, None
     if not isinstance(source, (str, os.PathLike)):
         raise error(
-            f"the {kind} is given as XML text or as the path of a file, not as "
+            f"the {kind} must be given as XML text or as the path of a file; got "
             f"{type(source).__name__}"
         )
     path, shown = Path(source), quoted(os.fspath(source))
@@ -59,13 +58,13 @@ def read_document(
 
 
 class BoundedXml:
-    """Handlers of one pass over a document; subclasses see its elements.
+    """Parser handlers for one pass over a document; subclasses receive its elements.
 
     Args:
-        kind: Name of the format, for messages.
+        kind: Name of the format for messages.
         root: Tag of the root element.
-        error: Exception that is raised.
-        most: Greatest size [bytes].
+        error: Type of the errors raised.
+        max_bytes: Maximum size of the document.
     """
 
     def __init__(
@@ -73,24 +72,24 @@ class BoundedXml:
         kind: str,
         root: str = "robot",
         error: type[DlsIkError] = RobotModelError,
-        most: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.kind, self.root_tag, self.error, self.most = kind, root, error, most
+        self.kind, self.root_tag, self.error, self.max_bytes = kind, root, error, max_bytes
         self.depth = self.elements = self.line_before = 0
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take an element; ``self.depth`` of the root is 1."""
+        """Handle the start of an element; ``self.depth`` is 1 for the root."""
         raise NotImplementedError
 
     def ended(self, tag: str) -> None:
-        """Take the end of an element, after which ``self.depth`` is that of its parent."""
+        """Handle the end of an element; ``self.depth`` is that of its parent."""
         raise NotImplementedError
 
     def text(self, text: str) -> None:
-        """Take a piece of text; subclasses that have no use for it do not override this."""
+        """Handle a piece of text; not called unless a subclass overrides this method."""
 
     def parse(self, given: str | bytes) -> None:
-        """Read a document.
+        """Parse a document.
 
         Raises:
             DlsIkError: If the text is not well-formed XML, has a document type or entity
@@ -103,9 +102,9 @@ class BoundedXml:
             data, parser = stripped.encode("utf-8", "surrogatepass"), expat.ParserCreate("utf-8")
         else:
             data, parser = given, expat.ParserCreate()
-        if max(len(given), len(data)) > self.most:
-            raise self.error(f"the {self.kind} is larger than {self.most} bytes")
-        if hasattr(parser, "SetReparseDeferralEnabled"):  # so that check_tag sees each tag
+        if max(len(given), len(data)) > self.max_bytes:
+            raise self.error(f"the {self.kind} is larger than {self.max_bytes} bytes")
+        if hasattr(parser, "SetReparseDeferralEnabled"):  # check_tag needs to see each tag
             parser.SetReparseDeferralEnabled(False)
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.start
@@ -116,10 +115,11 @@ class BoundedXml:
         self._feed(data)
 
     def _feed(self, data: bytes) -> None:
+        """Parse the bytes of a document piece by piece."""
         try:
-            for begin in range(0, len(data), CHUNK):
-                self.parser.Parse(data[begin : begin + CHUNK], False)
-                self.check_tag(data, begin + CHUNK)
+            for begin in range(0, len(data), CHUNK_BYTES):
+                self.parser.Parse(data[begin : begin + CHUNK_BYTES], False)
+                self.check_tag(data, begin + CHUNK_BYTES)
             self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             line = error.lineno + self.line_before
@@ -129,93 +129,97 @@ class BoundedXml:
             raise self.error(f"line {self.line}: not XML: {error}") from error
 
     def check_tag(self, data: bytes, end: int) -> None:
-        """Refuse a long tag before its end: expat parses a tag of megabytes in one piece."""
+        """Reject a long tag before its end, because expat parses a tag in one piece."""
         begin = self.parser.CurrentByteIndex
         is_tag = data[begin : begin + 1] == b"<" and data[begin + 1 : begin + 2] not in (b"!", b"?")
         if is_tag and end - begin > MAX_TAG_BYTES:
-            self.refuse(f"a tag of more than {MAX_TAG_BYTES} bytes")
+            self.refuse(f"a tag has more than {MAX_TAG_BYTES} bytes")
 
     @property
     def line(self) -> int:
-        """The line that is being read, from 1."""
+        """Number of the line that is being read, from 1."""
         return int(self.parser.CurrentLineNumber) + self.line_before
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise an error with the line."""
+        """Raise an error with the line number."""
         raise self.error(f"line {self.line}: {message}")
 
     def doctype(self, *_: object) -> None:
-        """Refuse a document type."""
-        self.refuse(f"document type and entity declarations are not accepted in {self.kind}")
+        """Reject a document type declaration."""
+        self.refuse(f"document type and entity declarations are not supported in {self.kind}")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Count an element and pass it on."""
+        """Count an element, and pass it to :meth:`started`."""
         self.depth += 1
         self.elements += 1
         if self.elements > MAX_ELEMENTS:
-            self.refuse(f"more than {MAX_ELEMENTS} elements")
+            self.refuse(f"the document has more than {MAX_ELEMENTS} elements")
         if self.depth > MAX_DEPTH:
-            self.refuse(f"elements nested more than {MAX_DEPTH} deep")
+            self.refuse(f"elements are nested deeper than {MAX_DEPTH} levels")
         if tag.startswith("xacro:"):
-            self.refuse(f"<{brief_tag(tag)}> is not expanded yet: run xacro first")
+            self.refuse(f"<{brief_tag(tag)}> is a xacro element; expand the file with xacro first")
         if self.depth == 1 and tag != self.root_tag:
-            self.refuse(f"the root element is <{brief_tag(tag)}>, expected <{self.root_tag}>")
+            self.refuse(f"the root element must be <{self.root_tag}>; got <{brief_tag(tag)}>")
         self.started(tag, attributes)
 
     def end(self, tag: str) -> None:
-        """Count the end of an element and pass it on."""
+        """Count the end of an element, and pass it to :meth:`ended`."""
         self.depth -= 1
         self.ended(tag)
 
     def required(self, tag: str, attributes: Mapping[str, str], key: str) -> str:
-        """Return an attribute that is a name.
+        """Return a required attribute that is a name.
 
         Raises:
             DlsIkError: If the attribute is missing, too long, or not printable.
         """
         value = attributes.get(key)
         if not value:
-            self.refuse(f"<{tag}> has no {key!r}")
+            self.refuse(f"<{tag}> has no attribute {key!r}")
         if not value.isprintable():
-            self.refuse(f"a {key} with control characters: {quoted(value)}")
+            self.refuse(f"{key} contains non-printable characters: {quoted(value)}")
         return self.brief(value)
 
     def brief(self, value: str) -> str:
-        """Return an attribute that is not too long."""
-        if len(value) > MAX_VALUE:
-            self.refuse(f"an attribute of more than {MAX_VALUE} characters")
+        """Return an attribute after checking its length.
+
+        Raises:
+            DlsIkError: If the attribute is too long.
+        """
+        if len(value) > MAX_NAME_LENGTH:
+            self.refuse(f"an attribute has more than {MAX_NAME_LENGTH} characters")
         return value
 
 
 def brief_tag(tag: str) -> str:
-    """Shorten the name of an element for a message."""
-    return tag if len(tag) <= MAX_TAG else f"{tag[:MAX_TAG]}..."
+    """Return the tag of an element, shortened for a message."""
+    return tag if len(tag) <= MAX_SHOWN_TAG else f"{tag[:MAX_SHOWN_TAG]}..."
 
 
 # Documents as trees of the elements that a format uses
 
-Schema = Mapping[str, Any]  # by tag, or * for any other: the schema of the children
-MAX_TEXT = 1024  # characters of an attribute, such as the path of a file
+Schema = Mapping[str, Any]  # schema of the children, by tag or * for any other tag
+MAX_ATTRIBUTE_LENGTH = 1024  # characters of an attribute, such as a file path
 
 
 @dataclass(eq=False)
 class XmlElement:
-    """An element with the children that the schema of its format has."""
+    """An element with those of its children that are in the schema of the format."""
 
     tag: str
     attributes: dict[str, str]
     line: int
     error: type[DlsIkError]
     children: list[XmlElement] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)  # of its text
+    pieces: list[str] = field(default_factory=list)  # pieces of its text
 
     @property
     def text(self) -> str:
-        """The text between its tags."""
+        """Text between the tags of the element."""
         return "".join(self.pieces)
 
     def all(self, *tags: str) -> Iterator[XmlElement]:
-        """Yield the children with one of some tags, in order."""
+        """Yield the children with one of the given tags, in order."""
         return (child for child in self.children if child.tag in tags)
 
     def first(self, tag: str) -> XmlElement | None:
@@ -223,49 +227,48 @@ class XmlElement:
         return next(self.all(tag), None)
 
     def name(self, key: str = "name") -> str:
-        """Return an attribute that is a name.
+        """Return a required attribute that is a name.
 
         Raises:
             DlsIkError: If the attribute is missing, or not printable.
         """
         value = self.attributes.get(key, "").strip()
         if not value:
-            self.refuse(f"<{self.tag}> has no {key!r}")
+            self.refuse(f"<{self.tag}> has no attribute {key!r}")
         if not value.isprintable():
-            self.refuse(f"a {key} with control characters: {quoted(value)}")
+            self.refuse(f"{key} contains non-printable characters: {quoted(value)}")
         return value
 
     def numbers(self, key: str, count: int, default: str | None = None) -> list[float]:
-        """Return an attribute that is numbers.
+        """Return an attribute that is a list of numbers.
 
         Raises:
-            DlsIkError: If the attribute is missing without a default, or is not the right number of
-                numbers.
+            DlsIkError: If the attribute is missing and has no default, or is not `count` numbers.
         """
         text = self.attributes.get(key, default)
         if text is None:
-            self.refuse(f"<{self.tag}> has no {key!r}")
+            self.refuse(f"<{self.tag}> has no attribute {key!r}")
         try:
             values = [float(word) for word in text.split()]
         except ValueError:
             values = []
         if len(values) != count:
             expected = "a number" if count == 1 else f"{count} numbers"
-            self.refuse(f"{key} of <{self.tag}> is {expected}, not {quoted(text)}")
+            self.refuse(f"{key} of <{self.tag}> must be {expected}; got {quoted(text)}")
         return values
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise an error with the line."""
+        """Raise an error with the line number of the element."""
         raise self.error(f"line {self.line}: {message}")
 
 
 class _TreeReader(BoundedXml):
-    """Builds the tree of the elements in a schema."""
+    """Parser handlers that build the tree of the elements in a schema."""
 
     def __init__(self, schema: Schema, *about: Any) -> None:
         super().__init__(*about)
         self.root: XmlElement | None = None
-        self.open: list[tuple[XmlElement | None, Schema]] = []  # None: not in the schema
+        self.open: list[tuple[XmlElement | None, Schema]] = []  # None for an ignored element
         self.schema = schema
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
@@ -275,8 +278,8 @@ class _TreeReader(BoundedXml):
         if below is None or (self.open and above is None):
             self.open.append((None, {}))
             return
-        if any(len(value) > MAX_TEXT for value in attributes.values()):
-            self.refuse(f"an attribute of more than {MAX_TEXT} characters")
+        if any(len(value) > MAX_ATTRIBUTE_LENGTH for value in attributes.values()):
+            self.refuse(f"an attribute has more than {MAX_ATTRIBUTE_LENGTH} characters")
         element = XmlElement(tag, attributes, self.line, self.error)
         if above is None:
             self.root = element
@@ -299,22 +302,24 @@ def read_elements(
     kind: str,
     root: str,
     error: type[DlsIkError],
-    most: int = MAX_BYTES,
+    max_bytes: int = MAX_BYTES,
 ) -> XmlElement:
-    """Read a document as a tree of the elements in a schema; all others are left out.
+    """Read a document as a tree of the elements in a schema; all others are ignored.
 
     Args:
-        schema: By tag below the root, the schema of its children; ``*`` stands for all others.
+        given: The document.
+        schema: Schema of the children by tag, from the root down; ``*`` stands for all other tags.
             Prefixes of tags are ignored.
-        kind: Name of the format, for messages.
+        kind: Name of the format for messages.
         root: Tag of the root element.
-        error: Exception that is raised.
-        most: Greatest size [bytes].
+        error: Type of the errors raised.
+        max_bytes: Maximum size of the document.
 
     Raises:
-        DlsIkError: If :meth:`BoundedXml.parse` raises it, or an attribute is too long.
+        DlsIkError: If the document is not valid (see :meth:`BoundedXml.parse`), or an attribute is
+            too long.
     """
-    reader = _TreeReader(schema, kind, root, error, most)
+    reader = _TreeReader(schema, kind, root, error, max_bytes)
     reader.parse(given)
-    assert reader.root is not None  # noqa: S101  else the parser has refused
+    assert reader.root is not None  # noqa: S101  parse raises if there is no root
     return reader.root

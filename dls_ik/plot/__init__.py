@@ -1,13 +1,13 @@
-"""Pictures of a motion, and of methods at work.
+"""Pictures of motions and of methods.
 
-Functions take arrays and a robot and return a matplotlib figure, which saves itself without a
-display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each is imported when it is first
-used, so that saving a picture does not load the kernels.
+Functions take arrays and a robot and return a matplotlib figure, which can be saved without a
+display: ``joint_bands(robot, times, q).savefig("joints.png")``. Functions are imported at their
+first use, so that saving a picture does not load the kernels.
 """
 
 from typing import TYPE_CHECKING
 
-from dls_ik import on_first_use
+from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.plot.arm import stroboscope

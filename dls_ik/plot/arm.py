@@ -1,4 +1,4 @@
-"""The arm as a stick figure, and at many instants in one picture, pale to dark."""
+"""Pictures of the arm as a stick figure, at many instants in one picture, from pale to dark."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 AXES = "xyz"
 Colour = tuple[float, float, float, float]
-ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] of the view of a picture in space
-THIN, TICKED = 0.04, 0.15  # of the largest extent: the least that is shown, and that has ticks
-WIDEST, HIGHEST = 0.93, 0.86  # of the diagonal of the drawing, with space for labels
-NEAR = 1e-9  # [m] distance of points that count as one
+ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] view of a picture in space
+MIN_EXTENT, MIN_TICKED_EXTENT = 0.04, 0.15  # relative to the largest extent: shown, and with ticks
+MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # relative to the diagonal of the drawing; rest: labels
+POINT_TOLERANCE = 1e-9  # [m] distance of points that count as equal
 VIEWS = {"space": (0, 1, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
-FLAT = 1e-6  # [m] thickness up to which an arm is drawn in its plane
+MAX_FLAT = 1e-6  # [m] maximum thickness of an arm that is drawn in its plane
 
 
 class Scene(NamedTuple):
     """The content of both panels of a stroboscope."""
 
-    arms: list[Array]  # for each tip (k, m, 2 or 3) [m], at all instants
+    arms: list[Array]  # (k, m, 2 or 3) points for each tip, at all instants [m]
     goals: Array | None  # (j, 2 or 3) [m]
-    seen: tuple[int, ...]  # directions
+    seen: tuple[int, ...]  # visible directions
 
 
 def stroboscope(
@@ -53,17 +53,19 @@ def stroboscope(
     count: int = 24,
     title: str = "The arm, pale to dark",
 ) -> Figure:
-    """Draw the arm at instants evenly spaced in time, and the paths of all its joints.
+    """Draw the arm at instants evenly spaced in time, and the paths of all joints.
 
-    As in Tabaczynski 2005.
+    The style follows Tabaczynski 2005.
 
     Args:
+        robot: Robot.
         times: (k,) [s].
-        q: (k, n) [rad or m].
-        target: (3,) or (j, 3) places to mark, or a path (j, 3) [m].
-        view: ``space``, or a plane of the base frame: ``xy``, ``xz``, ``yz``; ``auto``: the plane
-            of a flat arm, and space for any other.
-        count: Number of instants, 2 or more.
+        q: (k, n) joint positions [rad or m].
+        target: (3,) or (j, 3) points to mark, or a path (j, 3) [m].
+        view: ``space``, or a plane of the base frame: ``xy``, ``xz``, ``yz``. ``auto`` is the plane
+            of a flat arm, and space for other arms.
+        count: Number of instants, at least 2.
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -74,7 +76,7 @@ def stroboscope(
     t, values = checked_motion(robot, times, q)
     scene = _scene(arm_points(robot, values), target, view)
     if count < 2:
-        raise OptionError(f"count is 2 instants or more, not {count}")
+        raise OptionError(f"count must be at least 2 instants; got {count}")
     figure = new_figure(11.0, 5.6)
     kind: Any = {"projection": "3d"} if len(scene.seen) == 3 else {}
     left, right = (figure.add_subplot(1, 2, i, **kind) for i in (1, 2))
@@ -95,32 +97,43 @@ def stroboscope(
 
 
 def _scene(arms: list[Array], target: ArrayLike | None, view: str) -> Scene:
+    """Return the content of the panels.
+
+    Raises:
+        OptionError: If the view is unknown.
+        PoseError: If the target is not valid.
+    """
     seen = VIEWS.get(_flat_view(np.concatenate(arms, axis=1)) if view == "auto" else view)
     if seen is None:
-        raise OptionError(f"view is one of auto, {', '.join(VIEWS)}, not {view!r}")
+        raise OptionError(f"view must be one of auto, {', '.join(VIEWS)}; got {view!r}")
     goals = None
     if target is not None:
         goals = np.atleast_2d(np.asarray(target, dtype=np.float64))
         if goals.ndim != 2 or goals.shape[1] != 3 or not np.isfinite(goals).all():
-            raise PoseError(f"a target is (3,) or (j, 3), all finite, not {np.shape(target)}")
+            raise PoseError(
+                f"target must be (3,) or (j, 3) finite numbers; got shape {np.shape(target)}"
+            )
         goals = goals[:, seen]
     return Scene([_moving_points(arm)[..., seen] for arm in arms], goals, seen)
 
 
 def _flat_view(points: Array) -> str:
-    """Find the plane of the base frame that all points (k, m, 3) are in, or space."""
+    """Return the plane of the base frame that contains all points (k, m, 3), or space."""
     thickness = np.ptp(points.reshape(-1, 3), axis=0)
-    flat = [view for view, across in (("xy", 2), ("xz", 1), ("yz", 0)) if thickness[across] < FLAT]
+    flat = [
+        view for view, across in (("xy", 2), ("xz", 1), ("yz", 0)) if thickness[across] < MAX_FLAT
+    ]
     return flat[0] if flat else "space"
 
 
 def _moving_points(points: Array) -> Array:
-    """Leave out points (k, m, 3) that are always where their predecessor is."""
-    apart = np.linalg.norm(np.diff(points, axis=1), axis=2).max(axis=0) > NEAR
+    """Return points (k, m, 3) without those that always coincide with their predecessor."""
+    apart = np.linalg.norm(np.diff(points, axis=1), axis=2).max(axis=0) > POINT_TOLERANCE
     return points[:, np.concatenate([[True], apart])]
 
 
 def _draw_instants(axes: Any, scene: Scene, chosen: Any, shares: Array) -> None:
+    """Draw the arm at the chosen instants, the last one bold."""
     colours = fading(shares)
     for arm in scene.arms:
         draw_arms(axes, arm[chosen], colours)
@@ -130,6 +143,7 @@ def _draw_instants(axes: Any, scene: Scene, chosen: Any, shares: Array) -> None:
 
 
 def _draw_joint_paths(axes: Any, scene: Scene, shares: Array) -> None:
+    """Draw the paths of joints and tips."""
     colours = fading(shares)
     for arm in scene.arms:
         _draw_paths(axes, arm[:, 1:-1], colours, 0.9)
@@ -137,7 +151,7 @@ def _draw_joint_paths(axes: Any, scene: Scene, shares: Array) -> None:
 
 
 def _draw_paths(axes: Any, points: Array, colours: Sequence[Any], width: float) -> None:
-    """Draw paths (k, m, 2 or 3), each stretch in the colour of the instant it leads to."""
+    """Draw paths (k, m, 2 or 3), each segment in the colour of its end."""
     from matplotlib.collections import LineCollection
     from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 
@@ -167,6 +181,7 @@ def _mark(axes: Any, scene: Scene) -> None:
 
 
 def _share_limits(left: Any, right: Any, directions: int) -> None:
+    """Set the limits of both panels to their common range."""
     for name in AXES[:directions]:
         limits = [getattr(axes, f"get_{name}lim")() for axes in (left, right)]
         for axes in (left, right):
@@ -174,6 +189,7 @@ def _share_limits(left: Any, right: Any, directions: int) -> None:
 
 
 def _finish(axes: Any, scene: Scene) -> None:
+    """Set scale and labels of a panel."""
     if len(scene.seen) == 3:
         space_axes(axes)
         return
@@ -182,6 +198,7 @@ def _finish(axes: Any, scene: Scene) -> None:
 
 
 def _time_bar(figure: Figure, t: Array) -> None:
+    """Add a colour bar with the times."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -195,12 +212,12 @@ def _time_bar(figure: Figure, t: Array) -> None:
 
 
 def arm_points(robot: RobotModel, q: Array) -> list[Array]:
-    """Compute the places of base, joints and tip at q (k, n), in the base frame.
+    """Return the positions of base, joints and tip at q (k, n), in the base frame.
 
-    A prismatic joint counts twice, where its slide begins and where it is.
+    A prismatic joint has two points, at the start of its slide and at its position.
 
     Returns:
-        (k, m, 3) [m] for each tip.
+        (k, m, 3) for each tip [m].
     """
     return [
         np.array([_stick_figure(robot, link, offset, row) for row in q])
@@ -209,7 +226,7 @@ def arm_points(robot: RobotModel, q: Array) -> list[Array]:
 
 
 def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array:
-    """Compute the points (m, 3) at q (n,)."""
+    """Return the points (m, 3) of one tip at q (n,)."""
     values = robot.tree.values(robot.named(q))
     T = np.eye(4)
     places = [T[:3, 3]]
@@ -217,14 +234,14 @@ def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array
         T = T @ joint.origin
         places.append(T[:3, 3])
         T = T @ joint.motion(values.get(joint.name, 0.0))
-        if joint.kind == "prismatic":  # what it slides along
+        if joint.kind == "prismatic":  # end of the slide
             places.append(T[:3, 3])
     places.append((T @ offset)[:3, 3])
     return np.array(places)
 
 
 def instants(t: Array, count: int) -> NDArray[np.int64]:
-    """Choose instants (k,) nearly evenly spaced in time, with the first and the last; indices."""
+    """Return indices (k,) of instants nearly evenly spaced in time, including both ends."""
     wanted = np.linspace(t[0], t[-1], count)
     after = np.searchsorted(t, wanted).clip(1, len(t) - 1)
     nearest = np.where(wanted - t[after - 1] < t[after] - wanted, after - 1, after)
@@ -232,12 +249,13 @@ def instants(t: Array, count: int) -> NDArray[np.int64]:
 
 
 def fading(shares: Array) -> list[Colour]:
-    """Choose colours by the share of elapsed time, 0 to 1: pale to dark."""
+    """Return colours for shares of the elapsed time, from pale (0) to dark (1)."""
     shades = _fading_map()
     return [shades(float(share)) for share in shares]
 
 
 def _fading_map() -> Any:
+    """Return the colour map from pale to dark."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("fading", (PALE, "#6FA8D6", BLUE, "#003A5C"))
@@ -250,20 +268,21 @@ def draw_arms(axes: Any, points: Array, colours: Sequence[Any], width: float = 1
 
 
 def space_axes(axes: Any) -> None:
-    """Set one scale for all three directions, labels, and a view from above and the side."""
+    """Set equal scales and labels of the three directions, and a view from above and the side."""
     from matplotlib.ticker import MaxNLocator
 
     limits = np.array([getattr(axes, f"get_{name}lim")() for name in AXES])
     extent = np.ptp(limits, axis=1)
-    for name, (low, high), is_thin in zip(AXES, limits, extent < THIN * extent.max(), strict=True):
+    min_extent = MIN_EXTENT * extent.max()
+    for name, (low, high), is_thin in zip(AXES, limits, extent < min_extent, strict=True):
         if is_thin:
-            half = 0.5 * THIN * extent.max()
+            half = 0.5 * min_extent
             getattr(axes, f"set_{name}lim")(0.5 * (low + high) - half, 0.5 * (low + high) + half)
-    extent = np.maximum(extent, THIN * extent.max())
+    extent = np.maximum(extent, min_extent)
     axes.set_box_aspect(extent, zoom=_zoom(extent))
     axes.view_init(elev=ELEVATION, azim=AZIMUTH)
     ticks = np.clip(np.round(5.0 * extent / extent.max()), 1, 4).astype(int).tolist()
-    has_ticks = extent > TICKED * extent.max()
+    has_ticks = extent > MIN_TICKED_EXTENT * extent.max()
     for name, is_ticked, count in zip(AXES, has_ticks, ticks, strict=True):
         if not is_ticked:
             getattr(axes, f"set_{name}ticks")([])
@@ -276,9 +295,9 @@ def space_axes(axes: Any) -> None:
 
 
 def _zoom(extent: Array) -> float:
-    """Compute the zoom at which a box (3,) fits with its labels."""
+    """Return the zoom at which a box (3,) fits into the drawing with its labels."""
     x, y, z = extent / np.linalg.norm(extent)
     up, turn = np.radians((ELEVATION, AZIMUTH))
     width = x * abs(np.sin(turn)) + y * np.cos(turn)
     height = z * np.cos(up) + (x * np.cos(turn) + y * abs(np.sin(turn))) * np.sin(up)
-    return float(min(1.05, WIDEST / width, HIGHEST / height))
+    return float(min(1.05, MAX_WIDTH / width, MAX_HEIGHT / height))

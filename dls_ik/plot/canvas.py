@@ -1,4 +1,4 @@
-"""Figures, colours, axes, units and files shared by all pictures."""
+"""Figures, colours, axes and files shared by all pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito: distinct to colour-blind people, and in print.
+# Colours of Okabe and Ito, distinct in print and for colour-blind people.
 BLUE = "#0072B2"  # actual motion
 ORANGE = "#E69F00"  # target
 RED = "#D55E00"  # forbidden
@@ -29,15 +29,15 @@ BLACK = "#000000"
 GREY = "#5A5A5A"
 PALE = "#C9CED6"
 SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
-DASHES = ("-", "--", ":", "-.")  # for more lines than colours
+DASHES = ("-", "--", ":", "-.")  # styles once all colours are used
 
-SHOWN_DPI, COLOURS = 90, 200  # of a picture in a notebook
+NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # settings for pictures in a notebook
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make an empty figure [inch] without a display or global state; notebooks show it.
+    """Return an empty figure [inch] without display or global state; notebooks can show it.
 
     Raises:
         DlsIkError: If matplotlib is not installed.
@@ -52,40 +52,39 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def _notebook_png(figure: Figure, **_: Any) -> bytes:
-    """Return a PNG file with a palette, small since a notebook is kept with its pictures."""
+    """Return a small PNG file with a palette, because notebooks are stored with their pictures."""
     from PIL import Image
 
     drawn, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=SHOWN_DPI)
+    figure.savefig(drawn, format="png", dpi=NOTEBOOK_DPI)
     with Image.open(drawn) as image:
-        reduced = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        reduced = image.convert("RGB").quantize(NUM_COLOURS, dither=Image.Dither.NONE)
     reduced.save(small, "png", optimize=True)
     return small.getvalue()
 
 
 def check_picture(path: Path) -> None:
-    """Check that a picture can be saved as such a file, and that matplotlib is installed.
+    """Check that the suffix of a picture is supported, and that matplotlib is installed.
 
     Raises:
-        DlsIkError: If the suffix is not supported, the file cannot be written, or matplotlib is not
-            installed.
+        DlsIkError: If the suffix is not supported, or matplotlib is not installed.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise DlsIkError(f"a picture is one of {', '.join(SUFFIXES)}, not {path.name}")
+        raise DlsIkError(f"a picture must end in {', '.join(SUFFIXES)}; got {path.name}")
     new_figure(1.0, 1.0)
 
 
 def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
-    """Save a figure in the format of the suffix; the same figure gives the same bytes.
+    """Save a figure in the format of the suffix; equal figures give equal bytes.
 
     Raises:
-        DlsIkError: If :func:`check_picture` raises it.
+        DlsIkError: If the suffix is not supported, or matplotlib is not installed.
     """
     import matplotlib as mpl
 
     check_picture(path)
     date = _DATES.get(path.suffix.lower())
-    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # names of the parts of an SVG
+    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # makes the ids in an SVG reproducible
         figure.savefig(path, dpi=dpi, metadata={date: None} if date else None)
 
 
@@ -125,12 +124,12 @@ def legend_below(figure: Any, handles: Any, columns: int, **look: Any) -> None:
 
 
 def series_look(i: int) -> dict[str, Any]:
-    """Choose colour and dashes of the i-th line of a panel."""
+    """Return colour and dashes of the i-th line of a panel."""
     return {"color": SERIES[i % len(SERIES)], "linestyle": DASHES[i // len(SERIES) % len(DASHES)]}
 
 
 def log_axis(axes: Axes, values: Array) -> None:
-    """Make the vertical axis logarithmic, with all positive values and two decades or more."""
+    """Make the vertical axis logarithmic, with all positive values and at least two decades."""
     good = values[np.isfinite(values) & (values > 0.0)]
     if len(good):
         axes.set_yscale("log")
@@ -139,7 +138,7 @@ def log_axis(axes: Axes, values: Array) -> None:
 
 
 def above_zero(values: Array) -> Array:
-    """Replace values that a logarithmic axis cannot show by NaN."""
+    """Return values in which those that a logarithmic axis cannot show are NaN."""
     return np.where(values > 0.0, values, np.nan)
 
 
@@ -150,7 +149,7 @@ def show_times(axes: Axes, t: Array) -> None:
 
 
 def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
-    """Check times (k,) [s] and joint values (k, n) [rad or m].
+    """Return times (k,) [s] and joint positions (k, n) [rad or m] after validation.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times, or times
@@ -160,9 +159,9 @@ def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[A
     values = robot.validated(q)
     if t.ndim != 1 or values.ndim != 2 or len(t) != len(values) or len(t) < 2:
         raise JointValueError(
-            "a picture takes times (k,) and joint values (k, n) for two instants or more, not "
-            f"{t.shape} and {values.shape}"
+            "a picture needs times (k,) and joint positions (k, n) for at least 2 instants; got "
+            f"shapes {t.shape} and {values.shape}"
         )
     if not np.isfinite(t).all() or (np.diff(t) < 0.0).any() or t[0] == t[-1]:
-        raise JointValueError("the times of a picture are finite numbers that rise")
+        raise JointValueError("the times of a picture must be finite, not decrease, not all equal")
     return t, values

@@ -1,4 +1,4 @@
-"""Methods along a path: error, joint speed, condition number, distance to the limits."""
+"""Picture of methods along a path: error, joint speed, condition number, distance to limits."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 11.0, 11.0  # [inch]
-SHOWN_STEPS = 60  # toward one target
-LINE_HEIGHT = 0.115  # of a label, as a share of a panel's height
-LABEL_GAP = 0.04  # between the end of a line and its label, as a share of a panel's width
-WIDE_RANGE = 30.0  # ratio of values from which an axis is logarithmic
+SHOWN_STEPS = 60  # maximum number of steps toward the target that are shown
+LINE_HEIGHT = 0.115  # height of a label, relative to a panel
+LABEL_GAP = 0.04  # gap between the end of a line and its label, relative to a panel
+WIDE_RANGE = 30.0  # ratio of values above which an axis is logarithmic
 
 
 class _Panel(NamedTuple):
-    """A quantity of each method, and what it shows in a sentence."""
+    """A quantity of each method, and a title with its extremes."""
 
     label: str
     values: Callable[[MethodRun], Array]
     title: str
     is_log: bool = False
-    is_least: bool = False  # its least value counts, not the greatest
-    floor: float = 1e-4  # of a logarithmic axis, as a share of the greatest value
+    is_least: bool = False  # whether the smallest value is the extreme, instead of the largest
+    floor: float = 1e-4  # lower end of a logarithmic axis, relative to the largest value
 
 
 def path_comparison(compared: PathComparison, title: str = "") -> Figure:
-    """Draw methods at one target by iterations, on the left, and along a path over time.
+    """Draw methods at one target over iterations (left), and along a path over time (right).
 
-    Rows: error, joint speed, condition number, distance to the limits. Titles say the extremes.
+    Rows: error, joint speed, condition number, distance to limits. Titles give the extremes.
 
     Args:
-        compared: result of :func:`dls_ik.solver.comparison.compare_on_path`.
-        title: default: the robot and the path.
+        compared: Result of :func:`dls_ik.solver.comparison.compare_on_path`.
+        title: Title of the picture; by default the robot and the path.
 
     Raises:
         DlsIkError: If matplotlib is not installed.
@@ -75,7 +75,7 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
         for axes, panel in zip(grid[:, j], panels, strict=True):
             _label_extremes(axes, runs, panel) if j else _label_ends(axes, runs, panel, x)
     rate = short(1.0 / path.dt, 3)
-    captions = "toward one target", f"along a path, {rate} targets a second"
+    captions = "toward one target", f"along a path, {rate} targets per second"
     for axes, caption in zip(grid[0], captions, strict=True):
         axes.annotate(
             caption, (0.0, 1.0), (0, 24), xycoords="axes fraction", textcoords="offset points",
@@ -97,6 +97,7 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
 def _at_target(
     compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]
 ) -> list[_Panel]:
+    """Return the panels of the target."""
     unit = " or ".join(units)
     counts = {name: peak.iterations for name, peak in peaks.items() if peak.iterations is not None}
     steps = {name: peak.largest_step for name, peak in peaks.items()}
@@ -111,52 +112,58 @@ def _at_target(
             floor=1e-8,
         ),
         _Panel(
-            f"step of a joint [{unit}]", _steps, _range(steps, unit, "steps by"), True, floor=1e-8
+            f"step of a joint [{unit}]",
+            _steps,
+            _range(steps, unit, "steps by up to"),
+            True,
+            floor=1e-8,
         ),
         _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
         _Panel(
             f"distance to a limit [{unit}]",
             lambda run: run.margin,
-            _room(margin, unit),
+            _margin_note(margin, unit),
             is_least=True,
         ),
     ]
 
 
 def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]) -> list[_Panel]:
+    """Return the panels of the path."""
     dt, unit, speed = compared.path.dt, " or ".join(units), " or ".join(f"{u}/s" for u in units)
     errors = {name: float(run.position_error.max()) for name, run in compared.along.items()}
     speeds = {name: peak.fastest_joint for name, peak in peaks.items()}
     condition = max(peak.condition for peak in peaks.values())
     margin = {name: peak.margin for name, peak in peaks.items()}
-    far, near = max(errors, key=errors.__getitem__), min(errors, key=errors.__getitem__)
-    title = f"{far} is up to {scaled(errors[far], 'm')} off"
-    title += f", {near} {scaled(errors[near], 'm')}" if near != far else ""
+    far, close = max(errors, key=errors.__getitem__), min(errors, key=errors.__getitem__)
+    title = f"{far} is off by up to {scaled(errors[far], 'm')}"
+    title += f", {close} by {scaled(errors[close], 'm')}" if close != far else ""
     values = np.array(list(speeds.values()))
     return [
         _Panel("position error [mm]", lambda run: 1e3 * run.position_error, title),
         _Panel(
             f"fastest joint [{speed}]",
             lambda run: np.append(run.step / dt, np.nan),
-            _range(speeds, speed, "asks a joint for"),
+            _range(speeds, speed, "commands up to"),
             bool(values.max() > WIDE_RANGE * values.min()),
         ),
         _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
         _Panel(
             f"distance to a limit [{unit}]",
             lambda run: run.margin,
-            _room(margin, unit),
+            _margin_note(margin, unit),
             is_least=True,
         ),
     ]
 
 
 def _steps(run: MethodRun) -> Array:
+    """Return the step sizes of a run, padded at the end."""
     return np.append(run.step, np.nan)
 
 
 def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
-    """Say which method is first at the target, and which last or not at all."""
+    """Return a title with the first method at the target, and the last or a missing one."""
     missing = [name for name in names if name not in counts]
     if not counts:
         return "no method reaches the target"
@@ -164,23 +171,24 @@ def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
     last = max(counts, key=counts.__getitem__)
     said = f"{first} reaches the target after {counts[first]} steps"
     if missing:
-        return f"{said}, {missing[-1]} not"
+        return f"{said}, {missing[-1]} does not"
     return f"{said}, {last} after {counts[last]}" if last != first else said
 
 
 def _range(values: Mapping[str, float], unit: str, verb: str) -> str:
-    """Say the largest value, and the least if another method has it."""
-    most, least = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
-    said = f"{most} {verb} up to {short(values[most], 3)} {unit}"
-    return f"{said}, {least} {short(values[least], 2)}" if least != most else said
+    """Return a title with the largest value, and the smallest value of another method."""
+    largest, smallest = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
+    said = f"{largest} {verb} {short(values[largest], 3)} {unit}"
+    return f"{said}, {smallest} {short(values[smallest], 2)}" if smallest != largest else said
 
 
 def _singularity(condition: float) -> str:
+    """Return a title with the largest condition number."""
     return f"the condition number is up to {short(condition, 2)}"
 
 
-def _room(margins: Mapping[str, float], unit: str) -> str:
-    """Say how near a joint comes to a limit, or how far beyond."""
+def _margin_note(margins: Mapping[str, float], unit: str) -> str:
+    """Return a title with the smallest distance of a joint to a limit, or the excess beyond it."""
     name = min(margins, key=margins.__getitem__)
     margin = margins[name]
     if not np.isfinite(margin):
@@ -194,6 +202,7 @@ def _room(margins: Mapping[str, float], unit: str) -> str:
 
 
 def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
+    """Draw the lines of a panel."""
     every = []
     for i, run in enumerate(runs.values()):
         values = panel.values(run)
@@ -212,7 +221,7 @@ def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) ->
 
 
 def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
-    """Draw the least velocity limit, and shade what is beyond the position limits."""
+    """Draw the smallest velocity limit, and shade positions beyond the limits."""
     slowest = float(compared.robot.velocity.min())
     low, high = speed.get_ylim()
     if low < slowest < high:
@@ -229,7 +238,7 @@ def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
 
 
 def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
-    """Write each name right of the panel, with a thin line to the end of its own."""
+    """Write each name to the right of the panel, connected to the end of its line."""
     from matplotlib.lines import Line2D
 
     right, low = axes.get_xlim()[1], axes.get_ylim()[0]
@@ -256,7 +265,7 @@ def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Arr
 
 
 def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) -> None:
-    """Write each name with its extreme right of the panel, at the height of that."""
+    """Write each name with its extreme to the right of the panel, at the height of the extreme."""
     pick = np.nanmin if panel.is_least else np.nanmax
     extremes = {name: float(pick(panel.values(run))) for name, run in runs.items()}
     shown = {name: value for name, value in extremes.items() if np.isfinite(value)}
@@ -271,16 +280,16 @@ def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) ->
 
 
 def _in_axes(axes: Axes, point: tuple[float, float]) -> tuple[float, float]:
-    """Convert a point of the data to shares of the panel."""
+    """Return a point of the data in coordinates of the panel."""
     x, y = axes.transAxes.inverted().transform(axes.transData.transform(point))
     return float(x), float(y)
 
 
 def _spread(heights: Array) -> Array:
-    """Move heights apart to LINE_HEIGHT at least, each as little as possible, within the panel."""
+    """Return heights at least LINE_HEIGHT apart, each moved as little as possible."""
     order = np.argsort(heights, kind="stable")
     rungs = LINE_HEIGHT * np.arange(len(heights))
-    # The rising values nearest to given ones: pool neighbours that would cross.
+    # Isotonic regression: neighbours that would cross are pooled.
     blocks: list[list[float]] = []
     for value in heights[order] - rungs:
         blocks.append([float(value)])
@@ -288,7 +297,7 @@ def _spread(heights: Array) -> Array:
             last = blocks.pop()
             blocks[-1] += last
     level = np.array([np.mean(block) for block in blocks for _ in block])
-    most = max(1.0 - LINE_HEIGHT * (len(heights) - 1), 0.0)
+    highest = max(1.0 - LINE_HEIGHT * (len(heights) - 1), 0.0)
     placed = np.empty(len(heights))
-    placed[order] = np.clip(level, 0.0, most) + rungs
+    placed[order] = np.clip(level, 0.0, highest) + rungs
     return placed

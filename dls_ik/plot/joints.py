@@ -1,4 +1,4 @@
-"""Joint positions and velocities over time, each inside the band of its limits."""
+"""Pictures of joint positions and velocities over time, with their limits."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PAD = 0.12  # of the range, shown beyond each limit
-TICK_MARGIN = 0.15  # of the range: least distance between 0 and a limit for a tick at 0
-COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # joints at most, columns
-MOST_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] by columns
-MINUS = "\N{MINUS SIGN}"  # as in ticks that matplotlib writes
-NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] of a character
+PAD = 0.12  # margin beyond each limit, relative to the range
+TICK_MARGIN = 0.15  # minimum distance between a limit and a tick at 0, relative to the range
+COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # maximum number of joints, number of columns
+MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
+MINUS = "\N{MINUS SIGN}"  # matplotlib uses it in ticks
+NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character
 
 
 class Band(NamedTuple):
@@ -53,11 +53,13 @@ def joint_bands(
     q: ArrayLike,
     title: str = "Joint positions and their limits",
 ) -> Figure:
-    """Draw a panel for each joint: its position, and shaded the positions beyond its limits.
+    """Draw a panel for each joint with its position, and shade positions beyond its limits.
 
     Args:
+        robot: Robot.
         times: (k,) [s].
-        q: (k, n) [rad or m].
+        q: (k, n) joint positions [rad or m].
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -73,7 +75,7 @@ def joint_bands(
 
 
 def _distance_note(lower: float, upper: float, values: Array, unit: str) -> str:
-    """Say how near a joint came to a limit."""
+    """Return a note with the smallest distance of a joint to a limit."""
     margins = {"lower": values.min() - lower, "upper": upper - values.max()}
     side, margin = min(margins.items(), key=lambda item: item[1])
     if not np.isfinite(margin):
@@ -90,13 +92,15 @@ def joint_velocities(
     velocity: ArrayLike | None = None,
     title: str = "Joint velocities and their limits",
 ) -> Figure:
-    """Draw a panel for each joint: its velocity, and shaded the velocities beyond its limit.
+    """Draw a panel for each joint with its velocity, and shade velocities beyond its limit.
 
     Args:
+        robot: Robot.
         times: (k,) [s].
-        q: (k, n) [rad or m].
-        velocity: (k, n) [rad/s or m/s] if it is known; default: the mean velocity from one
-            instant to the next, drawn as steps.
+        q: (k, n) joint positions [rad or m].
+        velocity: (k, n) joint velocities [rad/s or m/s]; None stands for the mean velocity between
+            instants, drawn as steps.
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times, or times are
@@ -110,7 +114,7 @@ def joint_velocities(
         speeds = robot.validated(velocity)
         if speeds.shape != values.shape:
             raise JointValueError(
-                f"the velocity of joint values {values.shape} has that shape, not {speeds.shape}"
+                f"velocity must have the shape of q, {values.shape}; got {speeds.shape}"
             )
     bands = []
     for i, name in enumerate(robot.joint_names):
@@ -121,16 +125,20 @@ def joint_velocities(
 
 
 def _mean_velocities(t: Array, values: Array) -> tuple[Array, Array]:
-    """Return both ends (2 (k - 1),) of every interval, and the mean velocity in it."""
+    """Return both ends (2 (k - 1),) of every interval, and the mean velocity in it.
+
+    Raises:
+        JointValueError: If times are equal.
+    """
     length = np.diff(t)
     if not (length > 0.0).all():
-        raise JointValueError("velocities are found from times that rise from each to the next")
+        raise JointValueError("times must increase strictly if no velocities are given")
     mean = np.diff(values, axis=0) / length[:, None]
     return np.repeat(t, 2)[1:-1], np.repeat(mean, 2, axis=0)
 
 
 def _speed_note(limit: float, values: Array, unit: str) -> str:
-    """Say how fast a joint was at most."""
+    """Return a note with the largest speed of a joint."""
     top = float(np.abs(values).max())
     if not np.isfinite(limit):
         return f"at most {short(top)} {unit}, no limit"
@@ -141,8 +149,8 @@ def _speed_note(limit: float, values: Array, unit: str) -> str:
 
 
 def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figure:
-    """Draw all panels, and one legend for them with a label for the lines."""
-    columns = next((c for most, c in COLUMNS if len(bands) <= most), MOST_COLUMNS)
+    """Draw all panels, and one legend; `label` names the lines."""
+    columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
     length = 72.0 * width / columns - 60.0  # [pt] of a title
@@ -164,6 +172,7 @@ def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figu
 
 
 def _draw_panel(axes: Axes, t: Array, band: Band) -> None:
+    """Draw one panel."""
     ends = [end for end in (band.lower, band.upper) if np.isfinite(end)]
     shown = np.array([*ends, band.values.min(), band.values.max()])
     pad = PAD * max(np.ptp(shown), 0.1)
@@ -179,7 +188,7 @@ def _draw_panel(axes: Axes, t: Array, band: Band) -> None:
 
 
 def _set_ticks(axes: Axes, ends: list[float]) -> None:
-    """Set ticks at the limits, and at 0 unless it is too near to one."""
+    """Set ticks at the limits, and at 0 unless it is too close to a limit."""
     if not ends:
         axes.locator_params(axis="y", nbins=3)
         return
@@ -190,7 +199,7 @@ def _set_ticks(axes: Axes, ends: list[float]) -> None:
 
 
 def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
-    """Write the name, and the note beside it, or below it if names are long."""
+    """Write the name, and the note to the right of it, or below it if names are long."""
     half = max(3, letters // 2 - 1)
     is_long = len(band.name) > 2 * half + 2
     name = f"{band.name[:half]}..{band.name[-half:]}" if is_long else band.name
@@ -205,12 +214,13 @@ def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
 
 
 def _draw_legend(figure: Figure, label: str) -> None:
+    """Draw the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles = [
         Line2D([], [], color=BLUE, linewidth=1.8, label=label),
         Line2D([], [], color=RED, linewidth=1.0, label="its limits"),
-        Patch(color=RED, alpha=0.22, linewidth=0, label="out of bounds"),
+        Patch(color=RED, alpha=0.22, linewidth=0, label="beyond the limits"),
     ]
     legend_below(figure, handles, 3)

@@ -1,4 +1,4 @@
-"""Comparison of methods: error and step of each iteration, success and time."""
+"""Pictures of methods: error and step of each iteration, success and time."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Results = Mapping[str, IkResult | IkBatchResult]
-ROW = 0.3  # [inch] of a bar
-MOST_TICKS = 8
+BAR_HEIGHT = 0.3  # [inch]
+MAX_TICKS = 8
 
 
 class Measure(NamedTuple):
-    """A number of each method, drawn as a bar."""
+    """A quantity of each method, drawn as a bar."""
 
     title: str
     label: str
@@ -50,13 +50,14 @@ def compare_methods(
     title: str = "The same problem by several methods",
     parts: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw error and step of each iteration as lines, success, time and iterations as bars.
+    """Draw error and step of each iteration as lines, and success, time and iterations as bars.
 
     Args:
         traces: Results of :meth:`dls_ik.Stepper.run` by method.
         results: Results of ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` by method. For
-            single poses the remaining error takes the place of the share solved.
-        parts: Part of its work that a trace shows by method, such as ``attempt 1 of 3``.
+            single poses the remaining error is drawn instead of the share of solved poses.
+        title: Title of the picture.
+        parts: Part of the work that a trace shows, by method, such as ``attempt 1 of 3``.
 
     Raises:
         OptionError: If neither traces nor results are given, or a trace has no step.
@@ -64,12 +65,12 @@ def compare_methods(
     """
     runs, answers = dict(traces or {}), dict(results or {})
     if not runs and not answers:
-        raise OptionError("no method to compare is given")
+        raise OptionError("traces and results are both empty; give at least one method")
     for name, trace in runs.items():
         if len(trace.q) < 2:
-            raise OptionError(f"the trace of {name} has no step")
+            raise OptionError(f"the trace of {name} has no steps; give at least one")
     names = list(dict.fromkeys([*runs, *answers]))
-    heights = [3.4] * bool(runs) + [0.9 + ROW * len(answers)] * bool(answers)
+    heights = [3.4] * bool(runs) + [0.9 + BAR_HEIGHT * len(answers)] * bool(answers)
     figure = new_figure(11.0, 0.6 + sum(heights) + 0.25 * (len(names) // 8 + 1) * bool(runs))
     panels = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     looks = {name: series_look(i) for i, name in enumerate(names)}
@@ -87,10 +88,11 @@ def _draw_lines(
     looks: Mapping[str, dict[str, Any]],
     notes: Mapping[str, str],
 ) -> None:
+    """Draw error and step size of each iteration."""
     error, step = part.subplots(1, 2, sharex=True)
     panels = (
         (error, "error before each iteration", "scaled error [m]", _errors),
-        (step, "length of each step", "step [rad or m]", _steps),
+        (step, "step size of each iteration", "step [rad or m]", _steps),
     )
     for axes, title, label, measure in panels:
         values = {name: measure(trace) for name, trace in runs.items()}
@@ -105,16 +107,19 @@ def _draw_lines(
 
 
 def _errors(trace: Trace) -> Array:
+    """Return the norms of the errors of a trace."""
     return np.asarray(np.linalg.norm(trace.error, axis=1))
 
 
 def _steps(trace: Trace) -> Array:
+    """Return the norms of the steps of a trace."""
     return np.asarray(np.linalg.norm(np.diff(trace.q, axis=0), axis=1))
 
 
 def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> None:
+    """Draw the bars of all methods."""
     are_single = all(isinstance(answer, IkResult) for answer in answers.values())
-    kinds = (LEFT if are_single else SOLVED, TIME, ITERATIONS)
+    kinds = (REMAINING if are_single else SOLVED, TIME, ITERATIONS)
     names = list(answers)
     panels = part.subplots(1, len(kinds), sharey=True)
     colours = [looks[name]["color"] for name in names]
@@ -124,7 +129,7 @@ def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]])
         axes.barh(
             range(len(names)), values, height=0.65, color=colours, hatch=hatches, edgecolor="white"
         )
-        notes = [_note(answers[name]) if kind is LEFT else "" for name in names]
+        notes = [_note(answers[name]) if kind is REMAINING else "" for name in names]
         _label_bars(axes, values, notes, kind.is_log)
         panel_title(axes, kind.title)
         plain(axes, kind.label)
@@ -132,18 +137,18 @@ def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]])
         if kind is SOLVED:
             axes.set_xticks(range(0, 101, 20))
     panels[0].set_yticks(range(len(names)), names)
-    panels[0].set_ylim(len(names) - 0.4, -0.6)  # the first one on top
+    panels[0].set_ylim(len(names) - 0.4, -0.6)  # the first method is on top
 
 
 def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
-    """Write each number at the end of its bar, and widen the axis for it."""
+    """Write each value at the end of its bar, and extend the axis for the text."""
     good = values[np.isfinite(values) & (values > 0.0)]
     margin = 1.25 + 0.025 * max(map(len, notes))
     if is_log and len(good):
         axes.set_xscale("log")
         low, high = np.floor(np.log10(good.min())) - 0.3, np.log10(good.max())
         decades = np.arange(np.ceil(low), np.ceil(high) + 1.0)
-        axes.set_xticks(10.0 ** decades[:: 1 + len(decades) // MOST_TICKS])
+        axes.set_xticks(10.0 ** decades[:: 1 + len(decades) // MAX_TICKS])
         axes.minorticks_off()
         axes.set_xlim(10.0**low, 10.0 ** (low + 1.1 * margin * (high - low)))
     else:
@@ -157,6 +162,7 @@ def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -
 
 
 def _note(answer: IkResult | IkBatchResult) -> str:
+    """Return a note for results that are no success."""
     if np.all(answer.success):
         return ""
     is_beyond = isinstance(answer, IkResult) and answer.status == Status.OUTSIDE_LIMITS
@@ -164,6 +170,7 @@ def _note(answer: IkResult | IkBatchResult) -> str:
 
 
 def _milliseconds(answer: IkResult | IkBatchResult) -> float:
+    """Return the time for one pose [ms]."""
     count = len(answer) if isinstance(answer, IkBatchResult) else 1
     return 1e3 * answer.duration / count
 
@@ -171,8 +178,8 @@ def _milliseconds(answer: IkResult | IkBatchResult) -> float:
 SOLVED = Measure(
     "solved", "share of the poses [%]", lambda answer: 100.0 * float(np.mean(answer.success)), False
 )
-LEFT = Measure(
-    "error that is left", "position [m]", lambda answer: float(np.max(answer.position_error)), True
+REMAINING = Measure(
+    "remaining error", "position [m]", lambda answer: float(np.max(answer.position_error)), True
 )
 TIME = Measure("time", "for one pose [ms]", _milliseconds, True)
 ITERATIONS = Measure(
@@ -188,19 +195,22 @@ def solve_times(
     solved: Mapping[str, ArrayLike],
     title: str = "Poses solved within a time",
 ) -> Figure:
-    """Draw the share of k poses that each method solved within a time as a rising line.
+    """Draw the share of k poses that each method solved within a time.
 
     Args:
-        times: Times (k,) [s] of the poses by method.
-        solved: Success (k,) by method.
+        times: Times (k,) [s] of the poses, by method.
+        solved: Success (k,) of the poses, by method.
+        title: Title of the picture.
 
     Raises:
-        OptionError: If no method is given, or array shapes do not fit each other.
+        OptionError: If there is no method, or the shapes do not match.
         DlsIkError: If matplotlib is not installed.
     """
     sizes = [(np.size(times[name]), np.size(solved[name])) for name in times]
     if not sizes or any(k != answers or k == 0 for k, answers in sizes):
-        raise OptionError(f"a picture takes as many times as answers for each method, not {sizes}")
+        raise OptionError(
+            f"times and solved must have the same positive size for each method; got sizes {sizes}"
+        )
     every = 1e6 * np.concatenate([np.ravel(np.asarray(t, float)) for t in times.values()])
     end = 1.3 * float(every.max())
     figure = new_figure(8.0, 4.6)
@@ -217,7 +227,7 @@ def solve_times(
     plain(axes, "time for a pose", "solved [%]")
     legend = figure.legend(
         *axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9,
-        title="method, share solved,\nand by when half of it", title_fontsize=8.5,
+        title="method, share solved,\nand time until half of it", title_fontsize=8.5,
         alignment="left",
     )  # fmt: skip
     legend.get_title().set_color(GREY)
@@ -225,7 +235,7 @@ def solve_times(
 
 
 def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
-    """Draw the share over time [us], and a dot at the median time."""
+    """Draw the share over time [us], with a dot at the median time."""
     finished = np.sort(t[good])
     share = 100.0 * np.arange(1, len(finished) + 1) / len(t)
     label = f"{name}  {100.0 * good.mean():.0f} %"

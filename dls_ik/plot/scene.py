@@ -1,4 +1,4 @@
-"""The arm at several configurations among the obstacles of a scene."""
+"""Picture of the arm at several configurations among the obstacles of a scene."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphe
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HALF_SHEET = 10.0  # [m] of a plane
-AROUND, ALONG = 24, 8  # faces of a round shape about its axis, and along half a circle
+HALF_PLANE_SIZE = 10.0  # [m] half edge length of a drawn plane
+AROUND, ALONG = 24, 8  # faces of a round shape around its axis, and along a quarter of a circle
 CORNERS = np.array(
     [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
 )
@@ -28,12 +28,14 @@ CORNERS = np.array(
 def arm_among_obstacles(
     scene: PlanningScene, q: ArrayLike, title: str = "The arm among obstacles"
 ) -> Figure:
-    """Draw the arm, the first configuration pale and the last dark, and the nearest pair of each.
+    """Draw the arm from pale (first configuration) to dark (last), and the closest pair of each.
 
-    Planes are left out: they do not end.
+    Planes are not drawn, because they are unbounded.
 
     Args:
-        q: (n,) or (k, n) [rad or m].
+        scene: Scene.
+        q: (n,) or (k, n) joint positions [rad or m].
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot.
@@ -60,11 +62,12 @@ def arm_among_obstacles(
             ends = closest.points @ T_base_root[:3, :3].T + T_base_root[:3, 3]
             axes.plot(*ends.T, color=RED, linewidth=1.8, marker=".", markersize=3, zorder=20)
     space_axes(axes)
-    heading(figure, f"{title}: {robot.name}; red: the nearest pair")
+    heading(figure, f"{title}: {robot.name}; red: the closest pair")
     return figure
 
 
 def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
+    """Draw faces at T (4, 4)."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 
     placed = [each @ T[:3, :3].T + T[:3, 3] for each in flat]
@@ -78,7 +81,7 @@ def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
 
 
 def faces(shape: Shape) -> list[Array]:
-    """Return the faces (m, 3) of a shape in its frame [m], round ones approximated."""
+    """Return the faces (m, 3) of a shape in its frame [m]; round shapes are approximated."""
     match shape:
         case Box():
             signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij")).reshape(3, 8).T
@@ -92,13 +95,14 @@ def faces(shape: Shape) -> list[Array]:
 
 
 def sections(scene: PlanningScene, axis: int, at: float) -> Array:
-    """Return the outlines (m, 2, 3) [m] of the objects on a plane across an axis of the base frame.
+    """Return outlines (m, 2, 3) [m] of the objects in a plane normal to an axis of the base frame.
 
-    Each row is a straight piece of an outline. Planes of the scene are cut as squares of 20 m.
+    Each row is a straight segment of an outline. Planes of the scene are cut as squares of 20 m.
 
     Args:
-        axis: 0 to 2, of the normal of the plane.
-        at: coordinate of the plane along it [m].
+        scene: Scene.
+        axis: Normal of the plane, 0 to 2 for x to z.
+        at: Coordinate of the plane along the axis [m].
     """
     robot = scene.robot
     T_base_root = inverse(robot.tree.pose(robot.base, scene.snapshot.values))
@@ -118,10 +122,10 @@ def sections(scene: PlanningScene, axis: int, at: float) -> Array:
 
 
 def _cut(polygons: Array, axis: int, at: float) -> Array:
-    """Cut convex polygons (k, c, 3) by a plane: straight pieces (m, 2, 3)."""
+    """Return the straight segments (m, 2, 3) in which a plane cuts convex polygons (k, c, 3)."""
     ahead = np.roll(polygons, -1, axis=1)
     height, height_ahead = polygons[..., axis] - at, ahead[..., axis] - at
-    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two of a polygon or none
+    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two or none of a polygon
     cut = crosses.sum(axis=1) == 2
     share = height / np.where(crosses, height - height_ahead, 1.0)
     points = polygons + share[..., None] * (ahead - polygons)
@@ -130,16 +134,16 @@ def _cut(polygons: Array, axis: int, at: float) -> Array:
 
 
 def _sheet(plane: Plane) -> Array:
-    """Return a square (4, 3) of a plane, centred next to the origin."""
+    """Return a square (4, 3) of a plane, centred at the point closest to the origin."""
     x = np.cross(plane.normal, np.eye(3)[np.abs(plane.normal).argmin()])
     x /= np.linalg.norm(x)
     y = np.cross(plane.normal, x)
-    corners: Array = HALF_SHEET * np.array([x + y, x - y, -x - y, y - x])
+    corners: Array = HALF_PLANE_SIZE * np.array([x + y, x - y, -x - y, y - x])
     return corners + plane.offset * plane.normal
 
 
 def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]]:
-    """Yield radius and height [m] along a round shape, from its bottom to its top."""
+    """Yield radius and height [m] of a round shape, from its bottom to its top."""
     if isinstance(shape, Cylinder):
         half = 0.5 * shape.length
         yield from ((0.0, -half), (shape.radius, -half), (shape.radius, half), (0.0, half))
@@ -150,7 +154,7 @@ def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]
 
 
 def _turned(profile: Array) -> Array:
-    """Return the faces (m, 4, 3) of a profile (k, 2) of radius and height, turned about z."""
+    """Return the faces (m, 4, 3) of a profile (k, 2) of radius and height, rotated about z."""
     angle = np.linspace(0.0, 2.0 * np.pi, AROUND + 1)
     radius, height = profile[:, :1], np.broadcast_to(profile[:, 1:], (len(profile), AROUND + 1))
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=-1)

@@ -1,4 +1,4 @@
-"""The tip over time: its path and target, its errors, and the conditioning of its Jacobian."""
+"""Pictures of the tip over time: path and target, errors, and conditioning of the Jacobian."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from dls_ik.plot.canvas import (
     series_look,
     show_times,
 )
+from dls_ik.solver.comparison import MIN_SINGULAR_VALUE
 from dls_ik.text import scaled, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GHOSTS = 12  # instants at which the arm is drawn
-LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # in a metre
-ROUNDING = 1e-12  # [m] distances that count as 0
+GHOSTS = 12  # number of instants at which the arm is drawn
+LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # units per metre
+ROUNDING = 1e-12  # [m] maximum distance that counts as 0
 PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 
 
@@ -52,9 +53,11 @@ def tip_path(
     """Draw the arm and its path in space, the path in its own plane, and the distance over time.
 
     Args:
+        robot: Robot.
         times: (k,) [s].
-        q: (k, n) actual joint values [rad or m].
-        target: (k, 3) desired places of the tip [m].
+        q: (k, n) joint positions [rad or m].
+        target: (k, 3) desired positions of the tip [m].
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -82,9 +85,11 @@ def tip_planes(
     """Draw the arm and its path in space, and the path in the planes xy, xz, yz of the base frame.
 
     Args:
+        robot: Robot.
         times: (k,) [s].
-        q: (k, n) actual joint values [rad or m].
-        target: (k, 3) desired places of the tip [m], if they are to be drawn.
+        q: (k, n) joint positions [rad or m].
+        target: (k, 3) desired positions of the tip [m], or None.
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -106,23 +111,32 @@ def tip_planes(
 
 
 def _checked(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array, Array]:
-    """Check a motion of a robot with one tip: times, joint values, places of the tip (k, 3)."""
+    """Return times, joint positions and tip positions (k, 3) of a motion after validation.
+
+    Raises:
+        DlsIkError: If the robot has several tips.
+        JointValueError: If the joint positions do not fit the robot or the times.
+    """
     if len(robot.tips) > 1:
         raise DlsIkError(
-            f"this picture takes a robot with one tip, not {', '.join(robot.tips)}; "
-            "stroboscope shows them all"
+            f"this picture needs a robot with one tip; got {', '.join(robot.tips)}; "
+            "use stroboscope for several tips"
         )
     t, values = checked_motion(robot, times, q)
     return t, values, robot.fk(values)[:, :3, 3]
 
 
 def _checked_places(target: ArrayLike, k: int) -> Array:
-    """Check places (k, 3) [m], one for each instant."""
+    """Return desired positions (k, 3) [m] after validation.
+
+    Raises:
+        PoseError: If the shape is not (k, 3), or a value is not finite.
+    """
     goal = np.asarray(target, dtype=np.float64)
     if goal.shape != (k, 3):
-        raise PoseError(f"the target of {k} instants is ({k}, 3), all finite, not {goal.shape}")
+        raise PoseError(f"the target of {k} instants must have shape ({k}, 3); got {goal.shape}")
     if not np.isfinite(goal).all():
-        raise PoseError("the target of a path has values that are not finite")
+        raise PoseError("the target of a path must be finite")
     return goal
 
 
@@ -145,10 +159,10 @@ def _draw_in_space(
 
 
 def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
-    """Draw both paths, seen along the direction in which the target's extends least."""
+    """Draw both paths, seen along the direction in which the target has the smallest extent."""
     centre = goal.mean(axis=0)
     first, second = _main_directions(goal - centre)
-    across = np.array([first, second]).T * 1e2  # to [cm]
+    across = np.array([first, second]).T * 1e2  # [cm]
     axes.plot(*((goal - centre) @ across).T, color=ORANGE, linewidth=5.0, label="target")
     axes.plot(*((tip - centre) @ across).T, color=BLUE, linewidth=1.6, label="tip")
     axes.set_aspect("equal", adjustable="datalim")
@@ -159,7 +173,7 @@ def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
 
 
 def _main_directions(points: Array) -> Array:
-    """Find the directions (2, 3) in which points (k, 3) extend most, largest entry positive."""
+    """Return the two directions (2, 3) in which points (k, 3) extend the most."""
     _, _, directions = np.linalg.svd(points, full_matrices=False)
     main = directions[:2]
     largest = np.abs(main).argmax(axis=1)
@@ -168,15 +182,16 @@ def _main_directions(points: Array) -> Array:
 
 
 def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
+    """Draw the distance from the tip to the target."""
     distance = np.linalg.norm(tip - goal, axis=1)
     scale, unit = _length_unit(float(distance.max()))
     error = scale * distance
     axes.plot(t, error, color=BLUE, linewidth=1.4)
     axes.fill_between(t, error, color=BLUE, alpha=0.15, linewidth=0)
     axes.axhline(error.mean(), color=GREY, linewidth=1.0, linestyle="--")
-    at_the_end = axes.get_yaxis_transform()  # x as a share of the axes
+    at_the_end = axes.get_yaxis_transform()  # x is relative to the axes
     axes.text(1.01, error.mean(), "mean", transform=at_the_end, color=GREY, fontsize=8, va="center")
-    note = f"mean {short(error.mean())} {unit}, greatest {short(error.max())} {unit}"
+    note = f"mean {short(error.mean())} {unit}, largest {short(error.max())} {unit}"
     panel_title(axes, f"distance from tip to target: {note}")
     show_times(axes, t)
     axes.set_ylim(0.0, 1.15 * error.max() if error.max() > 0.0 else 1.0)
@@ -184,7 +199,7 @@ def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
 
 
 def _length_unit(top: float) -> tuple[float, str]:
-    """Choose the unit in which `top` [m] is easy to read, and how many make a metre."""
+    """Return a scale and a unit in which a length [m] is easy to read."""
     if top <= ROUNDING:
         return 1e3, "mm"
     return next(((scale, unit) for scale, unit in LENGTHS if scale * top >= 0.5), LENGTHS[-1])
@@ -207,7 +222,6 @@ def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, 
 # Errors and conditioning
 
 ROTATION_WEIGHT = 0.5  # [m/rad] as the solver's default
-VANISHING = 1e-9  # bound on a singular value that always vanishes, as out of a planar arm's plane
 
 
 def error_and_conditioning(
@@ -218,18 +232,20 @@ def error_and_conditioning(
     rotation_weight: float = ROTATION_WEIGHT,
     title: str = "Errors and conditioning",
 ) -> Figure:
-    """Draw errors of position and rotation, least singular value and condition number.
+    """Draw errors of position and rotation, smallest singular value and condition number.
 
-    Singular values are those of the Jacobian with its rotational rows times `rotation_weight`, so
-    that all are lengths; for a planar arm only those that do not always vanish. All four panels are
-    logarithmic.
+    Rotation rows of the Jacobian are multiplied by `rotation_weight`, so that all singular values
+    are lengths. Singular values that always vanish, as for a planar arm, are omitted. All panels
+    are logarithmic.
 
     Args:
+        robot: Robot.
         times: (k,) [s].
-        q: (k, n) actual joint values [rad or m].
-        target: (k, 4, 4) desired poses of the tip, or (4, 4) if the target does not move; for j
-            tips (k, j, 4, 4) or (j, 4, 4).
-        rotation_weight: [m/rad] length that a rotation of 1 rad counts as.
+        q: (k, n) joint positions [rad or m].
+        target: (k, 4, 4) desired poses of the tip, or (4, 4) for a fixed target; for j tips
+            (k, j, 4, 4) or (j, 4, 4).
+        rotation_weight: Weight of rotations [m/rad].
+        title: Title of the picture.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -239,35 +255,40 @@ def error_and_conditioning(
     """
     t, values = checked_motion(robot, times, q)
     if not 0.0 < rotation_weight < np.inf:
-        raise OptionError(f"rotation_weight is a number above 0 [m/rad], not {rotation_weight!r}")
+        raise OptionError(f"rotation_weight must be above 0 [m/rad]; got {rotation_weight!r}")
     errors = _errors(robot, values, target)  # (k, j, 2)
     s = _singular_values(robot, values, rotation_weight)  # (k, r)
     figure = new_figure(10.0, 6.2)
-    (position, rotation), (least, condition) = figure.subplots(2, 2, sharex=True)
+    (position, rotation), (smallest, condition) = figure.subplots(2, 2, sharex=True)
     _error_panel(position, t, errors[..., 0], ("position error", "m"), robot.tips)
     _error_panel(rotation, t, errors[..., 1], ("rotation error", "rad"), robot.tips)
-    _panel(least, t, s[:, -1], "least singular value [m]")
-    panel_title(least, "distance from a singularity", f"least {_at(t, s[:, -1], np.argmin)}")
+    _panel(smallest, t, s[:, -1], "smallest singular value [m]")
+    title_at = f"smallest {_at(t, s[:, -1], np.argmin)}"
+    panel_title(smallest, "distance from a singularity", title_at)
     numbers = s[:, 0] / np.maximum(s[:, -1], np.finfo(float).tiny)
     _panel(condition, t, numbers, "condition number [-]")
-    panel_title(condition, "conditioning", f"greatest {_at(t, numbers, np.argmax)}")
-    for axes in (least, condition):
+    panel_title(condition, "conditioning", f"largest {_at(t, numbers, np.argmax)}")
+    for axes in (smallest, condition):
         axes.set_xlabel("time [s]", fontsize=9)
     heading(figure, title)
     return figure
 
 
 def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
-    """Compute errors of position [m] and rotation [rad], (k, j, 2) for j tips."""
+    """Return position errors [m] and rotation errors [rad], (k, j, 2) for j tips.
+
+    Raises:
+        PoseError: If the targets do not fit the times or the tips.
+    """
     k, j = len(q), len(robot.tips)
     given = np.asarray(target, dtype=np.float64)
     tips = (4, 4) if j == 1 else (j, 4, 4)
     if given.shape not in (tips, (k, *tips)):
         raise PoseError(
-            f"the targets of {k} instants are {(k, *tips)} or {tips}, not {given.shape}"
+            f"the targets of {k} instants must have shape {(k, *tips)} or {tips}; got {given.shape}"
         )
     if not np.isfinite(given).all():
-        raise PoseError("the targets have values that are not finite")
+        raise PoseError("the targets must be finite")
     goals = np.broadcast_to(given, (k, *tips)).reshape(-1, 4, 4)
     pairs = zip(robot.fk(q).reshape(-1, 4, 4), goals, strict=True)
     left = np.array([difference(np.ascontiguousarray(T), T_d.copy()) for T, T_d in pairs])
@@ -275,33 +296,35 @@ def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
 
 
 def _singular_values(robot: RobotModel, q: Array, weight: float) -> Array:
-    """Compute singular values (k, r) in falling order, without those that always vanish."""
+    """Return singular values (k, r), descending, without those that always vanish."""
     J = robot.jacobian(q)
     rows = np.tile([1.0] * 3 + [weight] * 3, len(robot.tips))
     s = np.asarray(np.linalg.svd(rows[:, None] * J, compute_uv=False), np.float64)
-    return s[:, : max(1, int((s.max(axis=0) > VANISHING).sum()))]
+    return s[:, : max(1, int((s.max(axis=0) > MIN_SINGULAR_VALUE).sum()))]
 
 
 def _error_panel(
     axes: Axes, t: Array, errors: Array, quantity: tuple[str, str], tips: tuple[str, ...]
 ) -> None:
-    """Draw a line for each tip."""
+    """Draw the errors of all tips."""
     title, unit = quantity
     for i, (tip, error) in enumerate(zip(tips, errors.T, strict=True)):
         axes.plot(t, above_zero(error), linewidth=1.6, label=tip, **series_look(i))
-    greatest, last = errors.max(), errors[-1].max()
-    panel_title(axes, title, f"greatest {scaled(greatest, unit)}, at the end {scaled(last, unit)}")
+    largest, last = errors.max(), errors[-1].max()
+    panel_title(axes, title, f"largest {scaled(largest, unit)}, at the end {scaled(last, unit)}")
     if len(tips) > 1:
         axes.legend(frameon=False, fontsize=8)
     _finish(axes, t, errors, f"{title} [{unit}]")
 
 
 def _panel(axes: Axes, t: Array, values: Array, label: str) -> None:
+    """Draw values on a logarithmic axis."""
     axes.plot(t, above_zero(values), color=GREEN, linewidth=1.6)
     _finish(axes, t, values, label)
 
 
 def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
+    """Set labels and axes of a panel; values that are all 0 get a note."""
     plain(axes, y=label)
     show_times(axes, t)
     log_axis(axes, values)
@@ -311,6 +334,6 @@ def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
 
 
 def _at(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
-    """Say an extreme value and its time."""
+    """Return an extreme value and its time as text."""
     i = int(which(values))
     return f"{short(values[i])} at {short(t[i], 3)} s"

@@ -5,7 +5,7 @@ Public names are imported on first use, so that the help of the command is fast.
 
 from typing import TYPE_CHECKING
 
-from dls_ik import on_first_use
+from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.reachability.chunks import Voxels

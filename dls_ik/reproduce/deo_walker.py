@@ -58,7 +58,7 @@ from dls_ik.reproduce.experiment import (
     marked,
 )
 from dls_ik.reproduce.tabaczynski import draw_planar_arms, planar_joints, planar_robot
-from dls_ik.solver.published_steps import running_filter, turned
+from dls_ik.solver.published_steps import running_filter, updated_singular_vector
 from dls_ik.solver.task import Task
 
 if TYPE_CHECKING:
@@ -248,13 +248,14 @@ ESTIMATE_DAMPING = (1e-4, 1e-2)
 def estimate_row(method: str, q: Array, damping: float) -> Row:
     """Compare the running estimate of the least singular value with it, along q (s, 3).
 
-    Maciejewski & Klein 1988, as :func:`turned`: one linear solve a step, no decomposition.
+    Maciejewski & Klein 1988, as :func:`updated_singular_vector`: one linear solve per step,
+    no decomposition.
     """
     robot = planar_robot(PLANAR_LINKS)
     u, found, true = np.array([1.0, 0.0]), [], []
     for values in np.asarray(q):
         J = robot.jacobian(values)[:2]
-        u = turned(J, u, damping)
+        u = updated_singular_vector(J, u, damping)
         found.append(np.linalg.norm(J.T @ u))
         true.append(np.linalg.svd(J, compute_uv=False)[-1])
     error = np.abs(np.array(found) - true) / np.array(true)

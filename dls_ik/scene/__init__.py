@@ -1,1 +1,1 @@
-"""The shapes of a robot and of the things around it, and their distances."""
+"""Collision geometry of a robot and of the objects around it, and distances between them."""

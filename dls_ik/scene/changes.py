@@ -1,4 +1,4 @@
-"""Changes applied to a snapshot, which gives another one."""
+"""Application of changes to a snapshot of a scene, which gives a new snapshot."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from dls_ik.scene.srdf import Pair
 from dls_ik.text import listing, quoted, suggest_names
 
 MAX_PADDING = 10.0  # [m]
-SCALES = 0.01, 100.0
-OF_OBJECTS = (AddObject, MoveObject, AttachObject)
+MIN_SCALE, MAX_SCALE = 0.01, 100.0
+OBJECT_CHANGES = (AddObject, MoveObject, AttachObject)  # their errors are completed by the name
 
 
 def apply_changes(
@@ -47,12 +47,14 @@ def apply_changes(
     """Return the snapshot after some operations.
 
     Args:
-        pairs: Links that may touch when :class:`ResetAllowed` says so.
-        at: Joint values [rad or m] for poses of links, in place of those of the snapshot.
+        snapshot: Snapshot before the operations.
+        operations: Operations, applied in order.
+        pairs: Links that may touch after :class:`ResetAllowed`.
+        at: Joint positions [rad or m] for poses of links, instead of those of the snapshot.
 
     Raises:
         SceneError: If a link, object or frame is unknown, or a value is out of range.
-        JointValueError: If a joint is unknown, or a value is not finite.
+        JointValueError: If a joint is unknown, or a position is not finite.
     """
     each: Operation | None = None
     try:
@@ -64,9 +66,11 @@ def apply_changes(
 
 
 def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
-    """Leave out joints that the robot does not have, as MoveIt does: the state may be of a larger
-    system. Notes name them, and removals and touch links that have no effect.
-    """  # noqa: D205
+    """Return a change without the positions of joints that the robot does not have.
+
+    The joint state may belong to a larger system, and MoveIt ignores such joints as well. Notes
+    list ignored joints, and removals and touch links without effect.
+    """
     kept, notes = list[Operation](), dict.fromkeys(change.notes)
     objects, held = set(now.objects), set(now.attached)
     for given in change.operations:
@@ -75,7 +79,7 @@ def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
             case SetJoints(values):
                 if others := [name for name in values if name not in now.tree.joint]:
                     joints = f"the robot has no joint {listing(others)}"
-                    notes[f"robot_state: {joints}, passed over"] = None
+                    notes[f"robot_state: {joints}; ignored"] = None
                     each = SetJoints({k: v for k, v in values.items() if k not in others})
             case AddObject(name):
                 objects.add(name)
@@ -102,14 +106,21 @@ def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
 
 
 def about_object(change: Operation | None, error: Exception) -> str:
-    """Return the message of an error, with the object of the change where it does not name that."""
-    name = quoted(getattr(change, "name", "")) if isinstance(change, OF_OBJECTS) else ""
+    """Return the message of an error, starting with the object of the change if it is not named."""
+    is_named = isinstance(change, OBJECT_CHANGES)
+    name = quoted(getattr(change, "name", "")) if is_named else ""
     return str(error) if name in str(error) else f"object {name}: {error}"
 
 
 def _apply(
     now: SceneSnapshot, change: Operation, pairs: Mapping[Pair, Any], at: Mapping[str, float] | None
 ) -> SceneSnapshot:
+    """Return the snapshot after one operation.
+
+    Raises:
+        SceneError: If the operation is not possible.
+        JointValueError: If a joint is unknown, or a position is not finite.
+    """
     match change:
         case AddObject():
             return _add(now, change, at)
@@ -133,7 +144,7 @@ def _apply(
             checked = _by_link(now, "padding", values, 0.0, MAX_PADDING)
             return replace(now, padding={**now.padding, **checked})
         case SetScale(values):
-            checked = _by_link(now, "scale", values, *SCALES)
+            checked = _by_link(now, "scale", values, MIN_SCALE, MAX_SCALE)
             return replace(now, scale={**now.scale, **checked})
         case SetJoints(values):
             merged = {**now.values, **{name: float(value) for name, value in values.items()}}
@@ -144,14 +155,19 @@ def _apply(
 
 
 def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) -> SceneSnapshot:
+    """Return the snapshot with an object added, replaced or extended.
+
+    Raises:
+        SceneError: If the name is not valid or taken, or the frame is unknown.
+    """
     name = change.name
     if not checked_name(name, "an object"):
-        raise SceneError("an object has a name that is not empty")
+        raise SceneError("the name of an object must not be empty")
     if name in now.tree.child_joints:
-        raise SceneError(f"{quoted(name)} is a link of the robot, an object has another name")
+        raise SceneError(f"{quoted(name)} is a link of the robot; give the object another name")
     if name in now.attached:
         link = now.attached[name].link
-        raise SceneError(f"object {quoted(name)} is attached to {quoted(link)}: detach it first")
+        raise SceneError(f"object {quoted(name)} is attached to {quoted(link)}; detach it first")
     T, before = frame_pose(now, change.frame, at) @ change.T, now.objects.get(name)
     if change.appends and before is not None:
         offset = inverse(before.T) @ T
@@ -166,10 +182,15 @@ def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) 
 def _attach(
     now: SceneSnapshot, change: AttachObject, at: Mapping[str, float] | None
 ) -> SceneSnapshot:
+    """Return the snapshot with an object attached to a link.
+
+    Raises:
+        SceneError: If the link or the object is unknown, the name is taken, or a shape is a plane.
+    """
     name, link = change.name, change.link
     known_links(now, [link])
     if name in now.tree.child_joints:
-        raise SceneError(f"{quoted(name)} is a link of the robot, an object has another name")
+        raise SceneError(f"{quoted(name)} is a link of the robot; give the object another name")
     T_link = frame_pose(now, link, at)
     held = now.attached.get(name)
     before = now.objects.get(name)
@@ -187,8 +208,8 @@ def _attach(
     else:
         body, T = (known_object(now, name) if before is None else before)[:2]
     if any(isinstance(shape, Plane) for shape, _ in body.parts):
-        raise SceneError(f"{quoted(name)} has a plane, which has no end: it cannot be carried")
-    touch = frozenset(change.touch_links)  # MoveIt takes unknown ones too
+        raise SceneError(f"{quoted(name)} has a plane, which is unbounded and cannot be attached")
+    touch = frozenset(change.touch_links)  # unknown links are accepted, as in MoveIt
     carried = AttachedBody(body, link, inverse(T_link) @ T, touch)
     return replace(
         now,
@@ -200,6 +221,7 @@ def _attach(
 def _detach(
     now: SceneSnapshot, change: DetachObject, at: Mapping[str, float] | None
 ) -> SceneSnapshot:
+    """Return the snapshot with attached objects put back to the world at their current poses."""
     objects, attached = dict(now.objects), dict(now.attached)
     for name, held in now.attached.items():
         if change.name in ("", name) and change.link in ("", held.link):
@@ -209,7 +231,12 @@ def _detach(
 
 
 def frame_pose(now: SceneSnapshot, frame: str, at: Mapping[str, float] | None = None) -> Array:
-    """Return (4, 4) ``T_root_frame`` of a link, an object, its subframe or a frame that was given.
+    """Return ``T_root_frame`` (4, 4) of a link, an object, a subframe or a fixed frame.
+
+    Args:
+        now: Snapshot.
+        frame: Name of the frame; "" stands for the root link.
+        at: Joint positions [rad or m] for poses of links, instead of those of the snapshot.
 
     Raises:
         SceneError: If the frame is unknown.
@@ -259,19 +286,26 @@ def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
 
 
 def _by_link(
-    now: SceneSnapshot, what: str, values: Mapping[str, float], least: float, most: float
+    now: SceneSnapshot, what: str, values: Mapping[str, float], low: float, high: float
 ) -> dict[str, float]:
+    """Return values by link as numbers.
+
+    Raises:
+        SceneError: If a link is unknown, or a value is out of range.
+    """
     try:
         known_links(now, values)
     except SceneError as error:
         raise SceneError(f"{what}: {error}") from error
     for link, value in values.items():
-        if not (isinstance(value, (int, float, np.number)) and least <= value <= most):
+        if not (isinstance(value, (int, float, np.number)) and low <= value <= high):
             raise SceneError(
-                f"the {what} of {quoted(link)} is from {least:g} to {most:g}, not {quoted(value)}"
+                f"the {what} of {quoted(link)} must be from {low:g} to {high:g}; got "
+                f"{quoted(value)}"
             )
     return {link: float(value) for link, value in values.items()}
 
 
 def _without(bodies: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a mapping of bodies without one name."""
     return {each: body for each, body in bodies.items() if each != name}

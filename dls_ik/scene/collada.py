@@ -13,8 +13,8 @@ from dls_ik.model.xml import MAX_DEPTH, XmlElement, read_elements
 from dls_ik.text import quoted
 
 MAX_TRIANGLES = 500_000
-MAX_NODES = 20_000  # that are drawn; nodes are used many times by instances of instances
-MAX_INPUTS = 64  # of a primitive
+MAX_NODES = 20_000  # maximum number of drawn nodes; instances may be nested and repeated
+MAX_INPUTS = 64  # maximum number of inputs of a primitive
 MAX_COLLADA_BYTES = 64 * 1024 * 1024
 
 _LEAF: dict[str, Any] = {}
@@ -38,23 +38,23 @@ Part = tuple[Array, NDArray[np.int64]]
 
 
 def read_collada(content: bytes) -> Part:
-    """Read the triangles of the scene: (k, 3) vertices [m], (m, 3) indices of them.
+    """Return vertices (k, 3) [m] and triangles (m, 3) of the scene in a COLLADA file.
 
     Raises:
-        SceneError: If the text is not COLLADA, a geometry is skinned, broken or not made of
+        SceneError: If the text is not COLLADA, or a geometry is skinned, broken or not made of
             polygons, or there are too many triangles. The message gives the line.
     """
     root = read_elements(content, SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
     parts = _Document(root).draw()
     if not parts:
-        raise SceneError("its scene has no triangles")
+        raise SceneError("the scene has no triangles")
     counts = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
     triangles = [part[1] + before for part, before in zip(parts, counts[:-1], strict=True)]
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles)
 
 
 def read_unit(content: bytes) -> float:
-    """Read the unit [m] of a COLLADA file, 1 where it has none.
+    """Return the length unit of a COLLADA file [m]; 1 by default.
 
     Raises:
         SceneError: If the text is not COLLADA, or its unit is not positive.
@@ -64,18 +64,23 @@ def read_unit(content: bytes) -> float:
 
 
 def _unit(root: XmlElement) -> float:
+    """Return the length unit of a document [m].
+
+    Raises:
+        SceneError: If the unit is not positive.
+    """
     asset = root.first("asset")
     unit = None if asset is None else asset.first("unit")
     if unit is None or "meter" not in unit.attributes:
         return 1.0
     (meter,) = unit.numbers("meter", 1)
     if not 0.0 < meter < np.inf:
-        unit.refuse(f"a unit of {meter:g} m")
+        unit.refuse(f"the unit must be a positive number of metres; got {meter:g}")
     return meter
 
 
 class _Document:
-    """The libraries of a document, and what is drawn of them."""
+    """The libraries of a COLLADA document, and the triangles of its scene."""
 
     def __init__(self, root: XmlElement) -> None:
         self.root = root
@@ -91,12 +96,12 @@ class _Document:
                 node = waiting.pop()
                 self.nodes.setdefault(node.attributes.get("id", ""), node)
                 waiting += node.all("node")
-        self.read: dict[str, list[Part]] = {}  # by the id of a geometry
+        self.read: dict[str, list[Part]] = {}  # triangles by the id of a geometry
         self.parts: list[Part] = []
         self.triangles = self.drawn = 0
 
     def draw(self) -> list[Part]:
-        """Return the triangles of the scene, in [m]."""
+        """Return the triangles of the scene [m]."""
         scene = self._scene()
         meter = _unit(self.root)
         for node in scene.all("node"):
@@ -104,6 +109,11 @@ class _Document:
         return self.parts
 
     def _scene(self) -> XmlElement:
+        """Return the scene of the document.
+
+        Raises:
+            SceneError: If there is no scene, or more than one and none is chosen.
+        """
         scenes = [
             each
             for library in self.root.all("library_visual_scenes")
@@ -115,23 +125,33 @@ class _Document:
             url = _target(instance)
             scenes = [each for each in scenes if each.attributes.get("id") == url]
         if len(scenes) != 1:
-            raise SceneError(f"{len(scenes)} scenes to draw, expected one")
+            raise SceneError(f"there must be one scene to draw; got {len(scenes)}")
         return scenes[0]
 
     def _draw(self, node: XmlElement, T_above: Array, depth: int) -> None:
+        """Add the triangles of a node and its children.
+
+        Args:
+            node: Node.
+            T_above: (4, 4) pose and scale of the parent.
+            depth: Number of nodes above.
+
+        Raises:
+            SceneError: If the node is not valid, or a limit is exceeded.
+        """
         self.drawn += 1
         if self.drawn > MAX_NODES:
             node.refuse(f"more than {MAX_NODES} nodes are drawn")
         if depth > MAX_DEPTH:
-            node.refuse(f"nodes nested more than {MAX_DEPTH} deep")
+            node.refuse(f"nodes are nested deeper than {MAX_DEPTH} levels")
         T = T_above
-        for child in node.children:  # in the order of the file, transforms before contents
+        for child in node.children:  # transforms come before contents in the file
             if child.tag in _TRANSFORMS:
                 T = T @ _transform(child)
             elif child.tag in ("lookat", "skew", "instance_controller"):
                 child.refuse(f"<{child.tag}> is not supported")
         if not np.isfinite(T).all():
-            node.refuse("a transform that is not finite")
+            node.refuse("a transform is not finite")
         for child in node.children:
             if child.tag == "instance_geometry":
                 self._place(child, T)
@@ -141,6 +161,11 @@ class _Document:
                 self._draw(child, T, depth + 1)
 
     def _place(self, instance: XmlElement, T: Array) -> None:
+        """Add the triangles of a geometry at T (4, 4).
+
+        Raises:
+            SceneError: If the geometry is not valid, or there are too many triangles.
+        """
         geometry = _found(self.geometries, instance)
         key = geometry.attributes.get("id", "")
         if key not in self.read:
@@ -148,14 +173,14 @@ class _Document:
         for vertices, triangles in self.read[key]:
             self.triangles += len(triangles)
             if self.triangles > MAX_TRIANGLES:
-                instance.refuse(f"more than {MAX_TRIANGLES} triangles")
+                instance.refuse(f"the scene has more than {MAX_TRIANGLES} triangles")
             turned = triangles[:, ::-1] if np.linalg.det(T[:3, :3]) < 0.0 else triangles
-            with np.errstate(all="ignore"):  # a mesh refuses what is not finite
+            with np.errstate(all="ignore"):  # class Mesh rejects vertices that are not finite
                 self.parts.append((vertices @ T[:3, :3].T + T[:3, 3], turned))
 
 
 def _rotation(values: Array) -> Array:
-    """Return the rotation about x y z by an angle [degrees], none without an axis."""
+    """Return a rotation (4, 4) about an axis x y z by an angle [deg]; the identity without axis."""
     length = np.linalg.norm(values[:3])
     if not length > 0.0:
         return np.eye(4)
@@ -171,46 +196,78 @@ _TRANSFORMS: dict[str, tuple[int, Callable[[Array], Array]]] = {
 
 
 def _transform(element: XmlElement) -> Array:
+    """Return the transform (4, 4) of an element.
+
+    Raises:
+        SceneError: If it does not have the right number of finite numbers.
+    """
     count, read = _TRANSFORMS[element.tag]
     values = _floats(element)
     if len(values) != count or not np.isfinite(values).all():
-        element.refuse(f"<{element.tag}> is {count} numbers")
+        element.refuse(
+            f"<{element.tag}> must be {count} finite numbers; got {len(values)} numbers, "
+            f"{np.isfinite(values).sum()} finite"
+        )
     return read(values)
 
 
 def _target(instance: XmlElement) -> str:
+    """Return the id that an instance refers to.
+
+    Raises:
+        SceneError: If it is in another file.
+    """
     url = instance.attributes.get("url", "")
     if not url.startswith("#"):
-        instance.refuse(f"<{instance.tag}> of another file: {quoted(url)}")
+        instance.refuse(f"<{instance.tag}> must refer to the same file; got {quoted(url)}")
     return url[1:]
 
 
 def _found(known: dict[str, XmlElement], instance: XmlElement) -> XmlElement:
+    """Return the element that an instance refers to.
+
+    Raises:
+        SceneError: If it does not exist.
+    """
     target = known.get(_target(instance))
     if target is None:
-        instance.refuse(f"<{instance.tag}> of {quoted(_target(instance))}, which does not exist")
+        instance.refuse(f"<{instance.tag}> refers to {quoted(_target(instance))}, which is unknown")
     return target
 
 
 def _floats(element: XmlElement) -> Array:
+    """Return the numbers in the text of an element.
+
+    Raises:
+        SceneError: If the text is not numbers.
+    """
     try:
         return np.array(element.text.split(), np.float64)
     except ValueError:
-        element.refuse(f"<{element.tag}> is not of numbers")
+        element.refuse(f"<{element.tag}> must contain numbers only")
 
 
 def _integers(element: XmlElement) -> NDArray[np.int64]:
+    """Return the integers in the text of an element.
+
+    Raises:
+        SceneError: If the text is not integers.
+    """
     try:
         return np.array(element.text.split(), np.int64)
     except (ValueError, OverflowError):
-        element.refuse(f"<{element.tag}> is not of integers")
+        element.refuse(f"<{element.tag}> must contain integers only")
 
 
 def _geometry(geometry: XmlElement) -> list[Part]:
-    """Read the triangles of a geometry, in its own frame and unit."""
+    """Return the triangles of a geometry, in the frame and unit of the geometry.
+
+    Raises:
+        SceneError: If the geometry is not valid.
+    """
     mesh = geometry.first("mesh")
     if mesh is None:
-        geometry.refuse("a geometry that is not a mesh")
+        geometry.refuse("a geometry must be a mesh")
     sources = {each.attributes.get("id", ""): each for each in mesh.all("source")}
     positions: dict[str, Array] = {}
     for vertices in mesh.all("vertices"):
@@ -218,19 +275,25 @@ def _geometry(geometry: XmlElement) -> list[Part]:
         if len(given) == 1:
             name = given[0].attributes.get("source", "")[1:]
             if name not in sources:
-                vertices.refuse(f"positions of the unknown source {quoted(name)}")
+                vertices.refuse(f"the positions have an unknown source {quoted(name)}")
             positions[vertices.attributes.get("id", "")] = _positions(sources[name])
     return [_polygons(each, positions) for each in mesh.all(*_AREAS)]
 
 
 def _semantic(element: XmlElement) -> str:
+    """Return the semantic of an input."""
     return element.attributes.get("semantic", "")
 
 
 def _positions(source: XmlElement) -> Array:
+    """Return the positions (k, 3) of a source.
+
+    Raises:
+        SceneError: If the source is not valid.
+    """
     array = source.first("float_array")
     if array is None:
-        source.refuse("a source of positions without <float_array>")
+        source.refuse("the source of positions has no <float_array>")
     values = _floats(array)
     common = source.first("technique_common")
     accessor = None if common is None else common.first("accessor")
@@ -238,19 +301,28 @@ def _positions(source: XmlElement) -> Array:
     stride, offset = _natural(source, given, "stride", 3), _natural(source, given, "offset", 0)
     count = _natural(source, given, "count", len(values) // 3)
     if stride < 3 or offset + count * stride > len(values):
-        source.refuse(f"{len(values)} numbers for {count} positions, {stride} apart")
+        source.refuse(f"{count} positions with stride {stride} do not fit {len(values)} numbers")
     return values[offset : offset + count * stride].reshape(count, stride)[:, :3]
 
 
 def _natural(element: XmlElement, attributes: dict[str, str], key: str, default: int) -> int:
+    """Return an attribute that is an integer of at least 0 with at most 9 digits.
+
+    Raises:
+        SceneError: If the attribute is not such an integer.
+    """
     text = attributes.get(key, str(default)).strip()
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        element.refuse(f"{key} is a natural number, not {quoted(text)}")
+        element.refuse(f"{key} must be an integer from 0 to 999999999; got {quoted(text)}")
     return int(text)
 
 
 def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
-    """Read the triangles of a primitive; polygons become fans."""
+    """Return the triangles of a primitive; polygons are split into fans.
+
+    Raises:
+        SceneError: If the primitive is not valid.
+    """
     inputs = [*primitive.all("input")]
     offsets = [_natural(each, each.attributes, "offset", 0) for each in inputs]
     vertex = [i for i, each in enumerate(inputs) if _semantic(each) == "VERTEX"]
@@ -260,33 +332,37 @@ def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
         )
     name = inputs[vertex[0]].attributes.get("source", "")[1:]
     if name not in positions:
-        primitive.refuse(f"<{primitive.tag}> of unknown vertices {quoted(name)}")
+        primitive.refuse(f"<{primitive.tag}> has unknown vertices {quoted(name)}")
     if primitive.first("ph") is not None:
         primitive.refuse("polygons with holes are not supported")
     width, column = max(offsets) + 1, offsets[vertex[0]]
-    runs = []  # indices of vertices, of each <p>
+    runs = []  # vertex indices of each <p>
     for indices in map(_integers, primitive.all("p")):
         if len(indices) % width:
-            primitive.refuse(f"{len(indices)} indices for {width} inputs")
+            primitive.refuse(f"{len(indices)} indices cannot be divided among {width} inputs")
         runs.append(indices.reshape(-1, width)[:, column])
     triangles = _triangles(primitive, runs)
     if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(positions[name]):
-        primitive.refuse(f"a vertex beyond the {len(positions[name])} of {quoted(name)}")
+        primitive.refuse(f"a vertex index is not below {len(positions[name])}, the vertex count")
     return positions[name], triangles
 
 
 def _triangles(primitive: XmlElement, runs: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Split the polygons of a primitive, (m, 3) indices of vertices."""
+    """Return the polygons of a primitive as triangles, vertex indices (m, 3).
+
+    Raises:
+        SceneError: If the counts of corners are not consistent.
+    """
     if primitive.tag == "triangles":
         joined = np.concatenate([*runs, np.empty(0, np.int64)])
         if len(joined) % 3:
-            primitive.refuse(f"{len(joined)} corners of triangles")
+            primitive.refuse(f"{len(joined)} corners cannot be divided into triangles")
         return joined.reshape(-1, 3)
     if primitive.tag == "polylist":
         joined = np.concatenate([*runs, np.empty(0, np.int64)])
         sizes = np.concatenate([np.empty(0, np.int64), *map(_integers, primitive.all("vcount"))])
         if (sizes < 1).any() or (sizes > len(joined)).any() or sizes.sum() != len(joined):
-            primitive.refuse(f"vcount is not that of {len(joined)} corners")
+            primitive.refuse(f"vcount does not add up to the {len(joined)} corners")
         runs = np.split(joined, np.cumsum(sizes)[:-1]) if len(sizes) else []
     strips = primitive.tag == "tristrips"
     found = [

@@ -1,7 +1,7 @@
-"""Exact collisions and distances of two shapes, by the library coal.
+"""Exact collision checks and distances between two shapes, by the library coal.
 
-Meshes without an inside, which are not watertight, are surfaces. Others are solids: the library
-compares their surfaces, and a point of one shape tells if the other one contains it.
+Meshes that are not watertight are surfaces; others are solids. For solids the library compares the
+surfaces, and a point of each shape shows whether the other shape contains it.
 """
 
 from functools import lru_cache
@@ -16,38 +16,38 @@ from dls_ik.errors import SceneError
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.weak_memo import kept_with_owner
 
-GJK_TOLERANCE = 1e-9  # [m] of distances
-EPA_TOLERANCE = 1e-6  # [m] of depths; below 1e-7 the library's expansion diverges
+GJK_TOLERANCE = 1e-9  # [m] tolerance of distances
+EPA_TOLERANCE = 1e-6  # [m] tolerance of depths; below 1e-7 the library's expansion diverges
 MAX_ITERATIONS = 1000
-CONVEX = 1e-9  # of its size, by which a mesh may be beyond planes of its triangles
-MOST_CONVEX = 2000  # triangles of a mesh that is looked at
-MOST_CONTACTS = 200  # of a pair of meshes, among which the deepest is looked for
+CONVEXITY_TOLERANCE = 1e-9  # distance of a vertex beyond a triangle's plane, relative to the size
+MAX_CONVEX_TRIANGLES = 2000  # larger meshes are not tested for convexity
+MAX_CONTACTS = 200  # contacts of two meshes among which the deepest is chosen
 
 
 class Separation(NamedTuple):
-    """The shortest translation that brings two shapes into contact, or out of each other."""
+    """Distance of two shapes, or their penetration depth."""
 
-    distance: float  # [m]; negative: depth, the length of a translation that separates the shapes
-    points: Array  # (2, 3) on the first and on the second shape
+    distance: float  # [m]; negative: minus the length of a translation that separates the shapes
+    points: Array  # (2, 3) closest points on the first and the second shape
     normal: Array  # (3,) unit vector from the first to the second shape
 
 
 class PlacedShape(NamedTuple):
-    """A shape at T (4, 4)."""
+    """A shape and its pose T (4, 4)."""
 
     shape: Shape
     T: Array
 
 
 def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
-    """Test if two shapes touch, or are nearer than a margin [m].
+    """Return whether two shapes touch, or are closer than a margin [m].
 
     Raises:
-        SceneError: the library is not installed.
+        SceneError: If coal is not installed.
     """
     coal = library()
     request = coal.CollisionRequest()
-    _be_exact(request)
+    _set_precision(request)
     request.security_margin = margin
     one, two = _geometry(a.shape), _geometry(b.shape)
     touching = coal.collide(one, _pose(a), two, _pose(b), request, coal.CollisionResult())
@@ -55,17 +55,17 @@ def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
 
 
 def separation(a: PlacedShape, b: PlacedShape) -> Separation:
-    """Return the distance of two shapes, their nearest points and the direction.
+    """Return the distance of two shapes, the closest points and the direction.
 
-    A depth is at most the overlap of the shapes along each of their axes, whatever the library
+    A depth is limited to the overlap of the shapes along each of their axes, whatever the library
     returns.
 
     Raises:
-        SceneError: If the library is not installed.
+        SceneError: If coal is not installed.
     """
     coal = library()
     request, result = coal.DistanceRequest(), coal.DistanceResult()
-    _be_exact(request)
+    _set_precision(request)
     one, two, T_a, T_b = _geometry(a.shape), _geometry(b.shape), _pose(a), _pose(b)
     d = coal.distance(one, T_a, two, T_b, request, result)
     points = np.array([result.getNearestPoint1(), result.getNearestPoint2()])
@@ -74,18 +74,18 @@ def separation(a: PlacedShape, b: PlacedShape) -> Separation:
         return found
     if d > 0.0 or isinstance(a.shape, Mesh) or isinstance(b.shape, Mesh):
         found = _deepest(a, b, found)
-    return _plausible(a, b, found)
+    return _limit_depth(a, b, found)
 
 
 def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
-    """Return the deepest contact of meshes, or the depth of a shape inside the other one."""
+    """Return the deepest contact of meshes, or the depth of a shape inside another shape."""
     coal = library()
     request, result = coal.CollisionRequest(), coal.CollisionResult()
-    _be_exact(request)
-    request.enable_contact, request.num_max_contacts = True, MOST_CONTACTS
+    _set_precision(request)
+    request.enable_contact, request.num_max_contacts = True, MAX_CONTACTS
     coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
     contacts = [result.getContact(i) for i in range(result.numContacts())]
-    if not contacts:  # one contains the other: out by the way to the nearest surface, and through
+    if not contacts:  # one shape contains the other; the exit is through the closest surface
         return found._replace(distance=-abs(found.distance), normal=-found.normal)
     deepest = max(contacts, key=lambda contact: float(contact.penetration_depth))
     points = np.array([deepest.getNearestPoint1(), deepest.getNearestPoint2()])
@@ -93,10 +93,10 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
     return Separation(min(-depth, found.distance), points, np.array(deepest.normal))
 
 
-def _plausible(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
-    """Return a separation whose depth is finite, and at most the overlap along any tested axis.
+def _limit_depth(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
+    """Return a separation whose depth is at most the overlap along any tested axis.
 
-    Moving one shape by the overlap along an axis separates the shapes: no depth is larger.
+    A translation by the overlap along an axis separates the shapes, so no depth is larger.
     """
     axes = np.concatenate([a.T[:3, :3].T, b.T[:3, :3].T, _plane_normals(a, b)])
     for normal in np.concatenate([axes, -axes]):
@@ -110,6 +110,7 @@ def _plausible(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
 
 
 def _plane_normals(*shapes: PlacedShape) -> Array:
+    """Return the unit normals (k, 3) of planes among some shapes."""
     planes = [
         each.T[:3, :3] @ each.shape.normal for each in shapes if isinstance(each.shape, Plane)
     ]
@@ -117,7 +118,7 @@ def _plane_normals(*shapes: PlacedShape) -> Array:
 
 
 def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
-    """Return the farthest point (3,) of a shape along a unit vector (3,), None if it has none."""
+    """Return the farthest point (3,) of a shape along a unit vector (3,), None if unbounded."""
     n = direction @ placed.T[:3, :3]
     match placed.shape:
         case Box(size=size):
@@ -141,10 +142,10 @@ def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """Return the library.
+    """Return the module coal.
 
     Raises:
-        SceneError: it is not installed.
+        SceneError: If coal is not installed.
     """
     try:
         return import_module("coal")
@@ -154,18 +155,20 @@ def library() -> Any:
         ) from error
 
 
-def _be_exact(request: Any) -> None:
+def _set_precision(request: Any) -> None:
+    """Set the tolerances and iteration limits of a request."""
     request.gjk_tolerance, request.epa_tolerance = GJK_TOLERANCE, EPA_TOLERANCE
     request.gjk_max_iterations = request.epa_max_iterations = MAX_ITERATIONS
 
 
 def _pose(placed: PlacedShape) -> Any:
+    """Return the pose of a shape in the type of the library."""
     return library().Transform3s(placed.T[:3, :3], placed.T[:3, 3])
 
 
 @kept_with_owner
 def _geometry(shape: Shape, /) -> Any:
-    """Return the library's geometry of a shape, which is compared by identity."""
+    """Return the library's geometry of a shape; cached by the identity of the shape."""
     coal = library()
     match shape:
         case Box(size=size):
@@ -184,6 +187,7 @@ def _geometry(shape: Shape, /) -> Any:
 
 
 def _surface(mesh: Mesh) -> Any:
+    """Return the library's geometry of a mesh as a surface."""
     model = library().BVHModelOBBRSS()
     model.beginModel(len(mesh.triangles), len(mesh.vertices))
     model.addVertices(np.array(mesh.vertices))
@@ -193,6 +197,7 @@ def _surface(mesh: Mesh) -> Any:
 
 
 def _convex(mesh: Mesh) -> Any:
+    """Return the library's geometry of a convex mesh."""
     coal = library()
     vertices, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     for vertex in mesh.vertices:
@@ -204,24 +209,24 @@ def _convex(mesh: Mesh) -> Any:
 
 @kept_with_owner
 def is_convex(mesh: Mesh, /) -> bool:
-    """Test if a mesh is closed, and no vertex is beyond the plane of a triangle."""
-    if not mesh.is_watertight or len(mesh.triangles) > MOST_CONVEX:
+    """Return whether a mesh is closed, and no vertex is beyond the plane of a triangle."""
+    if not mesh.is_watertight or len(mesh.triangles) > MAX_CONVEX_TRIANGLES:
         return False
     a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
     normals = np.cross(b - a, c - a)
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     beyond = mesh.vertices @ normals.T - np.sum(normals * a, axis=1)
     size = float(np.ptp(mesh.vertices, axis=0).max())
-    return bool(beyond.max() <= CONVEX * size)
+    return bool(beyond.max() <= CONVEXITY_TOLERANCE * size)
 
 
 def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
-    """Test if a solid mesh has a point of each part of a shape inside, given none touches it."""
+    """Return whether a solid mesh contains a part of another shape, given that none touches it."""
     if not isinstance(outer.shape, Mesh) or isinstance(inner.shape, Plane):
         return False
-    if not outer.shape.is_watertight or is_convex(outer.shape):  # convex ones are solids already
+    if not outer.shape.is_watertight or is_convex(outer.shape):  # the library knows convex solids
         return False
-    points = _one_point_a_part(inner.shape) @ inner.T[:3, :3].T + inner.T[:3, 3]
+    points = _part_points(inner.shape) @ inner.T[:3, :3].T + inner.T[:3, 3]
     local = np.ascontiguousarray((points - outer.T[:3, 3]) @ outer.T[:3, :3])
     low, high = outer.shape.vertices.min(0), outer.shape.vertices.max(0)
     local = local[((local >= low) & (local <= high)).all(1)]
@@ -232,15 +237,15 @@ def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
 
 
 @kept_with_owner
-def _one_point_a_part(shape: Shape, /) -> Array:
-    """Return a point (k, 3) of each connected part of a shape."""
+def _part_points(shape: Shape, /) -> Array:
+    """Return one point of each connected part of a shape, (k, 3)."""
     if not isinstance(shape, Mesh):
         return np.zeros((1, 3))
     label = np.arange(len(shape.vertices))
     while True:
-        least = label[shape.triangles].min(axis=1)
+        smallest = label[shape.triangles].min(axis=1)
         new = label.copy()
-        np.minimum.at(new, shape.triangles.ravel(), np.repeat(least, 3))
+        np.minimum.at(new, shape.triangles.ravel(), np.repeat(smallest, 3))
         new = new[new]
         if np.array_equal(new, label):
             return np.asarray(shape.vertices[np.unique(label)])

@@ -1,4 +1,4 @@
-"""Files of scenes: YAML of MoveIt's messages, and MoveIt's ``.scene`` text."""
+"""Scene files: YAML of MoveIt messages, and MoveIt's ``.scene`` text."""
 
 import math
 import os
@@ -32,8 +32,8 @@ from dls_ik.text import listing, quoted
 
 MAX_SCENE_BYTES = 64 * 1024 * 1024
 MAX_YAML_BYTES = 16 * 1024 * 1024
-MAX_NESTING = 30  # of YAML
-TEXT = "the text"
+MAX_NESTING = 30  # maximum nesting of YAML
+TEXT = "the text"  # name of a source without a file in messages
 SUFFIXES = (".scene", ".yaml", ".yml", ".json")
 
 
@@ -46,11 +46,11 @@ def read_scene(
     """Read a scene, which need not be trusted.
 
     Args:
-        source: A file, ``.scene`` or YAML, of several documents too; the text of one; a message
-            moveit_msgs/PlanningScene, PlanningSceneWorld, CollisionObject or
-            AttachedCollisionObject, a mapping with the same fields, or a sequence of these.
-        folder: To which files of meshes are relative; default: that of the file.
-        allow: Folders in which meshes may be read, beside it and ROS packages.
+        source: A file (``.scene``, or YAML with one or more documents); the text of such a file; a
+            message moveit_msgs/PlanningScene, PlanningSceneWorld, CollisionObject or
+            AttachedCollisionObject; a mapping with the same fields; or a sequence of these.
+        folder: Folder for relative paths of mesh files; None stands for the folder of the file.
+        allow: Folders from which meshes may be read, in addition to `folder` and ROS packages.
 
     Raises:
         SceneError: If the file cannot be read, or a part of it is not usable; the message names the
@@ -63,12 +63,12 @@ def read_scene(
     if not (isinstance(source, str) and "\n" in source):
         path, shown = Path(source), quoted(os.fspath(source))
         if path.suffix.lower() not in SUFFIXES:
-            raise SceneError(f"{shown} is not a scene: files end in {listing(SUFFIXES)}")
+            raise SceneError(f"{shown} is not a scene file; valid endings: {listing(SUFFIXES)}")
         where = path.parent if where is None else where
         try:
             source = read_file(path, MAX_SCENE_BYTES).decode("utf-8")
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "not text in UTF-8"
+            reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise SceneError(f"cannot read {shown}: {reason}") from error
     try:
         change = _read_text(source, MeshLibrary(where, tuple(allow)))
@@ -78,6 +78,11 @@ def read_scene(
 
 
 def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
+    """Return the change that a text describes.
+
+    Raises:
+        SceneError: If the text is empty or not a scene.
+    """
     if not text.strip():
         raise SceneError("it is empty")
     if _is_scene_text(text):
@@ -92,7 +97,7 @@ def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
 
 
 def read_yaml(text: str) -> Iterator[Any]:
-    """Read plain YAML: its documents of mappings, lists, strings, numbers, true, false and null.
+    """Yield the documents of plain YAML: mappings, lists, strings, numbers, booleans and null.
 
     Raises:
         SceneError: If the text is not YAML, has anchors or tags, or is nested too deeply; the
@@ -101,7 +106,7 @@ def read_yaml(text: str) -> Iterator[Any]:
     import yaml
 
     if len(text) > MAX_YAML_BYTES:
-        raise SceneError(f"YAML of more than {MAX_YAML_BYTES} bytes")
+        raise SceneError(f"the YAML text is longer than {MAX_YAML_BYTES} characters")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         yield from _documents(yaml.parse(text, Loader=loader))
@@ -111,23 +116,27 @@ def read_yaml(text: str) -> Iterator[Any]:
         reason = getattr(error, "problem", None) or str(error)
         there = "" if mark is None else "".join(text.splitlines()[mark.line : mark.line + 1])
         if there.lstrip(" ").startswith("\t"):
-            reason = "it is indented by spaces, not by tabs"
+            reason = "it is indented by tabs; use spaces"
         raise SceneError(f"{line}not YAML: {' '.join(str(reason).split())}") from error
 
 
 def _documents(events: Iterable[Any]) -> Iterator[Any]:
-    """Build documents from the events of a parser."""
-    open_ones: list[tuple[Any, list[Any]]] = []  # containers, and keys that wait for a value
+    """Yield documents from the events of a YAML parser.
+
+    Raises:
+        SceneError: If an event is not supported.
+    """
+    open_ones: list[tuple[Any, list[Any]]] = []  # open containers, each with a key without value
     for event in events:
         kind = type(event).__name__
         line = event.start_mark.line + 1
         if getattr(event, "anchor", None) is not None:
-            raise SceneError(f"line {line}: anchors and references are not read")
+            raise SceneError(f"line {line}: anchors and aliases are not supported")
         if getattr(event, "tag", None) not in (None, "!"):
-            raise SceneError(f"line {line}: tags such as {quoted(event.tag)} are not read")
+            raise SceneError(f"line {line}: tags such as {quoted(event.tag)} are not supported")
         if kind in ("MappingStartEvent", "SequenceStartEvent"):
             if len(open_ones) >= MAX_NESTING:
-                raise SceneError(f"line {line}: nested more than {MAX_NESTING} deep")
+                raise SceneError(f"line {line}: nested deeper than {MAX_NESTING} levels")
             open_ones.append(({} if kind.startswith("M") else [], []))
             continue
         if kind == "ScalarEvent":
@@ -145,7 +154,7 @@ def _documents(events: Iterable[Any]) -> Iterator[Any]:
         elif keys:
             container[keys.pop()] = value
         elif isinstance(value, (dict, list)) or value in container:
-            raise SceneError(f"line {line}: not a key, or one that is there: {quoted(value, 60)}")
+            raise SceneError(f"line {line}: not a key, or a repeated key: {quoted(value, 60)}")
         else:
             keys.append(value)
 
@@ -157,7 +166,7 @@ WORDS: dict[str, Any] = {
 
 
 def _scalar(word: str) -> Any:
-    """Return the value of a word without quotes."""
+    """Return the value of an unquoted word."""
     if word.lower() in WORDS:
         return WORDS[word.lower()]
     if word[:1] not in "+-.0123456789" or "_" in word:
@@ -173,50 +182,74 @@ def _scalar(word: str) -> Any:
 
 
 def _is_scene_text(text: str) -> bool:
-    """Tell text of MoveIt from YAML: its second line begins an object or ends the file."""
+    """Return whether a text is a ``.scene``: its second line starts an object or ends the file."""
     lines = (line.strip() for line in text.splitlines()[1:])
     first = next((line for line in lines if line), "")
     return first == "." or first.startswith("* ")
 
 
 class _Words:
-    """The words of a text, one after the other."""
+    """Reader of the words of a text."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
-        self.at = 0  # the line that is read next
-        self.words: list[str] = []  # those left of the line before, the next one last
+        self.at = 0  # index of the next line
+        self.words: list[str] = []  # remaining words of the current line, reversed
 
     def word(self) -> str:
+        """Return the next word.
+
+        Raises:
+            SceneError: If there is none.
+        """
         while not self.words:
             if self.at == len(self.lines):
-                raise self.error("the text ends before the '.' of its end")
+                raise self.error("the text ends without a final '.'")
             self.words = self.lines[self.at].split()[::-1]
             self.at += 1
         return self.words.pop()
 
     def rest(self) -> str:
-        """Take the rest of the line, which is a name."""
+        """Return the remaining words of the line, which are a name.
+
+        Raises:
+            SceneError: If there is no name, or it is not printable.
+        """
         name = " ".join(reversed(self.words))
         self.words = []
         if not name or not name.isprintable():
-            raise self.error(f"not the name of an object: {quoted(name)}")
+            raise self.error(f"the name of an object must be printable; got {quoted(name)}")
         return name
 
     def numbers(self, count: int) -> list[float]:
+        """Return the next numbers.
+
+        Raises:
+            SceneError: If they are not numbers.
+        """
         words = [self.word() for _ in range(count)]
         try:
             return [float(word) for word in words]
         except ValueError:
-            raise self.error(f"expected {count} numbers, not {quoted(' '.join(words))}") from None
+            raise self.error(f"expected {count} numbers; got {quoted(' '.join(words))}") from None
 
     def count(self) -> int:
+        """Return the next word as an integer of at least 0.
+
+        Raises:
+            SceneError: If it is not such an integer.
+        """
         word = self.word()
         if not (word.isascii() and word.isdigit() and len(word) < 8):
-            raise self.error(f"expected a count, not {quoted(word)}")
+            raise self.error(f"expected a count; got {quoted(word)}")
         return int(word)
 
     def pose(self) -> Array:
+        """Return the next seven numbers as a pose (4, 4).
+
+        Raises:
+            SceneError: If they are not a pose.
+        """
         values = self.numbers(7)
         try:
             T = transform(rotation_from_quaternion(values[3:]), np.array(values[:3]))
@@ -225,24 +258,25 @@ class _Words:
             raise self.error(str(error)) from None
 
     def error(self, message: str) -> SceneError:
+        """Return an error with the line number."""
         return SceneError(f"line {self.at}: {message}")
 
 
 def read_scene_text(text: str) -> SceneChange:
-    """Read a ``.scene`` of MoveIt, of either version; it replaces the objects of the world.
+    """Read a ``.scene`` text of MoveIt, of either version; it replaces all objects of the world.
 
-    Colours are left out.
+    Colours are ignored.
 
     Raises:
-        SceneError: If the text has another format, or a shape is not usable; the message gives the
+        SceneError: If the text has another format, or a shape is not valid; the message gives the
             line.
     """
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if i and line.startswith("*")), None)
-    # The newer version has the pose of the object behind its name, the older one a count.
+    # After its name, an object has a pose in the newer version and a count in the older one.
     has_poses = first is not None and len(lines) > first + 1 and " " in lines[first + 1].strip()
     words = _Words(text)
-    words.at = 1  # behind the name of the scene
+    words.at = 1  # the first line is the name of the scene
     operations: list[Any] = [RemoveObject("")]
     names: set[str] = set()
     while (marker := words.word()) == "*":
@@ -252,18 +286,23 @@ def read_scene_text(text: str) -> SceneChange:
         for _ in range(words.count()):
             shape = _shape_of_text(words)
             parts.append((shape, words.pose()))
-            words.numbers(4)  # a colour
+            words.numbers(4)  # colour
         frames = {words.word(): words.pose() for _ in range(words.count())} if has_poses else {}
         if not parts:
             raise words.error(f"object {quoted(name)} has no shapes")
         operations.append(AddObject(name, tuple(parts), "", T, frames, name in names))
         names.add(name)
     if marker != ".":
-        raise words.error(f"expected '* NAME' or '.', not {quoted(marker)}")
+        raise words.error(f"expected '* NAME' or '.'; got {quoted(marker)}")
     return SceneChange(tuple(operations))
 
 
 def _shape_of_text(words: _Words) -> Shape:
+    """Return the next shape.
+
+    Raises:
+        SceneError: If the shape is unknown or not valid.
+    """
     kind = words.word()
     readers: dict[str, Callable[[], Shape]] = {
         "sphere": lambda: Sphere(*words.numbers(1)),
@@ -274,7 +313,7 @@ def _shape_of_text(words: _Words) -> Shape:
         "mesh": lambda: _mesh_of_text(words),
     }
     if kind not in readers:
-        raise words.error(f"unknown shape {quoted(kind)}; known: {listing(readers)}")
+        raise words.error(f"unknown shape {quoted(kind)}; known shapes: {listing(readers)}")
     try:
         return readers[kind]()
     except SceneError as error:
@@ -282,15 +321,23 @@ def _shape_of_text(words: _Words) -> Shape:
 
 
 def _plane_of_text(words: _Words) -> Plane:
+    """Return the next plane, given as a x + b y + c z + d = 0."""
     a, b, c, d = words.numbers(4)
     length = math.hypot(a, b, c)
     return Plane(np.array([a, b, c]), -d / length if length > 0.0 else 0.0)
 
 
 def _mesh_of_text(words: _Words) -> Mesh:
+    """Return the next mesh.
+
+    Raises:
+        SceneError: If the mesh is not valid.
+    """
     vertices, triangles = words.count(), words.count()
     if max(vertices // 3, triangles) > MAX_TRIANGLES:
-        raise words.error(f"a mesh has at most {MAX_TRIANGLES} triangles, thrice the vertices")
+        raise words.error(
+            f"a mesh may have at most {MAX_TRIANGLES} triangles and {3 * MAX_TRIANGLES} vertices"
+        )
     points = np.reshape(words.numbers(3 * vertices), (-1, 3))
     corners = np.reshape([words.count() for _ in range(3 * triangles)], (-1, 3))
     return Mesh(points, corners)
@@ -304,16 +351,17 @@ def scene_text(
     name: str = "scene",
     has_poses: bool = True,
 ) -> str:
-    """Write the objects of the world as a ``.scene`` of MoveIt.
+    """Return the objects of the world as a ``.scene`` text of MoveIt.
 
     Args:
-        objects: Bodies and (4, 4) ``T_root_body`` by name; and (4, 4) ``T_body_subframe`` by name.
+        objects: By name, the body, ``T_root_body`` (4, 4), and optionally ``T_body_subframe``
+            (4, 4) by name.
         name: Name of the scene.
-        has_poses: False for the version before MoveIt 2 and 1.1, without poses of objects and
-            subframes.
+        has_poses: Whether objects have poses and subframes; False for versions before MoveIt 2 and
+            MoveIt 1.1.
 
     Raises:
-        SceneError: If the name of a subframe is not one word.
+        SceneError: If the name of a subframe is not a single word, or a shape is not supported.
     """
     lines = [" ".join(name.split()) or "scene"]
     for key, (body, T, *rest) in objects.items():
@@ -327,13 +375,15 @@ def scene_text(
         lines += [str(len(subframes))] if has_poses else []
         for frame, T_frame in subframes.items() if has_poses else ():
             if len(frame.split()) != 1:
-                raise SceneError(f"object {quoted(key)}: subframe {quoted(frame)} is not one word")
+                raise SceneError(
+                    f"object {quoted(key)}: the name of subframe {quoted(frame)} must be one word"
+                )
             lines += [frame, *_pose_lines(T_frame)]
     return "\n".join([*lines, ".", ""])
 
 
 def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
-    """Return the shapes that are a capsule, which MoveIt does not have; any other as it is."""
+    """Return a shape as shapes that MoveIt knows: a capsule as a cylinder and two spheres."""
     if not isinstance(shape, Capsule):
         return [(shape, T)]
     ends = (transform(translation=np.array([0.0, 0.0, z * shape.length])) for z in (0.5, -0.5))
@@ -342,14 +392,21 @@ def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
 
 
 def _row(values: Iterable[float]) -> str:
+    """Return numbers as text in full precision."""
     return " ".join(repr(float(value)) for value in values)
 
 
 def _pose_lines(T: Array) -> list[str]:
+    """Return the lines of a pose: position, and quaternion x y z w."""
     return [_row(T[:3, 3]), _row(quaternion_from_rotation(T[:3, :3]))]
 
 
 def _shape_lines(shape: Shape) -> list[str]:
+    """Return the lines of a shape.
+
+    Raises:
+        SceneError: If the shape is not supported.
+    """
     if isinstance(shape, Box):
         return ["box", _row(shape.size)]
     if isinstance(shape, Sphere):
@@ -362,4 +419,4 @@ def _shape_lines(shape: Shape) -> list[str]:
         lines = ["mesh", f"{len(shape.vertices)} {len(shape.triangles)}"]
         lines += [_row(vertex) for vertex in shape.vertices]
         return lines + [" ".join(map(str, corners)) for corners in shape.triangles.tolist()]
-    raise SceneError(f"a {type(shape).__name__} is not written")  # capsules are two shapes
+    raise SceneError(f"a {type(shape).__name__} cannot be written")  # capsules are split before

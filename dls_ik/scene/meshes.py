@@ -1,7 +1,6 @@
-"""Mesh files, which need not be trusted: STL, OBJ and COLLADA to vertices and triangles.
+"""Mesh files, which need not be trusted: vertices and triangles of STL, OBJ and COLLADA.
 
-Whatever a file has and is not understood is an error: a surface that is left out would count as
-free.
+Content that is not understood is an error, because an ignored surface would count as free space.
 """
 
 import os
@@ -27,26 +26,28 @@ from dls_ik.scene.collada import MAX_TRIANGLES, read_collada
 from dls_ik.text import listing, quoted
 
 MAX_MESH_BYTES = 64 * 1024 * 1024
-STL_HEADER, STL_TRIANGLE = 84, 50  # bytes
+STL_HEADER, STL_TRIANGLE = 84, 50  # bytes of the header and of each triangle
 STL_LAYOUT = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 STL_VERTEX = re.compile(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
 STL_END = re.compile(rb"\bendfacet\b", re.IGNORECASE)
 
-Triangles = tuple[Array, NDArray[np.int64]]  # (k, 3) vertices [m], (m, 3) indices of them
+Triangles = tuple[Array, NDArray[np.int64]]  # (k, 3) vertices [m], (m, 3) vertex indices
 
 
 # Files
 
 
 def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[str]] = ()) -> Path:
-    """Find the file that a description names: ``package://NAME/PATH``, ``file://PATH``, a path.
+    """Return the file of a name in a description: ``package://NAME/PATH``, ``file://PATH``, a path.
 
-    Files are read in ROS packages (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH); and of a description with
-    a folder in that folder, the one above it, and the packages beside them and above.
+    Files may be read from ROS packages (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH). If the folder of the
+    description is known, files may also be read from this folder, its parent, and packages in or
+    above them.
 
     Args:
-        folder: Where the description is, to which paths are relative; None: unknown.
-        allow: Further folders in which files are looked for and may be read.
+        name: Name of the file.
+        folder: Folder of the description, for relative paths; None if unknown.
+        allow: Further folders in which files are searched and from which they may be read.
 
     Raises:
         SceneError: If the file is not found, or is in none of these folders.
@@ -61,24 +62,26 @@ def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[
         found = [Path(normpath(abspath(path))) for path in paths]
         inside = [path for path in found if any(map(path.is_relative_to, allowed))]
         file = next((path for path in inside if path.is_file()), None)
-    except (OSError, ValueError):  # not a possible name of a file
+    except (OSError, ValueError):  # not a possible file name
         raise SceneError(f"there is no file {quoted(name)}") from None
     if file is not None:
         return file
     if found and not inside:
-        known = f"in {listing(dict.fromkeys(map(str, allowed)))}" if allowed else "in no folder"
-        raise SceneError(f"{quoted(name)} is not where meshes may be read: {known}")
+        known = listing(dict.fromkeys(map(str, allowed))) if allowed else "none"
+        raise SceneError(
+            f"{quoted(name)} is outside the folders from which meshes may be read: {known}"
+        )
     hint = ""
     if name.startswith(PACKAGE_SCHEME):
-        hint = "; packages are looked for in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
-        hint += ", and beside the description" if folder is not None else ""
+        hint = "; searched AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
+        hint += ", and next to the description" if folder is not None else ""
     raise SceneError(f"there is no file {quoted(name)}{hint}")
 
 
 def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
-    """Read a mesh; COLLADA in [m] by its unit, the others as they are.
+    """Read a mesh file; COLLADA is converted to [m] by its unit, other formats have no unit.
 
-    The up axis of COLLADA is ignored, as RViz and MoveIt do.
+    The up axis of COLLADA is ignored, as by RViz and MoveIt.
 
     Raises:
         SceneError: If the file is not a complete mesh; the message names the file.
@@ -86,7 +89,7 @@ def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
     suffix = Path(path).suffix.lower()
     shown = quoted(os.fspath(path))
     if suffix not in READERS:
-        raise SceneError(f"{shown} is not a mesh: files end in {listing(READERS)}")
+        raise SceneError(f"{shown} is not a mesh file; valid endings: {listing(READERS)}")
     try:
         content = read_file(path, MAX_MESH_BYTES)
     except (OSError, ValueError) as error:
@@ -99,8 +102,13 @@ def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
 
 
 def _checked(count: int) -> int:
+    """Return a number of triangles after checking that it is not too large.
+
+    Raises:
+        SceneError: If it is too large.
+    """
     if count > MAX_TRIANGLES:
-        raise SceneError(f"{count} triangles, at most {MAX_TRIANGLES} are read")
+        raise SceneError(f"a mesh may have at most {MAX_TRIANGLES} triangles; got {count}")
     return count
 
 
@@ -108,10 +116,10 @@ def _checked(count: int) -> int:
 
 
 def read_stl(content: bytes) -> Triangles:
-    """Read an STL, binary or text.
+    """Read an STL file, binary or text.
 
     Raises:
-        SceneError: If the size of the data does not match its header, or facets lack vertices.
+        SceneError: If the size of the data does not match the header, or a facet lacks vertices.
     """
     count = int.from_bytes(content[STL_HEADER - 4 : STL_HEADER], "little")
     size = STL_HEADER + STL_TRIANGLE * count
@@ -122,29 +130,34 @@ def read_stl(content: bytes) -> Triangles:
     elif is_text:
         corners = _corners_of_text(content)
     elif len(content) < STL_HEADER:
-        raise SceneError(f"it has {len(content)} bytes, and is neither a text nor a binary STL")
+        raise SceneError(f"{len(content)} bytes are neither a text nor a binary STL")
     else:
         have = (len(content) - STL_HEADER) // STL_TRIANGLE
-        raise SceneError(f"its header says {count} triangles, it has {have}")
+        raise SceneError(f"the header announces {count} triangles, but the file has {have}")
     return corners, np.arange(len(corners)).reshape(-1, 3)
 
 
 def _corners_of_text(content: bytes) -> Array:
+    """Return the corners (3 m, 3) of a text STL.
+
+    Raises:
+        SceneError: If vertices are missing or are not numbers.
+    """
     facets = _checked(sum(1 for _ in STL_END.finditer(content)))
     words = STL_VERTEX.findall(content)
     if len(words) != 3 * facets:
-        raise SceneError(f"{facets} facets with {len(words)} vertices")
+        raise SceneError(f"{facets} facets need {3 * facets} vertices; got {len(words)}")
     try:
         return np.array(words, np.float64).reshape(-1, 3)
     except ValueError:
-        raise SceneError("a vertex is not three numbers") from None
+        raise SceneError("a vertex must be three numbers") from None
 
 
 # OBJ
 
 
 def read_obj(content: bytes) -> Triangles:
-    """Read vertices and faces of an OBJ; polygons become fans.
+    """Read vertices and faces of an OBJ file; polygons are split into fans.
 
     Raises:
         SceneError: If a vertex or a face is not valid; the message gives the line.
@@ -160,22 +173,26 @@ def read_obj(content: bytes) -> Triangles:
             elif line.startswith(("f ", "f\t")):
                 corners = [_obj_index(word, len(vertices)) for word in line.split()[1:]]
                 if len(corners) < 3:
-                    raise ValueError("a face has at least three corners")
+                    raise ValueError("a face needs at least three corners")
                 pairs = pairwise(corners[1:])
                 triangles += [(corners[0], b, c) for b, c in pairs]
                 _checked(len(triangles))
         except ValueError:  # noqa: PERF203
             raise SceneError(f"line {number}: {quoted(line.strip(), 60)}") from None
     if not vertices or not triangles:
-        raise SceneError("it has no faces")
+        raise SceneError("the file has no faces")
     return np.array(vertices), np.array(triangles)
 
 
 def _obj_index(word: str, count: int) -> int:
-    """Return an index from 0; negative ones count back from the last vertex so far."""
+    """Return a vertex index from 0; negative indices count back from the last vertex so far.
+
+    Raises:
+        ValueError: If there is no such vertex.
+    """
     index = int(word.partition("/")[0])
     if index == 0 or index < -count:
-        raise ValueError("no such vertex")
+        raise ValueError("there is no such vertex")
     return index - 1 if index > 0 else count + index
 
 

@@ -1,7 +1,7 @@
-"""Fields of MoveIt's messages: names, numbers, poses, shapes.
+"""Fields of MoveIt messages: names, numbers, poses, shapes.
 
-A message is anything with its fields as attributes, or a mapping. Positions and quaternions may be
-lists, and types of shapes names, as MotionBenchMaker writes them.
+A message is any object with its fields as attributes, or a mapping. Positions and quaternions may
+be lists, and shape types may be names, as MotionBenchMaker writes them.
 """
 
 import math
@@ -21,8 +21,8 @@ from dls_ik.text import listing, quoted, suggest_names
 ADD, REMOVE, APPEND, MOVE = range(4)  # CollisionObject.operation
 BOX, SPHERE, CYLINDER, CONE, PRISM = range(1, 6)  # SolidPrimitive.type
 KINDS = {"box": BOX, "sphere": SPHERE, "cylinder": CYLINDER, "cone": CONE, "prism": PRISM}
-SIDES = 32  # of a cone
-MAX_NAME = 256
+CONE_SIDES = 32  # sides of the mesh around a cone
+MAX_NAME_LENGTH = 256
 
 FIELDS = {
     "PlanningScene": (
@@ -56,11 +56,11 @@ FIELDS = {
     "Mesh": ("triangles", "vertices", "resource", "dimensions"),
 }  # fmt: skip
 Given = Any  # a message, or a mapping with its fields
-PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)  # neither
+PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)  # no fields
 
 
 def field_of(given: Given, key: str, default: Any = None) -> Any:
-    """Return a field, or a default where it is left out or null.
+    """Return a field, or a default if the field is missing or null.
 
     Raises:
         SceneError: If the value is neither a message nor a mapping.
@@ -72,10 +72,10 @@ def field_of(given: Given, key: str, default: Any = None) -> Any:
 
 
 def record(given: Given, key: str, kind: str) -> Given:
-    """Return a field that is a message, without fields if it is left out.
+    """Return a field that is a message; a missing field is a message without fields.
 
     Raises:
-        SceneError: If the value is not a message, or has fields that its type does not have.
+        SceneError: If the value is not a message, or has unknown fields.
     """
     value = field_of(given, key, {})
     try:
@@ -86,64 +86,85 @@ def record(given: Given, key: str, kind: str) -> Given:
 
 
 def is_list(value: Any) -> bool:
-    """Return True for a list, a tuple, or an array with rows."""
+    """Return whether a value is a list, a tuple, or an array with rows."""
     return isinstance(value, (list, tuple, array)) or (
         isinstance(value, np.ndarray) and value.ndim > 0
     )
 
 
 def sequence(given: Given, key: str) -> list[Any]:
-    """Return a field that is a list."""
+    """Return a field that is a list.
+
+    Raises:
+        SceneError: If the value is not a list, or was cut off by a printing tool.
+    """
     values = field_of(given, key, ())
     if not is_list(values):
-        raise SceneError(f"{key} is a list, not {quoted(values, 60)}{shortened(values)}")
+        raise SceneError(f"{key} must be a list; got {quoted(values, 60)}{shortened(values)}")
     if len(values) and isinstance(values[-1], str) and values[-1] == "...":
-        raise SceneError(f"{key} is cut off{shortened('...')}")
+        raise SceneError(f"{key} is incomplete{shortened('...')}")
     return list(values)
 
 
 def shortened(value: Any) -> str:
-    """Explain text that stands for the rest of a list; empty for any other value."""
+    """Return a hint if a value is a list that was cut off by ``ros2 topic echo``, or ""."""
     is_cut = isinstance(value, str) and (value.endswith("...") or value.startswith("<"))
-    return ": write it whole, by ros2 topic echo --full-length" if is_cut else ""
+    return "; print all of it with ros2 topic echo --full-length" if is_cut else ""
 
 
 def checked_name(value: Any, what: str) -> str:
-    """Return a name; it may be empty."""
-    if not isinstance(value, str) or len(value) > MAX_NAME or not value.isprintable():
+    """Return a name, which may be empty.
+
+    Raises:
+        SceneError: If the value is not printable text, or too long.
+    """
+    if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH or not value.isprintable():
         raise SceneError(
-            f"{what} is a name of up to {MAX_NAME} printable characters, not {quoted(value)}"
+            f"{what} must be a name of up to {MAX_NAME_LENGTH} printable characters; got "
+            f"{quoted(value)}"
         )
     return value
 
 
 def read_number(value: Any, what: str) -> float:
-    """Return a finite number."""
+    """Return a finite number.
+
+    Raises:
+        SceneError: If the value is not a finite number.
+    """
     try:
         number = math.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise SceneError(f"{what} is a finite number, not {quoted(value)}{shortened(value)}")
+        raise SceneError(f"{what} must be a finite number; got {quoted(value)}{shortened(value)}")
     return number
 
 
 def read_flag(value: Any, what: str) -> bool:
-    """Return a bool."""
+    """Return a boolean.
+
+    Raises:
+        SceneError: If the value is not a boolean.
+    """
     if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
-    raise SceneError(f"{what} is true or false, not {quoted(value)}")
+    raise SceneError(f"{what} must be true or false; got {quoted(value)}")
 
 
 def read_vector(value: Given, axes: str, what: str) -> list[float]:
-    """Return numbers of a list, or by the names of axes; axes that are left out are 0."""
+    """Return numbers given as a list or by axis; missing axes are 0, and w is 1.
+
+    Raises:
+        SceneError: If the value has other axes, or is not numbers.
+    """
     if is_list(value):
         if len(value) != len(axes):
-            raise SceneError(f"{what} is {' '.join(axes)}, not {quoted(value)}")
+            raise SceneError(f"{what} must be {' '.join(axes)}; got {quoted(value)}")
         return [read_number(each, what) for each in value]
     if isinstance(value, Mapping) and not {*value} <= {*axes}:
-        raise SceneError(f"{what} is {' '.join(axes)}, not {quoted(value)}")
-    defaults = {"w": 1.0}  # as in ROS 2
+        raise SceneError(f"{what} must be {' '.join(axes)}; got {quoted(value)}")
+    defaults = {"w": 1.0}  # default of ROS 2 messages
     return [
         read_number(field_of(value, axis, defaults.get(axis, 0.0)), f"{axis} of {what}")
         for axis in axes
@@ -153,11 +174,15 @@ def read_vector(value: Given, axes: str, what: str) -> list[float]:
 def read_pose(
     value: Given, what: str, keys: tuple[str, str] = ("position", "orientation")
 ) -> Array:
-    """Return (4, 4); the identity for what is left out."""
+    """Return a pose (4, 4); missing parts are those of the identity.
+
+    Raises:
+        SceneError: If the pose is not valid.
+    """
     if value is None:
         return np.eye(4)
     if isinstance(value, Mapping) and (wrong := {*value} - {*keys}):
-        raise SceneError(f"{what} has {' and '.join(keys)}, not {listing(map(str, wrong))}")
+        raise SceneError(f"{what} must have {' and '.join(keys)}; got {listing(map(str, wrong))}")
     position, orientation = (field_of(value, key) for key in keys)
     T = np.eye(4)
     if position is not None:
@@ -172,18 +197,30 @@ def read_pose(
 
 
 def read_transform(value: Given, what: str) -> Array:
-    """Return (4, 4) of a Transform."""
+    """Return the pose (4, 4) of a Transform message.
+
+    Raises:
+        SceneError: If the transform is not valid.
+    """
     return read_pose(value, what, ("translation", "rotation"))
 
 
 def read_frame(given: Given) -> str:
-    """Return the frame of a message with a header; empty: the planning frame."""
+    """Return the frame of a message with a header; "" stands for the planning frame.
+
+    Raises:
+        SceneError: If the name is not valid.
+    """
     header = record(given, "header", "Header")
     return checked_name(field_of(header, "frame_id", ""), "frame_id").lstrip("/")
 
 
 def read_operation(value: Any) -> int:
-    """Return an operation, which is a byte: of a message, or a character of its YAML."""
+    """Return an operation, given as a number, a byte of a message, or a name.
+
+    Raises:
+        SceneError: If the operation is unknown.
+    """
     if isinstance(value, (bytes, str)) and len(value) == 1 and value not in ("0", "1", "2", "3"):
         value = ord(value)
     names = {"add": ADD, "remove": REMOVE, "append": APPEND, "move": MOVE}
@@ -191,24 +228,32 @@ def read_operation(value: Any) -> int:
     found = names.get(value.lower(), value) if isinstance(value, str) else value
     if isinstance(found, bool) or not isinstance(found, int) or not ADD <= found <= MOVE:
         raise SceneError(
-            f"operation is 0 (add), 1 (remove), 2 (append) or 3 (move), not {quoted(value)}"
+            f"operation must be 0 (add), 1 (remove), 2 (append) or 3 (move); got {quoted(value)}"
         )
     return found
 
 
 def check_fields(given: Given, kind: str) -> None:
-    """Refuse a mapping with other fields than a message has."""
+    """Check that a mapping has only the fields of a message.
+
+    Raises:
+        SceneError: If it has others, or is not a mapping or message.
+    """
     if isinstance(given, Mapping):
         unknown = [key for key in given if key not in FIELDS[kind]]
         if unknown:
             hint = suggest_names(unknown, FIELDS[kind])
             raise SceneError(f"unknown fields of a {kind}: {listing(map(str, unknown))}; {hint}")
     elif isinstance(given, PLAIN):
-        raise SceneError(f"expected a {kind}, not {quoted(given, 60)}{shortened(given)}")
+        raise SceneError(f"expected a {kind}; got {quoted(given, 60)}{shortened(given)}")
 
 
 def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
-    """Return (m, 3) indices."""
+    """Return vertex indices (m, 3).
+
+    Raises:
+        SceneError: If a triangle is not three integers.
+    """
     rows = [each if is_list(each) else sequence(each, "vertex_indices") for each in triangles]
     try:
         found = np.array(rows).reshape(-1, 3)
@@ -216,24 +261,28 @@ def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
             raise ValueError("not integers")
         return found.astype(np.int64)
     except (ValueError, TypeError, OverflowError):
-        raise SceneError("a triangle is three indices of vertices") from None
+        raise SceneError("a triangle must be three vertex indices") from None
 
 
 def read_primitive(given: Given) -> Shape:
-    """Return the shape of a SolidPrimitive; cones and prisms as meshes around them."""
+    """Return the shape of a SolidPrimitive; cones and prisms become enclosing meshes.
+
+    Raises:
+        SceneError: If the type or the dimensions are not valid.
+    """
     check_fields(given, "SolidPrimitive")
     kind = field_of(given, "type", 0)
     kind = KINDS.get(kind.lower(), kind) if isinstance(kind, str) else kind
     sizes = [read_number(each, "a dimension") for each in sequence(given, "dimensions")]
-    expected = {BOX: "x, y, z", SPHERE: "its radius", CYLINDER: "height, radius",
-                CONE: "height, radius", PRISM: "its height"}  # fmt: skip
+    expected = {BOX: "x, y, z", SPHERE: "radius", CYLINDER: "height, radius",
+                CONE: "height, radius", PRISM: "height"}  # fmt: skip
     names = {number: name for name, number in KINDS.items()}
     if isinstance(kind, bool) or not isinstance(kind, int) or kind not in expected:
         known = ", ".join(f"{number} ({name})" for name, number in KINDS.items())
-        raise SceneError(f"unknown type {quoted(kind)}; known: {known}")
+        raise SceneError(f"unknown type {quoted(kind)}; known types: {known}")
     if len(sizes) != expected[kind].count(",") + 1:
         raise SceneError(
-            f"the dimensions of a {names[kind]} are {expected[kind]}, not {len(sizes)} numbers"
+            f"the dimensions of a {names[kind]} must be {expected[kind]}; got {len(sizes)} numbers"
         )
     if kind == BOX:
         return Box(np.array(sizes))
@@ -242,8 +291,8 @@ def read_primitive(given: Given) -> Shape:
     if kind == CYLINDER:
         return Cylinder(sizes[1], sizes[0])
     if kind == CONE:
-        angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-        radius = Cylinder(sizes[1], sizes[0]).radius / np.cos(np.pi / SIDES)  # around the circle
+        angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES, endpoint=False)
+        radius = Cylinder(sizes[1], sizes[0]).radius / np.cos(np.pi / CONE_SIDES)  # outer polygon
         rim = radius * np.column_stack([np.cos(angles), np.sin(angles)])
         return _prism(rim, sizes[0], tip=True)
     points = [
@@ -254,7 +303,11 @@ def read_primitive(given: Given) -> Shape:
 
 
 def _hull(points: list[list[float]]) -> Array:
-    """Return the corners (k, 2) of the convex hull of points, counter-clockwise."""
+    """Return the corners (k, 2) of the convex hull of points, counter-clockwise.
+
+    Raises:
+        SceneError: If the hull has no area.
+    """
     ordered = sorted({(x, y) for x, y in points})
 
     def half(run: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -275,7 +328,7 @@ def _hull(points: list[list[float]]) -> Array:
 
 
 def _prism(rim: Array, height: float, tip: bool = False) -> Mesh:
-    """Return the mesh over a convex outline (k, 2), centred along z; with a tip at the top."""
+    """Return the mesh of a prism over a convex outline (k, 2), centred along z; or of a pyramid."""
     count, half = len(rim), 0.5 * height
     low = np.column_stack([rim, np.full(count, -half)])
     here = np.arange(count)
@@ -296,10 +349,14 @@ def _prism(rim: Array, height: float, tip: bool = False) -> Mesh:
 
 
 def read_plane(given: Given) -> Plane:
-    """Return the half-space below a plane a x + b y + c z + d = 0."""
+    """Return the half-space below a plane a x + b y + c z + d = 0.
+
+    Raises:
+        SceneError: If the coefficients are not four numbers.
+    """
     coefficients = [read_number(each, "a coefficient") for each in sequence(given, "coef")]
     if len(coefficients) != 4:
-        raise SceneError(f"coef of a plane is a, b, c, d, not {len(coefficients)} numbers")
+        raise SceneError(f"coef of a plane must be a, b, c, d; got {len(coefficients)} numbers")
     normal = np.array(coefficients[:3])
     length = float(np.linalg.norm(normal))
     return Plane(normal, -coefficients[3] / length if length > 0.0 else 0.0)

@@ -1,7 +1,7 @@
-"""Messages of MoveIt to changes of a scene: as messages, or as mappings with the same fields.
+"""Conversion of MoveIt messages, or mappings with the same fields, to changes of a scene.
 
-Fields are taken by name, and constants by value, without ROS. A missing field has its default;
-positions and quaternions may be lists, and types of shapes names, as MotionBenchMaker writes them.
+Fields are read by name, and constants by value, without ROS. Missing fields have their default.
+Positions and quaternions may be lists, and shape types names, as MotionBenchMaker writes them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,21 +57,24 @@ from dls_ik.scene.shapes import Mesh, MeshLibrary, Shape
 from dls_ik.scene.srdf import pair_of
 from dls_ik.text import quoted
 
-MAX_OBJECTS = 10_000
-MAX_ALLOWED = 1000  # names in an allowed collision matrix
+MAX_OBJECTS = 10_000  # maximum number of objects in a message
+MAX_ALLOWED = 1000  # maximum number of names in an allowed collision matrix
 
 
 def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = None) -> SceneChange:
-    """Read one message or several, of kinds PlanningScene, PlanningSceneWorld, CollisionObject and
-    AttachedCollisionObject.
+    """Read one or more messages.
+
+    The types are PlanningScene, PlanningSceneWorld, CollisionObject and AttachedCollisionObject.
 
     Args:
-        meshes: Reader of the files that meshes name as ``resource``; default: ROS packages only.
+        given: A message, or a list of messages.
+        meshes: Reader of the mesh files named by ``resource``; None stands for a reader of files in
+            ROS packages.
 
     Raises:
-        SceneError: If the message has another type, an unknown field or an unusable value; the
-            message names the object.
-    """  # noqa: D205
+        SceneError: If a message has another type, an unknown field or a value that is not valid;
+            the message names the object.
+    """
     reader = _MessageReader(meshes or MeshLibrary(None))
     several = given if isinstance(given, (list, tuple)) else [given]
     for each in several:
@@ -80,7 +83,11 @@ def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = N
 
 
 def _kind(given: Given) -> str:
-    """Tell which message something is, by its fields."""
+    """Return the type of a message, determined by its fields.
+
+    Raises:
+        SceneError: If the fields are of no known type.
+    """
 
     def has(*keys: str) -> bool:
         known = given if isinstance(given, Mapping) else dir(given)
@@ -95,23 +102,24 @@ def _kind(given: Given) -> str:
     if has("id", "primitives", "meshes", "planes"):
         return "CollisionObject"
     raise SceneError(
-        f"expected a {', '.join([*FIELDS][:3])} or CollisionObject, not {quoted(given, 80)}"
+        f"expected a {', '.join([*FIELDS][:3])} or CollisionObject; got {quoted(given, 80)}"
     )
 
 
 class _MessageReader:
-    """Collects the changes of messages in order."""
+    """Collector of the changes that messages describe, in order."""
 
     def __init__(self, meshes: MeshLibrary) -> None:
         self.meshes = meshes
         self.operations: list[Operation] = []
-        self.notes: dict[str, None] = {}  # an ordered set
+        self.notes: dict[str, None] = {}  # ordered set
 
     def read(self, given: Given) -> None:
-        if isinstance(given, Mapping) and [*given] == ["scene"]:  # of a service
+        """Read a message of any supported type."""
+        if isinstance(given, Mapping) and [*given] == ["scene"]:  # request of a service
             given = given["scene"]
         if isinstance(given, (str, bytes)) or given is None:
-            raise SceneError(f"expected a message of a scene, not {quoted(given, 80)}")
+            raise SceneError(f"expected a message of a scene; got {quoted(given, 80)}")
         kind = _kind(given)
         readers: dict[str, Callable[[Given], None]] = {
             "PlanningScene": self.scene,
@@ -122,6 +130,7 @@ class _MessageReader:
         readers[kind](given)
 
     def scene(self, given: Given) -> None:
+        """Read a PlanningScene."""
         check_fields(given, "PlanningScene")
         is_diff = read_flag(field_of(given, "is_diff", False), "is_diff")
         for each in sequence(given, "fixed_frame_transforms"):
@@ -144,6 +153,7 @@ class _MessageReader:
         self.world(record(given, "world", "PlanningSceneWorld"))
 
     def state(self, given: Given, is_diff: bool) -> None:
+        """Read a RobotState."""
         joints = record(given, "joint_state", "JointState")
         many = record(given, "multi_dof_joint_state", "MultiDOFJointState")
         names, positions = sequence(joints, "name"), sequence(joints, "position")
@@ -161,7 +171,7 @@ class _MessageReader:
         for name, given_pose in zip(sequence(many, "joint_names"), transforms, strict=False):
             T = read_transform(given_pose, f"the transform of joint {quoted(name)}")
             if frame or not np.array_equal(T, np.eye(4)):
-                # A virtual joint places the robot in the frame of the scene
+                # A virtual joint places the robot in the frame of the scene.
                 self.operations.append(SetFrame(frame, "", inverse(T)))
         attached = sequence(given, "attached_collision_objects")
         is_addition = read_flag(field_of(given, "is_diff", False), "is_diff")
@@ -171,6 +181,7 @@ class _MessageReader:
             self.attached(each)
 
     def allowed(self, given: Given, is_diff: bool) -> None:
+        """Read an AllowedCollisionMatrix."""
         names = [
             checked_name(each, "a name in entry_names") for each in sequence(given, "entry_names")
         ]
@@ -181,13 +192,20 @@ class _MessageReader:
         defaults = sequence(given, "default_entry_names")
         values = sequence(given, "default_entry_values")
         if max(len(names), len(defaults)) > MAX_ALLOWED:
-            raise SceneError(f"an allowed collision matrix has at most {MAX_ALLOWED} names")
+            raise SceneError(
+                f"an allowed collision matrix may have at most {MAX_ALLOWED} names; got "
+                f"{max(len(names), len(defaults))}"
+            )
         if len(rows) != len(names) or any(len(row) != len(names) for row in rows):
             raise SceneError(
-                f"an allowed collision matrix of {len(names)} names has as many rows and columns"
+                f"an allowed collision matrix with {len(names)} names needs as many rows and "
+                "columns"
             )
         if len(defaults) != len(values):
-            raise SceneError(f"{len(defaults)} default_entry_names, {len(values)} values")
+            raise SceneError(
+                f"{len(defaults)} default_entry_names need as many default_entry_values; got "
+                f"{len(values)}"
+            )
         if not names and not defaults:
             if not is_diff:
                 self.operations.append(ResetAllowed())
@@ -201,22 +219,24 @@ class _MessageReader:
         for i, name in enumerate(names):
             for j, other in enumerate(names[:i]):
                 allowed = bool(table[i, j] and table[j, i])
-                if allowed or name in free or other in free:  # else it is checked anyhow
+                if allowed or name in free or other in free:  # other pairs are checked by default
                     pairs[pair_of(name, other)] = allowed
         self.operations.append(ReplaceAllowed(pairs, free))
 
     def world(self, given: Given) -> None:
+        """Read a PlanningSceneWorld."""
         check_fields(given, "PlanningSceneWorld")
         objects = sequence(given, "collision_objects")
         if len(objects) > MAX_OBJECTS:
-            raise SceneError(f"a world has at most {MAX_OBJECTS} objects, not {len(objects)}")
+            raise SceneError(f"a world may have at most {MAX_OBJECTS} objects; got {len(objects)}")
         for each in objects:
             self.object(each)
         octomap = record(record(given, "octomap", "OctomapWithPose"), "octomap", "Octomap")
         if len(sequence(octomap, "data")):
-            self.notes["an octomap is not supported, its space counts as free"] = None
+            self.notes["an octomap is not supported; its space counts as free"] = None
 
     def object(self, given: Given) -> None:
+        """Read a CollisionObject."""
         check_fields(given, "CollisionObject")
         name, operation = _id(given), read_operation(field_of(given, "operation", ADD))
         try:
@@ -225,32 +245,35 @@ class _MessageReader:
             raise SceneError(f"object {quoted(name)}: {error}") from error
 
     def _object(self, given: Given, name: str, operation: int) -> None:
+        """Read a CollisionObject with a known name and operation."""
         frame = read_frame(given)
         if operation == REMOVE:
             self.operations.append(RemoveObject(name))
             return
         if not name:
-            raise SceneError("it has no id")
+            raise SceneError("id is missing")
         parts, T = self.shapes(given)
         if operation == MOVE:
             poses = [*sequence(given, "primitive_poses"), *sequence(given, "mesh_poses")]
             if parts:
-                self.notes[f"shapes of {quoted(name)}, which is only moved"] = None
+                self.notes[f"shapes of {quoted(name)} ignored: the operation is MOVE"] = None
             elif len(poses) > 1 or (poses and not np.array_equal(T, np.eye(4))):
-                raise SceneError("shapes are not moved within an object: send it anew")
+                raise SceneError(
+                    "shapes cannot be moved within an object; send the object again with ADD"
+                )
             elif poses:
-                T = read_pose(poses[0], "its pose")
+                T = read_pose(poses[0], "the pose")
             self.operations.append(MoveObject(name, frame, T))
             return
         if not parts:
-            raise SceneError("it has no shapes")
+            raise SceneError("the object has no shapes")
         names = [
             checked_name(each, "a name in subframe_names")
             for each in sequence(given, "subframe_names")
         ]
         places = sequence(given, "subframe_poses")
         if len(names) != len(places):
-            raise SceneError(f"{len(names)} subframe_names, {len(places)} subframe_poses")
+            raise SceneError(f"{len(names)} subframe_names, but {len(places)} subframe_poses")
         subframes = {
             each: read_pose(pose, f"subframe {quoted(each)}")
             for each, pose in zip(names, places, strict=True)
@@ -258,6 +281,7 @@ class _MessageReader:
         self.operations.append(AddObject(name, parts, frame, T, subframes, operation == APPEND))
 
     def attached(self, given: Given) -> None:
+        """Read an AttachedCollisionObject."""
         check_fields(given, "AttachedCollisionObject")
         link = checked_name(field_of(given, "link_name", ""), "link_name")
         inner = record(given, "object", "CollisionObject")
@@ -267,7 +291,7 @@ class _MessageReader:
                 self.operations.append(DetachObject(name, link))
                 return
             if operation == MOVE or not name or not link:
-                raise SceneError("it is added, appended or removed, and needs an id and link_name")
+                raise SceneError("operation must be ADD, APPEND or REMOVE, with id and link_name")
             parts, T = self.shapes(inner)
         except SceneError as error:
             raise SceneError(f"attached object {quoted(name)}: {error}") from error
@@ -280,7 +304,11 @@ class _MessageReader:
         )
 
     def shapes(self, given: Given) -> tuple[Parts, Array]:
-        """Return the shapes of an object, and (4, 4) its pose in its frame."""
+        """Return the shapes of an object, and its pose (4, 4) in its frame.
+
+        Raises:
+            SceneError: If a shape or a pose is not valid.
+        """
         parts: list[tuple[Shape, Array]] = []
         readers: tuple[tuple[str, str, Callable[[Given], Shape]], ...] = (
             ("primitives", "primitive_poses", read_primitive),
@@ -290,7 +318,7 @@ class _MessageReader:
         for key, poses_key, read in readers:
             shapes, poses = sequence(given, key), sequence(given, poses_key)
             if shapes and len(poses) > len(shapes):
-                raise SceneError(f"{len(shapes)} {key}, {len(poses)} {poses_key}")
+                raise SceneError(f"{len(shapes)} {key}, but {len(poses)} {poses_key}")
             for i, each in enumerate(shapes):
                 what = f"{key}[{i}]"
                 try:
@@ -298,12 +326,13 @@ class _MessageReader:
                     parts.append((read(each), T))
                 except SceneError as error:
                     raise SceneError(f"{what}: {error}") from error
-        T = read_pose(field_of(given, "pose"), "its pose")
-        if len(parts) == 1 and np.array_equal(T, np.eye(4)):  # as MoveIt does
+        T = read_pose(field_of(given, "pose"), "the pose")
+        if len(parts) == 1 and np.array_equal(T, np.eye(4)):  # the convention of MoveIt
             return ((parts[0][0], np.eye(4)),), parts[0][1]
         return tuple(parts), T
 
     def _mesh(self, given: Given) -> Mesh:
+        """Return the shape of a Mesh message or of a mesh file."""
         check_fields(given, "Mesh")
         resource = field_of(given, "resource")
         if resource is not None:
@@ -312,12 +341,23 @@ class _MessageReader:
         vertices, triangles = sequence(given, "vertices"), sequence(given, "triangles")
         if max(len(vertices) // 3, len(triangles)) > MAX_TRIANGLES:
             count = max(len(vertices), len(triangles))
-            raise SceneError(f"{count} vertices or triangles, at most {MAX_TRIANGLES} are taken")
+            raise SceneError(
+                f"a mesh may have at most {MAX_TRIANGLES} triangles; got {count} vertices or "
+                "triangles"
+            )
         points = [read_vector(each, "xyz", "a vertex") for each in vertices]
         return Mesh(np.array(points, np.float64).reshape(-1, 3), read_triangles(triangles))
 
 
 def _by_link(given: Given, key: str, value: str, kind: str) -> dict[str, float]:
+    """Return a value by link from a list of messages.
+
+    Args:
+        given: Message with the list.
+        key: Field with the list.
+        value: Field with the value of a link.
+        kind: Type of the messages in the list.
+    """
     values = {}
     for row in sequence(given, key):
         check_fields(row, kind)
@@ -327,4 +367,5 @@ def _by_link(given: Given, key: str, value: str, kind: str) -> dict[str, float]:
 
 
 def _id(given: Given) -> str:
+    """Return the id of an object."""
     return checked_name(field_of(given, "id", ""), "the id of an object")

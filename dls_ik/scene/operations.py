@@ -1,4 +1,4 @@
-"""Changes of a planning scene, whatever message or file they come from."""
+"""Changes of a planning scene, independent of the message or file that they come from."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,22 +7,22 @@ from dls_ik.core.types import Array
 from dls_ik.scene.shapes import Shape
 from dls_ik.scene.srdf import Pair
 
-Parts = tuple[tuple[Shape, Array], ...]  # with (4, 4) T_object_shape each
+Parts = tuple[tuple[Shape, Array], ...]  # shapes, each with T_object_shape (4, 4)
 
 
 class AddObject(NamedTuple):
-    """An object of the world is added, in place of one of its name."""
+    """Add an object to the world, or replace or extend the object of the same name."""
 
     name: str
     parts: Parts
-    frame: str  # of its pose; empty: the planning frame
+    frame: str  # frame of the pose; "" stands for the planning frame
     T: Array  # (4, 4) T_frame_object
-    subframes: Mapping[str, Array]  # (4, 4) T_object_subframe by name
-    appends: bool  # to the object of its name, where there is one
+    subframes: Mapping[str, Array]  # T_object_subframe (4, 4) by name
+    appends: bool  # whether an existing object is extended instead of replaced
 
 
 class MoveObject(NamedTuple):
-    """An object of the world is moved."""
+    """Move an object of the world."""
 
     name: str
     frame: str
@@ -30,68 +30,68 @@ class MoveObject(NamedTuple):
 
 
 class RemoveObject(NamedTuple):
-    """An object of the world is removed, if it is there."""
+    """Remove an object of the world, if it exists."""
 
-    name: str  # empty: all
+    name: str  # "" stands for all objects
 
 
 class AttachObject(NamedTuple):
-    """A link carries an object from now on."""
+    """Attach an object to a link."""
 
     name: str
     link: str
-    parts: Parts  # empty: those of the object of the world
-    frame: str
+    parts: Parts  # () stands for the shapes of the object in the world
+    frame: str  # frame of the pose
     T: Array  # (4, 4) T_frame_object
     touch_links: tuple[str, ...]
     appends: bool
 
 
 class DetachObject(NamedTuple):
-    """An object is left in the world where it is, if a link carries it."""
+    """Put an attached object back into the world at its current pose, if it is attached."""
 
-    name: str  # empty: all that the link carries
-    link: str  # empty: any
+    name: str  # "" stands for all objects of the link
+    link: str  # "" stands for any link
 
 
 class RemoveAttached(NamedTuple):
-    """All objects that links carry are removed."""
+    """Remove all attached objects."""
 
 
 class ReplaceAllowed(NamedTuple):
-    """The pairs that may touch are replaced."""
+    """Replace the pairs that may touch."""
 
     pairs: Mapping[Pair, bool]
-    defaults: Mapping[str, bool]  # by name, for pairs that are not named
+    defaults: Mapping[str, bool]  # values by name for pairs not in `pairs`
 
 
 class ResetAllowed(NamedTuple):
-    """The pairs that may touch are those of the robot again."""
+    """Restore the pairs that may touch to those of the robot."""
 
 
 class SetPadding(NamedTuple):
-    """Shapes of links are enlarged."""
+    """Enlarge the shapes of links."""
 
-    values: Mapping[str, float]  # [m] by link
+    values: Mapping[str, float]  # padding by link [m]
 
 
 class SetScale(NamedTuple):
-    """Shapes of links are scaled."""
+    """Scale the shapes of links."""
 
-    values: Mapping[str, float]  # factors by link
+    values: Mapping[str, float]  # factor by link
 
 
 class SetJoints(NamedTuple):
-    """Joints stand elsewhere."""
+    """Set joint positions."""
 
-    values: Mapping[str, float]  # [rad or m] by joint
+    values: Mapping[str, float]  # position by joint [rad or m]
 
 
 class SetFrame(NamedTuple):
-    """A frame is known by its pose."""
+    """Define a fixed frame."""
 
     name: str
-    parent: str  # a frame; empty: the root link
+    parent: str  # parent frame; "" stands for the root link
     T: Array  # (4, 4) T_parent_name
 
 
@@ -112,8 +112,8 @@ Operation = (
 
 
 class SceneChange(NamedTuple):
-    """Changes that are applied together or not at all."""
+    """Changes that are applied as a whole or not at all."""
 
     operations: tuple[Operation, ...]
-    notes: tuple[str, ...] = ()  # one line each: what was given and is not used
-    source: str = ""  # of a file, its name and a colon, for messages
+    notes: tuple[str, ...] = ()  # one line for each part that is ignored
+    source: str = ""  # prefix of messages: the name of a file and a colon

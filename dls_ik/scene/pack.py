@@ -1,4 +1,4 @@
-"""Links, objects and pairs as the arrays that the kernels of collision checks read."""
+"""Packing of links, objects and pairs into the arrays of the collision kernels."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -24,23 +24,24 @@ from dls_ik.scene.spheres import sphere_tree
 
 
 class LinkFrames(NamedTuple):
-    """The f frames that joints move, the root link's first, and where the links are on them."""
+    """The f frames that joints move, that of the root link first, and the links on them."""
 
     parent: list[int]
     variable: list[int]
     prismatic: list[bool]
-    fixed: list[Array]  # (4, 4) from the parent's frame
+    fixed: list[Array]  # (4, 4) transform from the parent frame
     scale: list[float]
     offset: list[float]
-    links: dict[str, tuple[int, Array]]  # frame, and (4, 4) T_frame_link
+    links: dict[str, tuple[int, Array]]  # index of the frame, and T_frame_link (4, 4)
 
 
 def link_frames(tree: Tree, joint_names: Sequence[str], values: Mapping[str, float]) -> LinkFrames:
-    """Find the frames of all links of a robot.
+    """Return the frames of all links of a robot.
 
     Args:
-        joint_names: (n,) joints whose values are variables; with the joints that mimic them.
-        values: Values of all other joints that have one [rad or m].
+        tree: Robot.
+        joint_names: (n,) joints that are variables, together with the joints that mimic them.
+        values: Positions of all other joints [rad or m].
     """
     number = {name: i for i, name in enumerate(joint_names)}
     frames = LinkFrames([0], [0], [False], [np.eye(4)], [0.0], [0.0], {tree.root: (0, np.eye(4))})
@@ -68,13 +69,13 @@ def link_frames(tree: Tree, joint_names: Sequence[str], values: Mapping[str, flo
 
 
 class MovingShape(NamedTuple):
-    """A shape of a link, or of an object that is attached to one."""
+    """A shape of a link or of an attached object."""
 
-    name: str  # of the link or object
-    shape: Shape  # scaled
-    spheres: SphereTree  # in the frame
-    frame: int
-    T: Array  # (4, 4) from the frame to the shape
+    name: str  # name of the link or object
+    shape: Shape  # shape after scaling
+    spheres: SphereTree  # spheres in the moving frame
+    frame: int  # index of the moving frame
+    T: Array  # (4, 4) T_frame_shape
     padding: float  # [m]
 
 
@@ -83,13 +84,13 @@ class StandingShape(NamedTuple):
 
     name: str
     shape: Shape
-    T: Array  # (4, 4) from the root link to the shape
+    T: Array  # (4, 4) T_root_shape
 
 
 class PackedTrees(NamedTuple):
-    """Several trees one after the other."""
+    """Several sphere trees in one array."""
 
-    root: NDArray[np.int64]  # (g,) node of each
+    root: NDArray[np.int64]  # (g,) root node of each tree
     child: NDArray[np.int64]  # (N,)
     node: Array  # (N, 5)
     hull: NDArray[np.int64]  # (N, 2)
@@ -97,7 +98,7 @@ class PackedTrees(NamedTuple):
 
 
 def pack_trees(trees: Sequence[SphereTree], before: tuple[int, int] = (0, 0)) -> PackedTrees:
-    """Return trees as one, whose nodes and balls begin at the numbers `before`."""
+    """Return several trees in one, whose node and ball numbers start at `before`."""
     starts = np.cumsum([before[0], *(len(tree.node) for tree in trees)])
     balls = np.cumsum([before[1], *(len(tree.ball) for tree in trees)])
     hulls = [tree.hull + np.array([start, 0]) for tree, start in zip(trees, balls, strict=False)]
@@ -122,10 +123,15 @@ def pack_shapes(
     outside: Sequence[tuple[int, int]],
     own: PackedTrees,
 ) -> SceneArrays:
-    """Return the arrays of shapes, and of pairs of them by their numbers.
+    """Return the arrays of shapes and pairs.
 
     Args:
-        own: The trees of the moving shapes.
+        frames: Frames of the links.
+        moving: Shapes of links and attached objects.
+        standing: Shapes of objects of the world.
+        pairs: Pairs of indices of moving shapes.
+        outside: Pairs of an index of a moving shape and one of a standing shape.
+        own: Sphere trees of the moving shapes.
     """
     rows = [_object(each.shape) for each in standing]
     meshes = {
@@ -164,7 +170,7 @@ def pack_shapes(
 
 
 def _object(shape: Shape) -> tuple[int, Array, Array]:
-    """Return the kind of a shape for the kernels, its size (3,) and its frame (4, 4)."""
+    """Return the kind of a shape in the kernels, its size (3,) and its own frame (4, 4)."""
     match shape:
         case Box(size=size):
             return BOX, 0.5 * size, np.eye(4)
@@ -182,7 +188,7 @@ def _object(shape: Shape) -> tuple[int, Array, Array]:
 
 
 def scaled(shape: Shape, scale: float) -> Shape:
-    """Return a shape scaled about its own origin."""
+    """Return a shape scaled about its origin; planes are unchanged."""
     match shape:
         case _ if scale == 1.0:
             return shape
@@ -200,18 +206,19 @@ def scaled(shape: Shape, scale: float) -> Shape:
 
 
 def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
-    """Bound how fast joints bring the shapes of each pair together, (p + s, n) [m] by variable.
+    """Return upper bounds on how fast variables bring shapes together, (p + s, n) [m per unit].
 
-    Only joints between the two shapes count.
+    Only joints between the two shapes of a pair count.
 
     Args:
-        extent: (n,) largest absolute value of each variable on the way, of prismatic joints.
+        arrays: Arrays of the scene.
+        extent: (n,) maximum absolute position of prismatic variables on the path [m].
     """
     n = len(extent)
     reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # (g, f) by frame
     for shape, frame in enumerate(arrays.frame):
         node = arrays.node[arrays.root[shape]]
-        length = float(np.linalg.norm(node[:3]) + node[3])  # from the frame to any point
+        length = float(np.linalg.norm(node[:3]) + node[3])  # maximum distance from the frame
         at = int(frame)
         while at > 0:
             if arrays.prismatic[at]:
@@ -226,10 +233,10 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
 
 
 def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
-    """Return how far variables turn the shapes of each pair relative to each other, (p + s, n).
+    """Return how far variables rotate the shapes of pairs relative to each other, (p + s, n).
 
-    A joint that turns a prismatic one counts twice: a point that slides on what turns is
-    accelerated by twice the product of both speeds (Coriolis).
+    A revolute joint that carries a prismatic joint counts twice: the Coriolis acceleration of a
+    sliding point is twice the product of both speeds.
     """
     turns = np.zeros((len(arrays.frame), len(arrays.parent)))
     for shape, frame in enumerate(arrays.frame):
@@ -244,7 +251,10 @@ def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
 
 
 def _by_variable(arrays: SceneArrays, by_shape: Array, n: int) -> Array:
-    """Return (p + s, n) by pair and variable from (g, f) by shape and frame, which none shares."""
+    """Return (p + s, n) by pair and variable from (g, f) by shape and frame.
+
+    Frames that move both shapes of a pair do not count.
+    """
     a, b = arrays.pairs.T
     one, two = by_shape[a], by_shape[b]
     own = np.where((one > 0.0) != (two > 0.0), np.maximum(one, two), 0.0)

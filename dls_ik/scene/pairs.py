@@ -1,4 +1,4 @@
-"""Pairs of links that need no check, found without an SRDF as MoveIt's assistant finds them."""
+"""Pairs of links that need no check, found without an SRDF by sampling as in MoveIt's assistant."""
 
 import hashlib
 import json
@@ -17,11 +17,11 @@ from dls_ik.scene.spheres import SOURCES as FIT_SOURCES
 from dls_ik.scene.spheres import kept_folder, read_kept, shape_digest, write_kept
 from dls_ik.scene.srdf import Pair, pair_of
 
-ADJACENT, DEFAULT, ALWAYS, NEVER = "Adjacent", "Default", "Always", "Never"  # as SRDF has them
-SAMPLES = 10_000
-EXACT = 500  # exact checks of a pair at most, in place of all samples that spheres leave open
-OFTEN = 0.95  # share of the samples from which a pair counts as always in collision
-SOURCES = (  # that the search depends on
+ADJACENT, DEFAULT, ALWAYS, NEVER = "Adjacent", "Default", "Always", "Never"  # reasons in SRDF
+SAMPLES = 10_000  # random configurations
+EXACT = 500  # maximum number of exact checks of a pair; undecided samples are subsampled
+OFTEN = 0.95  # share of colliding samples at which a pair counts as always in collision
+SOURCES = (  # files that determine the result
     *FIT_SOURCES,
     "core/collision.py",
     "core/scene_arrays.py",
@@ -34,15 +34,16 @@ SOURCES = (  # that the search depends on
 
 
 def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> dict[Pair, str]:
-    """Find the pairs of links that may touch, each with the reason; kept on disk.
+    """Return the pairs of links that may touch, each with the reason; cached on disk.
 
-    Adjacent: a joint is between them. Default: they collide with all joints at 0. Always: they
-    collide in nearly all of 10 000 random configurations. Never: in none of them.
+    Adjacent: a joint connects the links. Default: they collide with all joints at 0. Always: they
+    collide in almost all of 10 000 random configurations. Never: they collide in none of them.
 
     Args:
+        tree: Robot.
         links: Collision geometry by link.
-        exact: Decide by the library what spheres leave open. False: a pair that spheres leave open
-            in some configuration may not touch.
+        exact: Whether coal decides configurations that spheres leave undecided. Without it, a pair
+            with an undecided configuration does not count as Never.
     """
     folder = kept_folder()
     path = (
@@ -61,6 +62,7 @@ def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> 
 
 
 def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[Pair, str]]:
+    """Yield the pairs that may touch, with reasons."""
     adjacent = set(_adjacent(tree, links))
     yield from ((pair, ADJACENT) for pair in sorted(adjacent))
     masters = {mimic.master for mimic in tree.mimic_of.values()}
@@ -78,9 +80,9 @@ def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[
 
 
 def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
-    """Yield the pairs of links with a joint between them; links without geometry are left out.
+    """Yield the pairs of links connected by a joint.
 
-    All neighbours of such a link count as each other's.
+    Links without geometry are skipped: their neighbours count as connected to each other.
     """
     beside: dict[str, set[str]] = {link: set() for link in tree.links}
     for joint in tree.joints:
@@ -97,7 +99,7 @@ def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
 
 
 def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
-    """Draw configurations (b, n) within limits; in the first one joints are at 0."""
+    """Return random configurations (b, n) within the limits; in the first one joints are at 0."""
     joints = [tree.joint[name] for name in joint_names]
     lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
     upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
@@ -107,10 +109,10 @@ def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
 
 
 def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]:
-    """Return for each pair if it collides at q[0], and in which share of q (b, n).
+    """Return for each pair whether it collides at q[0], and the share of q (b, n) in collision.
 
-    Exact checks are made only where they can decide. Without them, only certain collisions count,
-    and the share is above 0 for a pair that spheres leave open.
+    Exact checks are made only where they can decide. Without them only certain collisions count,
+    and an undecided configuration counts as one collision.
     """
     pairs = sorted(set(snapshot.names))
     number = {pair: i for i, pair in enumerate(pairs)}
@@ -133,13 +135,14 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
 
 
 def _certain_pairs(snapshot: SceneSnapshot, q: Array) -> set[Pair]:
-    """Return the names of the pairs that collide at q (n,) by their spheres alone."""
+    """Return the pairs that certainly collide at q (n,) according to their spheres."""
     states = np.empty(len(snapshot.names), np.int64)
     check_pairs(*snapshot.packed, q, states)
     return {snapshot.names[k] for k in np.flatnonzero(states == COLLIDING)}
 
 
 def _digest(tree: Tree, links: Mapping[str, Body], exact: bool) -> str:
+    """Return a digest of all data that determine the result."""
     digest = hashlib.sha256(tree.digest + bytes([exact]))
     for name, body in links.items():
         digest.update(name.encode())

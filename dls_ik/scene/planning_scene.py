@@ -1,4 +1,4 @@
-"""The planning scene: a robot's shapes, the things around it, and what touches."""
+"""The planning scene: collision geometry of a robot, objects around it, and allowed contacts."""
 
 from __future__ import annotations
 
@@ -53,10 +53,11 @@ from dls_ik.text import quoted, suggest_names
 
 
 class PlanningScene:
-    """A robot's collision geometry and the objects of its world, as MoveIt's planning scene.
+    """Collision geometry of a robot and objects of its world, as in MoveIt's planning scene.
 
-    Coordinates are those of the root link of the robot [m]. Changes are applied whole or not at
-    all, and replace the snapshot that questions and solvers take: each of them sees one world.
+    Coordinates are in the frame of the robot's root link [m]. Changes are applied as a whole or not
+    at all. They replace the snapshot from which queries and solvers read, so that each of them sees
+    a consistent world.
     """
 
     def __init__(
@@ -68,29 +69,30 @@ class PlanningScene:
         allow: Iterable[str | os.PathLike[str]] = (),
         exact: bool = True,
     ) -> None:
-        """Read the robot's shapes, and find which links may touch.
+        """Read the robot's collision geometry, and determine which links may touch.
 
         Args:
-            robot: Its joints are those of configurations; other joints stand at 0, or at the limit
-                next to 0, until :meth:`set_joints`.
-            srdf: File or text of an SRDF, whose pairs of links are not checked; None to find such
-                pairs by samples.
-            bodies: Collision geometry by link, in place of the URDF's.
-            allow: Folders in which meshes may be read, beside the URDF's and its packages'.
-            exact: Decide by the library coal what the spheres around shapes leave open. False:
-                count such shapes as touching, which needs no library; no shapes that touch are
-                called free, but some that are up to a few millimetres apart are called touching.
+            robot: Robot, whose joints are those of configurations. Other joints are at 0, or at the
+                limit closest to 0, until :meth:`set_joints`.
+            srdf: File or text of an SRDF with the pairs of links that are not checked. None finds
+                such pairs by random sampling.
+            bodies: Collision geometry by link, instead of that of the URDF.
+            allow: Folders from which meshes may be read, in addition to those of the URDF and of
+                its packages.
+            exact: Whether coal decides pairs that bounding spheres leave undecided. False counts
+                undecided pairs as collisions, and needs no library: shapes that touch are always
+                reported, but shapes up to a few millimetres apart may be reported, too.
 
         Raises:
-            SceneError: If there is no collision geometry, or it cannot be used; if `srdf` is not
-                an SRDF.
+            SceneError: If there is no collision geometry, or it is not usable, or `srdf` is not an
+                SRDF.
         """
         self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
         if bodies is None:
             if tree.description is None:
                 raise SceneError(
-                    f"{robot.name} was not read from a URDF and has no collision geometry: give "
+                    f"{robot.name} was not read from a URDF and has no collision geometry; give "
                     "bodies={'LINK': Body(...)}"
                 )
             bodies = link_bodies(tree.description, self._allow)
@@ -113,21 +115,21 @@ class PlanningScene:
 
     @property
     def snapshot(self) -> SceneSnapshot:
-        """The scene as it stands; later changes leave it as it is."""
+        """Current snapshot of the scene, which later changes do not affect."""
         return self._snapshot
 
     @property
     def objects(self) -> dict[str, Array]:
-        """(4, 4) ``T_root_object`` of the objects of the world, by name."""
+        """``T_root_object`` (4, 4) of the objects of the world, by name."""
         return {name: each.T for name, each in self._snapshot.objects.items()}
 
     @property
     def attached(self) -> dict[str, str]:
-        """The links that carry objects, by the names of these."""
+        """Links that carry attached objects, by the name of the object."""
         return {name: each.link for name, each in self._snapshot.attached.items()}
 
     def __repr__(self) -> str:
-        """Return the robot, and the numbers of links and objects."""
+        """Return the robot and the numbers of links and objects."""
         now = self._snapshot
         held = f", {len(now.attached)} attached" if now.attached else ""
         return (
@@ -136,88 +138,90 @@ class PlanningScene:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the scene as it stands, for another process or a copy."""
+        """Return the content for pickling and copying."""
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take a scene from another process."""
+        """Restore the content after pickling or copying."""
         vars(self).update(state)
         self._lock = Lock()
 
     def copy(self) -> PlanningScene:
-        """Return the scene as it stands; changes of either leave the other as it is."""
+        """Return an independent copy of the scene."""
         return copy(self)
 
     # Changes
 
     def set_joints(self, values: Mapping[str, float]) -> None:
-        """Set where joints beside the chain stand [rad or m], and the chain where nothing says.
+        """Set positions of joints outside the chain, and defaults for the chain's [rad or m].
 
         Raises:
-            JointValueError: an unknown joint, or a value that is not finite.
+            JointValueError: If a joint is unknown, or a position is not finite.
         """
         if not isinstance(values, Mapping):
-            raise JointValueError(f"joints are given by name, as a dict, not {quoted(values)}")
+            raise JointValueError(f"joints must be given as a dict by name; got {quoted(values)}")
         self._change(SetJoints(values))
 
     def add(
         self, name: str, parts: Iterable[tuple[Shape, Any]] | Shape, T: PoseLike | None = None
     ) -> None:
-        """Add an object, or replace the one of this name.
+        """Add an object, or replace the object of the same name.
 
         Args:
-            parts: A shape; or several, each with (4, 4) ``T_object_shape``.
-            T: (4, 4) ``T_root_object``, or any other form of a pose; a position (3,) alone, too.
-                Default: the identity.
+            name: Name of the object.
+            parts: A shape, or several shapes, each with ``T_object_shape`` (4, 4).
+            T: ``T_root_object`` (4, 4), a pose in another form, or a position (3,). None stands for
+                the identity.
 
         Raises:
-            SceneError: the name of a link, a pose that is not rigid.
+            SceneError: If the name is empty or that of a link, or the pose is not rigid.
         """
         several = ((parts, np.eye(4)),) if isinstance(parts, Shape) else tuple(parts)
         pose = np.eye(4) if T is None else _pose(name, T)
         self._change(AddObject(name, several, "", pose, {}, False))
 
     def add_box(self, name: str, size: Any, T: PoseLike | None = None) -> None:
-        """Add a box, centred at T (4, 4), of edge lengths (3,) [m].
+        """Add a box with edge lengths (3,) [m] and its centre at T (4, 4).
 
         Raises:
-            SceneError: as :meth:`add`; sizes that are not positive.
+            SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
         """
         self.add(name, Box(size), T)
 
     def add_sphere(self, name: str, radius: float, T: PoseLike | None = None) -> None:
-        """Add a sphere [m], centred at T (4, 4).
+        """Add a sphere with a radius [m] and its centre at T (4, 4).
 
         Raises:
-            SceneError: as :meth:`add_box`.
+            SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
         """
         self.add(name, Sphere(radius), T)
 
     def add_cylinder(
         self, name: str, radius: float, length: float, T: PoseLike | None = None
     ) -> None:
-        """Add a cylinder [m] about the z axis of T (4, 4), centred.
+        """Add a cylinder [m] about the z axis of T (4, 4), with its centre at T.
 
         Raises:
-            SceneError: as :meth:`add_box`.
+            SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
         """
         self.add(name, Cylinder(radius, length), T)
 
     def add_capsule(
         self, name: str, radius: float, length: float, T: PoseLike | None = None
     ) -> None:
-        """Add a cylinder with half a sphere at either end, `length` without these [m].
+        """Add a cylinder of a length [m] with a hemisphere at each end, about the z axis of T.
 
         Raises:
-            SceneError: as :meth:`add_box`.
+            SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
         """
         self.add(name, Capsule(radius, length), T)
 
     def add_mesh(self, name: str, vertices: Any, triangles: Any, T: PoseLike | None = None) -> None:
-        """Add a mesh of vertices (k, 3) [m] and triangles (m, 3), solid where it is watertight.
+        """Add a mesh with vertices (k, 3) [m] and triangles (m, 3); watertight meshes are solid.
 
         Raises:
-            SceneError: as :meth:`add_box`; not a mesh, or too many triangles.
+            SceneError: If the object cannot be added (see :meth:`add`), or the mesh is not valid or
+                too large.
         """
         self.add(name, Mesh(vertices, triangles), T)
 
@@ -225,7 +229,7 @@ class PlanningScene:
         """Add the half-space ``normal . x <= offset`` [m], such as a floor.
 
         Raises:
-            SceneError: as :meth:`add_box`.
+            SceneError: If the object cannot be added (see :meth:`add`), or the normal is zero.
         """
         self.add(name, Plane(normal, offset))
 
@@ -233,7 +237,7 @@ class PlanningScene:
         """Move an object of the world to T (4, 4) ``T_root_object``.
 
         Raises:
-            SceneError: an unknown object, a pose that is not rigid.
+            SceneError: If the object is unknown, or the pose is not rigid.
         """
         self._change(MoveObject(name, "", _pose(name, T)))
 
@@ -241,14 +245,14 @@ class PlanningScene:
         """Remove an object of the world.
 
         Raises:
-            SceneError: an unknown object.
+            SceneError: If the object is unknown.
         """
         with self._lock:
             known_object(self._snapshot, name)
             self._apply((RemoveObject(name),))
 
     def clear(self) -> None:
-        """Remove all objects, also those that are attached."""
+        """Remove all objects, including attached objects."""
         self._change(RemoveObject(""), RemoveAttached())
 
     def attach(
@@ -260,17 +264,19 @@ class PlanningScene:
         T: PoseLike | None = None,
         q: JointValues | None = None,
     ) -> None:
-        """Attach an object of the world to a link, which carries it from now on.
+        """Attach an object of the world to a link.
 
         Args:
-            touch_links: Links that it may touch, beside the one that carries it.
-            T: (4, 4) ``T_link_object``; default: where it is.
-            q: (n,) the configuration in which it is taken where it is; default: as
-                :meth:`set_joints` has it.
+            name: Name of the object.
+            link: Link that carries the object.
+            touch_links: Further links that the object may touch.
+            T: ``T_link_object`` (4, 4); None keeps the current pose of the object.
+            q: Configuration (n,) at which the current pose is kept; None stands for the positions
+                set by :meth:`set_joints`.
 
         Raises:
-            SceneError: an unknown object or link, or a plane.
-            JointValueError: as :meth:`in_collision`.
+            SceneError: If the object or a link is unknown, or a shape is a plane.
+            JointValueError: If q is not valid, see :meth:`dls_ik.RobotModel.validated`.
         """
         touch = tuple(touch_links)
         with self._lock:
@@ -282,11 +288,11 @@ class PlanningScene:
             self._apply((change,), self._named(q))
 
     def detach(self, name: str, *, q: JointValues | None = None) -> None:
-        """Leave an attached object in the world, where it is at the configuration q (n,).
+        """Put an attached object back into the world, at its pose at the configuration q (n,).
 
         Raises:
-            SceneError: no such object is attached.
-            JointValueError: as :meth:`in_collision`.
+            SceneError: If the object is not attached.
+            JointValueError: If q is not valid, see :meth:`dls_ik.RobotModel.validated`.
         """
         with self._lock:
             attached = self._snapshot.attached
@@ -296,21 +302,23 @@ class PlanningScene:
             self._apply((DetachObject(name, ""),), self._named(q))
 
     def allow(self, a: str, b: str | None = None, allowed: bool = True) -> None:
-        """Let two links or objects touch; or one of them whatever it meets.
+        """Allow or forbid contact of two links or objects, or of one with all others.
 
         Args:
-            b: None for all, as far as pairs are not named themselves.
-            allowed: False takes it back.
+            a: Link or object.
+            b: Link or object; None stands for all, except pairs that were set by name.
+            allowed: Whether contact is allowed.
 
         Raises:
-            SceneError: an unknown name.
+            SceneError: If a name is unknown.
         """
         with self._lock:
             now = self._snapshot
             for name in (a,) if b is None else (a, b):
                 known = [*now.objects, *now.attached, *now.tree.links]
                 if name not in known:
-                    raise SceneError(f"no link or object {name!r}; {suggest_names([name], known)}")
+                    hint = suggest_names([name], known)
+                    raise SceneError(f"there is no link or object {name!r}; {hint}")
             if b is None:
                 self._snapshot = replace(now, passes={**now.passes, a: allowed})
             else:
@@ -318,18 +326,18 @@ class PlanningScene:
                 self._snapshot = replace(now, allowed={**now.allowed, pair: allowed})
 
     def set_padding(self, padding: float | Mapping[str, float]) -> None:
-        """Set by how much shapes of links are enlarged [m]: of all links, or by link.
+        """Set the padding [m] that enlarges shapes of links, for all links or by link.
 
         Raises:
-            SceneError: an unknown link, or a length that is negative or larger than 10 m.
+            SceneError: If a link is unknown, or a padding is not from 0 to 10 m.
         """
         self._change(SetPadding(self._by_link(padding)))
 
     def set_scale(self, scale: float | Mapping[str, float]) -> None:
-        """Set the factors of the shapes of all links, or by link, about each shape's origin.
+        """Set the factor by which shapes are scaled about their origins, for all links or by link.
 
         Raises:
-            SceneError: an unknown link, or a factor that is not from 0.01 to 100.
+            SceneError: If a link is unknown, or a factor is not from 0.01 to 100.
         """
         self._change(SetScale(self._by_link(scale)))
 
@@ -340,20 +348,22 @@ class PlanningScene:
         folder: str | os.PathLike[str] | None = None,
         allow: Iterable[str | os.PathLike[str]] = (),
     ) -> tuple[str, ...]:
-        """Apply a scene of MoveIt, whole or not at all.
+        """Apply a scene of MoveIt, as a whole or not at all.
 
         Args:
-            source: A file (``.scene``, YAML), its text, a message (moveit_msgs/PlanningScene, full
-                or a difference, CollisionObject, AttachedCollisionObject), or a mapping like one.
-            folder: To which files of meshes are relative; default: that of the file.
-            allow: Folders in which meshes may be read, beside those given for the robot.
+            source: A file (``.scene`` or YAML), its text, a message (moveit_msgs/PlanningScene,
+                full or as a difference, CollisionObject, AttachedCollisionObject), or a mapping
+                with the same fields.
+            folder: Folder for relative paths of mesh files; None stands for the folder of the file.
+            allow: Folders from which meshes may be read, in addition to those given for the robot.
 
         Returns:
-            A line for each part without effect, such as an octomap, joints that the robot does not
-            have, or the removal of an object that is not there.
+            One line for each part without effect, such as an octomap, joints that the robot does
+            not have, or the removal of an unknown object.
 
         Raises:
-            SceneError: not a scene, or one that does not fit the robot; the scene stays as it was.
+            SceneError: If the source is not a scene or does not fit the robot; the scene is then
+                unchanged.
         """
         change = read_scene(source, folder=folder, allow=(*self._allow, *allow))
         change = for_scene(change, self._snapshot)
@@ -370,19 +380,19 @@ class PlanningScene:
         *,
         prepare: bool = True,
     ) -> SceneSnapshot:
-        """Apply changes, whole or not at all.
+        """Apply changes, as a whole or not at all.
 
         Args:
-            at: Joint values [rad or m] of links that changes name as frames, or that take and leave
-                objects, in place of those of the scene.
-            prepare: Prepare before what the first question needs.
+            operations: Changes, applied in order.
+            at: Joint positions [rad or m] for poses of links, instead of those of the scene.
+            prepare: Whether to build the arrays for queries now instead of at the first query.
 
         Returns:
-            The scene after them.
+            The new snapshot.
 
         Raises:
-            SceneError: as :meth:`load`; the scene stays as it was.
-            JointValueError: as :meth:`set_joints`.
+            SceneError: If a change is not possible; the scene is then unchanged.
+            JointValueError: If a joint is unknown, or a position is not finite.
         """
         with self._lock:
             after = apply_changes(self._snapshot, operations, self.pairs, at)
@@ -392,24 +402,25 @@ class PlanningScene:
         return after
 
     def with_snapshot(self, snapshot: SceneSnapshot) -> PlanningScene:
-        """Return a scene of the same robot that stands as a snapshot of it; changed apart."""
+        """Return an independent scene of the same robot with a given snapshot."""
         other = copy(self)
         other._lock, other._snapshot = Lock(), snapshot
         return other
 
     def replace_snapshot(self, snapshot: SceneSnapshot) -> None:
-        """Stand as a snapshot of the same robot from now on."""
+        """Replace the current snapshot by another snapshot of the same robot."""
         with self._lock:
             self._snapshot = snapshot
 
     def take_over(self, other: PlanningScene) -> tuple[str, ...]:
-        """Take the objects, the state and the changed pairs of another scene.
+        """Copy the objects, joint positions and changed pairs of another scene.
 
-        That scene may be of another robot. Objects of the world and frames are taken if both robots
-        have the same root link, attached objects if this robot has the link that carries them.
+        The other scene may be of another robot. Objects of the world and frames are copied if both
+        robots have the same root link. Attached objects are copied if this robot has the link that
+        carries them.
 
         Returns:
-            The names of objects that are left out.
+            Names of the objects that were not copied.
         """
         before = other.snapshot
         with self._lock:
@@ -437,7 +448,7 @@ class PlanningScene:
         return tuple(name for name in names if name not in objects and name not in attached)
 
     def _take_changed_pairs(self, other: PlanningScene) -> None:
-        """Take the pairs that may touch from another scene, as far as they were changed there."""
+        """Copy the pairs that may touch from another scene, as far as they were changed there."""
         now, before = self._snapshot, other.snapshot
         default = dict.fromkeys(other.pairs, True)
         if before.allowed == default and not before.passes:
@@ -457,15 +468,16 @@ class PlanningScene:
         self._snapshot = replace(now, allowed=allowed, passes=passes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the scene, as MoveIt reads it too.
+        """Write the scene to a file that MoveIt can also read.
 
         Args:
-            path: ``.yaml``: the whole scene, a message moveit_msgs/PlanningScene; ``.scene``: the
-                objects of the world. A capsule becomes a cylinder and two spheres.
+            path: File. With the ending ``.yaml`` it contains the whole scene as a message
+                moveit_msgs/PlanningScene, with ``.scene`` the objects of the world. A capsule is
+                written as a cylinder and two spheres.
 
         Raises:
-            SceneError: another ending, or an object that the format does not have.
-            OSError: the file cannot be written.
+            SceneError: If the ending is not valid, or the format does not support an object.
+            OSError: If the file cannot be written.
         """
         suffix = Path(path).suffix
         if suffix == ".scene":
@@ -474,30 +486,34 @@ class PlanningScene:
             text = yaml_text(scene_fields(self._snapshot, self.robot.name))
         else:
             shown = quoted(os.fspath(path))
-            raise SceneError(f"a scene is saved as .scene, .yaml or .yml, not as {shown}")
+            raise SceneError(f"a scene file must end in .scene, .yaml or .yml; got {shown}")
         Path(path).write_text(text, encoding="utf-8")
 
     def _change(self, *operations: Operation) -> None:
+        """Apply operations under the lock."""
         with self._lock:
             self._apply(operations)
 
     def _apply(
         self, operations: Iterable[Operation], at: Mapping[str, float] | None = None
     ) -> None:
+        """Apply operations; the caller holds the lock."""
         self._snapshot = apply_changes(self._snapshot, operations, self.pairs, at)
 
     def _named(self, q: JointValues | None) -> dict[str, float] | None:
+        """Return positions by joint name of a configuration (n,), or None."""
         return None if q is None else self.robot.named(self.robot.validated_one(q))
 
     def _by_link(self, given: float | Mapping[str, float]) -> Mapping[str, float]:
+        """Return values by link; a single number is for all links with geometry."""
         if isinstance(given, Mapping):
             return given
         return dict.fromkeys(self._snapshot.links, given)
 
-    # Questions
+    # Queries
 
     def in_collision(self, q: JointValues) -> bool | NDArray[np.bool_]:
-        """Test configurations: what is said to be free is, and what is said to collide does.
+        """Return whether configurations are in collision; with `exact`, both answers are certain.
 
         Args:
             q: (n,) or (b, n).
@@ -506,8 +522,8 @@ class PlanningScene:
             A bool, or (b,).
 
         Raises:
-            JointValueError: as :meth:`dls_ik.RobotModel.validated`.
-            SceneError: an exact check is needed, and coal is not installed.
+            JointValueError: If q is not valid, see :meth:`dls_ik.RobotModel.validated`.
+            SceneError: If an exact check is needed, and coal is not installed.
         """
         values = self.robot.validated(q)
         if values.ndim == 1:
@@ -515,22 +531,23 @@ class PlanningScene:
         return self._snapshot.in_collision(values)
 
     def distance(self, q: JointValues) -> ClosestPair | None:
-        """Find the closest pair at q (n,): distance, names, nearest points, normal.
+        """Return the closest pair at q (n,): distance, names, closest points, normal.
 
         Returns:
-            None if no pair is checked.
+            The pair, or None if no pair is checked.
 
         Raises:
-            JointValueError: as :meth:`in_collision`, and for a batch.
-            SceneError: as :meth:`in_collision`.
+            JointValueError: If q is not a valid configuration.
+            SceneError: If coal is not installed.
         """
         return self._snapshot.distance(self.robot.validated_one(q))
 
     def contacts(self, q: JointValues) -> tuple[Contact, ...]:
-        """Return the contacts of all pairs that collide at q (n,), the deepest first.
+        """Return the contacts of all pairs in collision at q (n,), the deepest first.
 
         Raises:
-            JointValueError, SceneError: as :meth:`distance`.
+            JointValueError: If q is not a valid configuration.
+            SceneError: If coal is not installed.
         """
         return self._snapshot.contacts(self.robot.validated_one(q))
 
@@ -538,23 +555,27 @@ class PlanningScene:
         """Return the distance [m] of each pair at q (n,), the closest first.
 
         Args:
-            within: Leave out pairs that are farther apart [m], which saves their exact distances.
+            q: Configuration.
+            within: Maximum distance of the returned pairs [m]; a smaller value saves time.
 
         Raises:
-            JointValueError, SceneError: as :meth:`distance`.
+            JointValueError: If q is not a valid configuration.
+            SceneError: If coal is not installed.
         """
         return self._snapshot.clearance(self.robot.validated_one(q), within)
 
     def path_in_collision(self, q0: JointValues, q1: JointValues) -> PathContact | None:
-        """Find the first contact on the straight joint path between q0 and q1, (n,) each.
+        """Return the first contact on the straight joint path from q0 to q1, (n,) each.
 
-        No step can jump through a thing, however thin. Shapes nearer than 1e-5 m count as touching.
+        The check is continuous, so that thin objects are never missed. Shapes closer than 1e-5 m
+        count as touching.
 
         Returns:
-            The time, 0 at q0 and 1 at q1, and the names of the pair; None if the path is free.
+            The time from 0 at q0 to 1 at q1 and the names of the pair; None without a contact.
 
         Raises:
-            JointValueError, SceneError: as :meth:`distance`.
+            JointValueError: If q0 or q1 is not a valid configuration.
+            SceneError: If an exact check is needed, and coal is not installed.
         """
         return self._snapshot.path_in_collision(
             self.robot.validated_one(q0), self.robot.validated_one(q1)
@@ -569,35 +590,43 @@ class PlanningScene:
         max_nodes: int = MAX_TREE_NODES,
         seed: int = 0,
     ) -> JointPath:
-        """Find a way from q0 (n,) to q1 that is free of collisions.
+        """Find a collision-free joint path from q0 to q1.
 
-        The straight joint path, or one with corners by RRT-Connect (Kuffner & LaValle 2000),
-        shortened. All of it is certain to be free, not only samples. The same input leads to the
-        same way.
+        The result is the straight joint path, or a shortened path found by RRT-Connect (Kuffner &
+        LaValle 2000). The whole path is proven collision-free, not only samples. The result is
+        deterministic.
 
         Args:
-            q1: (n,), or (g, n): to any of these, the first one before others.
-            min_distance: Distance [m] that pairs keep; a pair that is nearer at an end leaves from
-                there.
-            max_nodes: Configurations after which the search gives up.
-            seed: Seed of random configurations.
+            q0: Start (n,).
+            q1: Goal (n,), or several alternative goals (g, n), the preferred ones first.
+            min_distance: Distance that pairs keep [m]. A pair that is closer at the start or the
+                goal may leave or enter this distance.
+            max_nodes: Maximum number of configurations of the search.
+            seed: Seed of the random configurations.
 
         Returns:
-            The way: ``q`` (m, n) from q0 on, joined by straight joint paths. Without success ``q``
-            is empty, and ``names`` has a pair in the way.
+            The path: ``q`` (m, n) from q0 on, joined by straight joint paths. Without success ``q``
+            is empty, and ``names`` is a colliding pair.
 
         Raises:
-            JointValueError: as :meth:`distance`.
-            OptionError: a distance or number below 0, or one that is not finite.
-            SceneError: as :meth:`distance`.
+            JointValueError: If a configuration is not valid.
+            OptionError: If a number is negative or not finite.
+            SceneError: If an exact check is needed, and coal is not installed.
         """
         start, goals = self.robot.validated_one(q0), np.atleast_2d(self.robot.validated(q1))
         if not 0.0 <= min_distance < np.inf:
-            raise OptionError(f"min_distance is at least 0 [m], not {quoted(min_distance)}")
+            raise OptionError(
+                f"min_distance must be at least 0 [m], and finite; got {quoted(min_distance)}"
+            )
         limits = path_limits(self.robot, start, goals, max_nodes, seed)
         pairs = path_pairs(self._snapshot, min_distance)
         return plan_path(self._snapshot, start, goals, limits, pairs)
 
 
 def _pose(name: str, given: PoseLike) -> Array:
+    """Return the pose of an object (4, 4), given in any form.
+
+    Raises:
+        SceneError: If the pose is not rigid.
+    """
     return checked_pose(pose_matrix(given, position_only=True), f"the pose of {name!r}")

@@ -1,4 +1,4 @@
-"""A snapshot as the fields of a message moveit_msgs/PlanningScene, and as YAML."""
+"""Conversion of a snapshot to the fields of moveit_msgs/PlanningScene, and to YAML."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,13 +11,14 @@ from dls_ik.scene.shapes import Body, Box, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import pair_of
 
-Fields = dict[str, Any]  # of a message, by name; those left out have their default
+Fields = dict[str, Any]  # fields of a message by name; missing fields have their default
 
 
 def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
     """Return the fields of a full PlanningScene; capsules become a cylinder and two spheres.
 
     Args:
+        scene: Snapshot.
         name: Name of the scene.
     """
     values = scene.tree.values(scene.values)
@@ -59,9 +60,9 @@ def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
 
 
 def allowed_fields(scene: SceneSnapshot) -> Fields:
-    """Return the fields of the AllowedCollisionMatrix.
+    """Return the fields of an AllowedCollisionMatrix.
 
-    It has the links with geometry, and all names that pairs or defaults have.
+    The matrix contains all links with geometry, and all names in pairs and defaults.
     """
     named = {name for pair in scene.allowed for name in pair}
     names = sorted({*named, *scene.passes, *scene.links})
@@ -86,12 +87,13 @@ def allowed_fields(scene: SceneSnapshot) -> Fields:
 def object_fields(
     body: Body, T: Array, frame: str, subframes: Mapping[str, Array] | None = None
 ) -> Fields:
-    """Return the fields of the CollisionObject that adds a body.
+    """Return the fields of a CollisionObject that adds a body.
 
     Args:
-        T: (4, 4) ``T_frame_body``.
+        body: Body.
+        T: ``T_frame_body`` (4, 4).
         frame: Frame of the pose.
-        subframes: (4, 4) ``T_body_subframe`` by name.
+        subframes: ``T_body_subframe`` (4, 4) by name.
     """
     fields: Fields = {"header": {"frame_id": frame}, "pose": _pose(T), "id": body.name}
     for shape, T_part in (part for each in body.parts for part in without_capsules(*each)):
@@ -105,7 +107,7 @@ def object_fields(
 
 
 def yaml_text(fields: Fields) -> str:
-    """Write fields as YAML, which ``ros2 topic pub`` and this package read."""
+    """Return fields as YAML, for ``ros2 topic pub`` and for this package."""
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -114,7 +116,11 @@ def yaml_text(fields: Fields) -> str:
 
 
 def _shape(shape: Shape) -> tuple[str, Fields]:
-    """Return the kind of a shape, and the fields of its message."""
+    """Return the kind of a shape, and the fields of its message.
+
+    Raises:
+        TypeError: If the shape is a capsule.
+    """
     if isinstance(shape, Box):
         return "primitive", {"type": BOX, "dimensions": shape.size.tolist()}
     if isinstance(shape, Sphere):
@@ -127,10 +133,11 @@ def _shape(shape: Shape) -> tuple[str, Fields]:
         triangles = [{"vertex_indices": corners} for corners in shape.triangles.tolist()]
         vertices = [_vector(vertex, "xyz") for vertex in shape.vertices.tolist()]
         return "mesh", {"triangles": triangles, "vertices": vertices}
-    raise TypeError(f"a {type(shape).__name__} is not written")  # capsules are three shapes
+    raise TypeError(f"a {type(shape).__name__} cannot be written")  # capsules are split before
 
 
 def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fields:
+    """Return the fields of a pose (4, 4)."""
     position, orientation = keys
     quaternion = quaternion_from_rotation(T[:3, :3])
     return {
@@ -140,4 +147,5 @@ def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fiel
 
 
 def _vector(values: Iterable[float], axes: str) -> dict[str, float]:
+    """Return numbers by axis."""
     return {axis: float(value) for axis, value in zip(axes, values, strict=True)}

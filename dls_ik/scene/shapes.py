@@ -1,4 +1,4 @@
-"""Shapes, bodies made of them, and the collision geometry of a URDF."""
+"""Shapes, bodies made of shapes, and the collision geometry of a URDF."""
 
 import os
 from collections.abc import Iterable
@@ -20,16 +20,14 @@ from dls_ik.scene.collada import MAX_TRIANGLES
 from dls_ik.scene.meshes import Triangles, find_mesh, read_mesh_file
 from dls_ik.text import quoted
 
-SMALLEST, LARGEST = 1e-6, 1e6  # [m] sizes of shapes
-MAX_PARTS = 10_000  # of a body
-THINNEST = (
-    1e-12  # height of a triangle over its longest edge, by that edge; flatter ones have no area
-)
+SMALLEST, LARGEST = 1e-6, 1e6  # [m] minimum and maximum size of shapes
+MAX_PARTS = 10_000  # maximum number of shapes of a body
+MIN_FLATNESS = 1e-12  # relative height of a triangle below which the triangle has no area
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box, centred.
+    """A box, centred at its origin.
 
     Raises:
         SceneError: If the sizes are not three positive numbers.
@@ -38,13 +36,13 @@ class Box:
     size: Array  # (3,) edge lengths [m]
 
     def __post_init__(self) -> None:
-        """Check."""
-        _set(self, size=_sizes(self.size, "a box is x, y, z"))
+        """Validate the size."""
+        _set(self, size=_sizes(self.size, "a box must be x, y, z"))
 
 
 @dataclass(frozen=True, eq=False)
 class Sphere:
-    """A sphere, centred.
+    """A sphere, centred at its origin.
 
     Raises:
         SceneError: If the radius is not positive.
@@ -53,14 +51,14 @@ class Sphere:
     radius: float  # [m]
 
     def __post_init__(self) -> None:
-        """Check."""
-        (radius,) = _sizes([self.radius], "a sphere is its radius").tolist()
+        """Validate the radius."""
+        (radius,) = _sizes([self.radius], "a sphere must be a radius").tolist()
         _set(self, radius=radius)
 
 
 @dataclass(frozen=True, eq=False)
 class Cylinder:
-    """A cylinder about the z axis, centred.
+    """A cylinder about the z axis, centred at its origin.
 
     Raises:
         SceneError: If the radius or the length is not positive.
@@ -70,78 +68,80 @@ class Cylinder:
     length: float  # [m]
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Validate the sizes."""
         given = [self.radius, self.length]
-        radius, length = _sizes(given, "a cylinder is radius, length").tolist()
+        radius, length = _sizes(given, "a cylinder must be radius, length").tolist()
         _set(self, radius=radius, length=length)
 
 
 @dataclass(frozen=True, eq=False)
 class Capsule:
-    """A cylinder about the z axis with half a sphere at either end, centred.
+    """A cylinder about the z axis with a hemisphere at each end, centred at its origin.
 
     Raises:
         SceneError: If the radius or the length is not positive.
     """
 
     radius: float  # [m]
-    length: float  # [m] of the cylinder, without the half spheres
+    length: float  # [m] length of the cylinder without the hemispheres
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Validate the sizes."""
         given = [self.radius, self.length]
-        radius, length = _sizes(given, "a capsule is radius, length").tolist()
+        radius, length = _sizes(given, "a capsule must be radius, length").tolist()
         _set(self, radius=radius, length=length)
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The half-space below a plane, ``normal . x <= offset``, which is solid.
+    """The solid half-space below a plane, ``normal . x <= offset``.
 
     Raises:
         SceneError: If the normal has zero length, or a number is not finite.
     """
 
-    normal: Array  # (3,), made a unit
+    normal: Array  # (3,), normalised
     offset: float = 0.0  # [m] along the unit normal
 
     def __post_init__(self) -> None:
-        """Check and normalise."""
-        normal = _numbers(self.normal, (3,), "the normal of a plane is x, y, z")
+        """Validate and normalise the normal."""
+        normal = _numbers(self.normal, (3,), "the normal of a plane must be x, y, z")
         length = float(np.linalg.norm(normal))
         if length < SMALLEST:
-            raise SceneError(f"the normal of a plane has no direction: {quoted(normal.tolist())}")
-        offset = _numbers(self.offset, (), "the offset of a plane is a number")
+            raise SceneError(f"the normal of a plane is too short: {quoted(normal.tolist())}")
+        offset = _numbers(self.offset, (), "the offset of a plane must be a number")
         _set(self, normal=normal / length, offset=float(offset))
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """A surface of triangles; equal vertices are made one, triangles without area left out.
+    """A surface of triangles; equal vertices are merged, triangles without area are dropped.
 
     Raises:
-        SceneError: If there are no triangles or too many, or a triangle lacks vertices.
+        SceneError: If there are no triangles or too many, or a triangle has an unknown vertex.
     """
 
     vertices: Array  # (k, 3) [m]
-    triangles: NDArray[np.signedinteger[Any]]  # (m, 3) int32 indices, counter-clockwise outside
+    triangles: NDArray[np.signedinteger[Any]]  # (m, 3) int32, counter-clockwise seen from outside
 
     def __post_init__(self) -> None:
-        """Check, and make it one surface."""
+        """Validate the arrays, and merge vertices."""
         corners = _triangles(self.triangles)
-        vertices = _numbers(self.vertices, (-1, 3), "the vertices of a mesh are rows of x, y, z")
+        valid = "the vertices of a mesh must be rows of x, y, z"
+        vertices = _numbers(self.vertices, (-1, 3), valid)
         if len(vertices) > 3 * MAX_TRIANGLES:
-            most = 3 * MAX_TRIANGLES
-            raise SceneError(f"a mesh has at most {most} vertices, not {len(vertices)}")
+            limit = 3 * MAX_TRIANGLES
+            raise SceneError(f"a mesh may have at most {limit} vertices; got {len(vertices)}")
         if corners.min() < 0 or corners.max() >= len(vertices):
             wrong = corners[(corners < 0) | (corners >= len(vertices))][0]
-            raise SceneError(f"a triangle names vertex {wrong}; there are {len(vertices)}, from 0")
-        vertices, triangles = _joined(vertices, corners)
+            last = len(vertices) - 1
+            raise SceneError(f"vertex indices must be from 0 to {last}; got {wrong}")
+        vertices, triangles = _merge_vertices(vertices, corners)
         _set(self, vertices=vertices, triangles=triangles)
 
     @cached_property
     def is_watertight(self) -> bool:
-        """Check that each edge has two triangles that turn the same way, so that it is closed."""
+        """Whether the mesh is closed: each edge has two triangles of consistent orientation."""
         a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
         count = len(self.vertices)
         edges = np.sort((a.astype(np.int64) * count + b).ravel())
@@ -161,30 +161,35 @@ class Body:
     """
 
     name: str
-    parts: tuple[tuple[Shape, Array], ...] = field(repr=False)  # with (4, 4) T_body_shape each
+    parts: tuple[tuple[Shape, Array], ...] = field(repr=False)  # each with T_body_shape (4, 4)
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Validate the poses."""
         if len(self.parts) > MAX_PARTS:
             raise SceneError(
-                f"{quoted(self.name)} has {len(self.parts)} shapes, at most {MAX_PARTS} are taken"
+                f"{quoted(self.name)} may have at most {MAX_PARTS} shapes; got {len(self.parts)}"
             )
-        name = f"of {quoted(self.name)} the pose of a shape"
+        name = f"the pose of a shape of {quoted(self.name)}"
         _set(self, parts=tuple((shape, checked_pose(T, name)) for shape, T in self.parts))
 
 
 def checked_pose(given: Any, name: str) -> Array:
     """Return a rigid transform (4, 4), read-only.
 
+    Args:
+        given: Transform.
+        name: Name of the transform for the message.
+
     Raises:
-        SceneError: If the pose is not a rigid transform, or is farther than `LARGEST` [m].
+        SceneError: If the pose is not a rigid transform, or its position is beyond `LARGEST` [m].
     """
     try:
         T = rigid_transform(given, name)
     except ValueError as error:
         raise SceneError(str(error)) from None
     if not (np.abs(T[:3, 3]) <= LARGEST).all():
-        raise SceneError(f"{name} is within {LARGEST:g} m, not at {quoted(T[:3, 3].tolist())}")
+        given_position = quoted(T[:3, 3].tolist())
+        raise SceneError(f"{name} must be within {LARGEST:g} m; got position {given_position}")
     T.flags.writeable = False
     return T
 
@@ -193,22 +198,22 @@ def checked_pose(given: Any, name: str) -> Array:
 
 GEOMETRIES = ("box", "sphere", "cylinder", "capsule", "mesh")
 COLLISIONS: Schema = {"link": {"collision": {"origin": {}, "geometry": {"*": {}}}}}
-MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # of a robot
+MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # maximum number of triangles of a robot
 
 
 def link_bodies(
     urdf: Description | str | os.PathLike[str], allow: Iterable[str | os.PathLike[str]] = ()
 ) -> dict[str, Body]:
-    """Read the collision geometry of a robot, of all links that have one.
+    """Return the collision geometry of all links of a robot that have one.
 
     Args:
-        urdf: ``tree.description`` of a robot; or a file, or the text of one.
-        allow: Folders in which meshes may be read, beside those of :func:`find_mesh`.
+        urdf: ``tree.description`` of a robot, or a URDF file or its text.
+        allow: Folders from which meshes may be read, in addition to those of :func:`find_mesh`.
 
     Raises:
-        SceneError: If a shape is not usable, or a mesh cannot be read; the message names the link,
+        SceneError: If a shape is not valid, or a mesh cannot be read; the message names the link,
             and the line or the file.
-        RobotModelError: If a file cannot be read.
+        RobotModelError: If the URDF cannot be read.
     """
     description = urdf if isinstance(urdf, Description) else read_description(urdf)
     root = read_elements(description.urdf, COLLISIONS, "URDF", "robot", SceneError)
@@ -226,7 +231,7 @@ def link_bodies(
 
 
 class MeshLibrary:
-    """Reads the meshes that a description names, each file once.
+    """Reader of the meshes that a description names; each file is read once.
 
     Args:
         folder: As for :func:`find_mesh`.
@@ -239,23 +244,23 @@ class MeshLibrary:
         self._scaled: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
 
     def mesh(self, name: str, scale: ArrayLike = (1.0, 1.0, 1.0)) -> Mesh:
-        """Return a mesh by the name of its file, with (3,) factors along its axes.
+        """Return the mesh in a file, scaled by factors (3,) along its axes.
 
         Raises:
-            SceneError: If :func:`find_mesh` or :func:`read_mesh_file` raises it, all meshes
-                together have too many triangles, or a scale is zero.
+            SceneError: If the file is not found or not valid, all meshes together have too many
+                triangles, or a scale is zero.
         """
-        factors = _numbers(scale, (3,), "the scale of a mesh is x, y, z")
+        factors = _numbers(scale, (3,), "the scale of a mesh must be x, y, z")
         path = find_mesh(name, self._folder, self._allow)
         key = (path, tuple(factors.tolist()))
         if key not in self._scaled:
             if path not in self._read:
                 self._read[path] = read_mesh_file(path)
                 if sum(len(triangles) for _, triangles in self._read.values()) > MAX_ALL_TRIANGLES:
-                    raise SceneError(f"more than {MAX_ALL_TRIANGLES} triangles in all meshes")
+                    raise SceneError(f"all meshes have more than {MAX_ALL_TRIANGLES} triangles")
             vertices, triangles = self._read[path]
             mirrored = np.prod(np.sign(factors)) < 0.0
-            with np.errstate(all="ignore"):  # the mesh refuses what is not finite
+            with np.errstate(all="ignore"):  # class Mesh rejects vertices that are not finite
                 scaled = vertices * factors
             try:
                 self._scaled[key] = Mesh(scaled, triangles[:, ::-1] if mirrored else triangles)
@@ -265,24 +270,33 @@ class MeshLibrary:
 
 
 def _part(collision: XmlElement, meshes: MeshLibrary) -> tuple[Shape, Array]:
+    """Return the shape and the pose of a collision element.
+
+    Raises:
+        SceneError: If the element is not valid.
+    """
     geometry = collision.first("geometry")
     given = [] if geometry is None else geometry.children
     if len(given) != 1:
         names = " and ".join(f"<{each.tag}>" for each in given[:3]) or "nothing"
-        collision.refuse(f"<collision> has one of {', '.join(GEOMETRIES)}, not {names}")
+        collision.refuse(f"<collision> must have one of {', '.join(GEOMETRIES)}; got {names}")
     origin, T = collision.first("origin"), np.eye(4)
     if origin is not None:
         if "quat_xyzw" in origin.attributes:
-            origin.refuse("quat_xyzw is not supported, write the rotation as rpy")
+            origin.refuse("quat_xyzw is not supported; write the rotation as rpy")
         rpy = origin.numbers("rpy", 3, "0 0 0")
         if not np.isfinite(rpy).all():
-            origin.refuse(f"rpy must be finite, given {rpy}")
+            origin.refuse(f"rpy must be finite; got {rpy}")
         T = transform(rotation_from_rpy(*rpy), np.array(origin.numbers("xyz", 3, "0 0 0")))
     return _shape(given[0], meshes), T
 
 
 def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
-    """Return the shape of an element below <geometry>."""
+    """Return the shape of an element below <geometry>.
+
+    Raises:
+        SceneError: If the shape is unknown or not valid.
+    """
     try:
         if element.tag == "box":
             return Box(np.array(element.numbers("size", 3)))
@@ -300,11 +314,11 @@ def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
         if str(error).startswith("line "):
             raise
         element.refuse(str(error))
-    element.refuse(f"unknown shape <{element.tag}>; known: {', '.join(GEOMETRIES)}")
+    element.refuse(f"unknown shape <{element.tag}>; known shapes: {', '.join(GEOMETRIES)}")
 
 
 def _set(shape: object, **values: Any) -> None:
-    """Set fields of a frozen dataclass, arrays read-only."""
+    """Set fields of a frozen dataclass; arrays become read-only."""
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -312,58 +326,78 @@ def _set(shape: object, **values: Any) -> None:
 
 
 def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """Return a new array of a shape, in which -1 is any length."""
+    """Return a new array of a shape, in which -1 stands for any length.
+
+    Raises:
+        SceneError: If the value has another shape or is out of range; the message starts with
+            `what`.
+    """
     try:
-        values = np.array(given, np.float64) + 0.0  # no negative zeros
+        values = np.array(given, np.float64) + 0.0  # turns -0.0 into 0.0
     except (TypeError, ValueError, OverflowError):
-        raise SceneError(f"{what}, not {quoted(given)}") from None
+        raise SceneError(f"{what}; got {quoted(given)}") from None
     rows = values.shape[:1] if shape[:1] == (-1,) else shape[:1]
     if values.shape != rows + shape[1:]:
-        given_as = f"{values.size} numbers" if values.ndim == 1 else f"of shape {values.shape}"
-        raise SceneError(f"{what}, not {given_as}")
+        is_flat = values.ndim == 1
+        shown = f"{values.size} numbers" if is_flat else f"an array of shape {values.shape}"
+        raise SceneError(f"{what}; got {shown}")
     outside = ~(np.abs(values) <= LARGEST)
     if outside.any():
-        raise SceneError(f"{what} within {LARGEST:g} m, not {values[outside][0]:g}")
+        raise SceneError(f"{what} within {LARGEST:g} m; got {values[outside][0]:g}")
     return values
 
 
 def _sizes(given: ArrayLike, what: str) -> Array:
-    """Return positive sizes [m], as many as the description has commas and one."""
+    """Return positive sizes [m]; their number is that of the commas in `what` plus one.
+
+    Raises:
+        SceneError: If a size is not valid; the message starts with `what`.
+    """
     values = _numbers(given, (what.count(",") + 1,), what)
     if not (values >= SMALLEST).all():
         shown = " ".join(f"{value:g}" for value in values)
-        raise SceneError(f"{what}, each from {SMALLEST:g} to {LARGEST:g} m, not {shown}")
+        raise SceneError(f"{what}, each from {SMALLEST:g} to {LARGEST:g} m; got {shown}")
     return values
 
 
 def _triangles(given: ArrayLike) -> NDArray[np.int64]:
-    """Return rows of three indices, whose range is not checked."""
-    what = "the triangles of a mesh are rows of three indices"
+    """Return vertex indices (m, 3), whose range is not validated.
+
+    Raises:
+        SceneError: If the value is not rows of three integers, or there are too many.
+    """
+    what = "the triangles of a mesh must be rows of three indices"
     try:
         triangles = np.asarray(given)
     except (TypeError, ValueError, OverflowError):
-        raise SceneError(f"{what}, not {quoted(given)}") from None
+        raise SceneError(f"{what}; got {quoted(given)}") from None
     if triangles.size == 0:
         raise SceneError("a mesh has no triangles")
     if triangles.ndim != 2 or triangles.shape[1] != 3:
-        raise SceneError(f"{what}, not of shape {triangles.shape}")
+        raise SceneError(f"{what}; got an array of shape {triangles.shape}")
     if triangles.dtype.kind not in "iu":
-        raise SceneError(f"{what}, not of type {triangles.dtype}")
+        raise SceneError(f"{what}; got the type {triangles.dtype}")
     if len(triangles) > MAX_TRIANGLES:
-        raise SceneError(f"a mesh has at most {MAX_TRIANGLES} triangles, not {len(triangles)}")
+        raise SceneError(f"a mesh may have at most {MAX_TRIANGLES} triangles; got {len(triangles)}")
     return triangles.astype(np.int64)
 
 
-def _joined(vertices: Array, triangles: NDArray[np.int64]) -> tuple[Array, NDArray[np.int32]]:
-    """Make equal vertices one, and drop triangles without area and vertices without triangles."""
+def _merge_vertices(
+    vertices: Array, triangles: NDArray[np.int64]
+) -> tuple[Array, NDArray[np.int32]]:
+    """Merge equal vertices, and drop triangles without area and unused vertices.
+
+    Raises:
+        SceneError: If no triangle is left.
+    """
     rows = np.ascontiguousarray(vertices).view("V24").ravel()
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     triangles = first[inverse.ravel()[triangles]]
     a, b, c = (vertices[corner] for corner in triangles.T)
     twice_area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     longest = np.max([np.sum((p - q) ** 2, axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
-    triangles = triangles[twice_area > THINNEST * longest]
+    triangles = triangles[twice_area > MIN_FLATNESS * longest]
     if not len(triangles):
-        raise SceneError("a mesh has only triangles without area")
+        raise SceneError("all triangles of the mesh have no area")
     used, indices = np.unique(triangles, return_inverse=True)
     return vertices[used], indices.reshape(triangles.shape).astype(np.int32)

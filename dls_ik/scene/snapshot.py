@@ -1,4 +1,4 @@
-"""A scene that never changes, and its answers."""
+"""Immutable snapshots of a scene, and collision and distance queries of them."""
 
 from __future__ import annotations
 
@@ -47,32 +47,32 @@ from dls_ik.scene.srdf import Pair, pair_of
 T = TypeVar("T")
 
 TOUCHING = 1e-5  # [m] distance on a path at which shapes count as touching
-FARTHEST = 100.0  # [m] from 0 that a prismatic joint without limits counts as going
-BATCH = 256  # configurations from which threads share them
+MAX_SLIDE = 100.0  # [m] maximum absolute position of a prismatic joint without limits
+BATCH = 256  # minimum number of configurations per thread
 
 
 class ClosestPair(NamedTuple):
-    """The two links or objects that are nearest each other, or deepest in each other."""
+    """The two links or objects that are closest to each other, or overlap most."""
 
-    distance: float  # [m] less padding; negative in collision: how deep, at least
+    distance: float  # [m] without padding; in collision minus the depth, which is a lower bound
     names: Pair
-    points: Array  # (2, 3) on either, in the root link's frame [m]
-    normal: Array  # (3,) unit vector from the first to the second
+    points: Array  # (2, 3) closest points in the root link's frame [m]
+    normal: Array  # (3,) unit vector from the first to the second shape
 
 
 class Contact(NamedTuple):
-    """Two shapes that touch."""
+    """A contact of two shapes."""
 
     names: Pair
-    point: Array  # (3,) between the two, in the root link's frame [m]
-    normal: Array  # (3,) unit vector from the first to the second
-    depth: float  # [m] how deep they are in each other, padding included, at least
+    point: Array  # (3,) middle of the closest points, in the root link's frame [m]
+    normal: Array  # (3,) unit vector from the first to the second shape
+    depth: float  # [m] penetration depth including padding, a lower bound
 
 
 class PathContact(NamedTuple):
     """The first contact on a path."""
 
-    time: float  # 0 at its start, 1 at its end
+    time: float  # 0 at the start of the path, 1 at its end
     names: Pair
 
 
@@ -81,20 +81,20 @@ class PlacedBody(NamedTuple):
 
     body: Body
     T: Array  # (4, 4) T_root_object
-    subframes: Mapping[str, Array] = {}  # (4, 4) T_object_subframe by name; never changed
+    subframes: Mapping[str, Array] = {}  # T_object_subframe (4, 4) by name; never modified
 
 
 class AttachedBody(NamedTuple):
-    """An object that a link carries."""
+    """An object attached to a link."""
 
     body: Body
     link: str
     T: Array  # (4, 4) T_link_object
-    touch_links: frozenset[str] = frozenset()  # that it may touch, beside its link
+    touch_links: frozenset[str] = frozenset()  # further links that the object may touch
 
 
-class _KeptResult(NamedTuple):
-    """A result that the next snapshot may have too, and what it was made from."""
+class _CachedResult(NamedTuple):
+    """A result that later snapshots may share, and the data that the result was made from."""
 
     values: tuple[object, ...]
     parts: tuple[object, ...]
@@ -103,50 +103,52 @@ class _KeptResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SceneSnapshot:
-    """Robot, objects, and which of them may touch; immutable."""
+    """A robot, objects, and the pairs of them that may touch; immutable."""
 
     tree: Tree
-    joint_names: tuple[str, ...]  # (n,) of configurations
-    links: Mapping[str, Body]  # with collision geometry
-    allowed: Mapping[Pair, bool]  # pairs that may touch, or may not whatever `passes` says
-    passes: Mapping[str, bool] = field(default_factory=dict)  # may touch anything, or nothing
-    values: Mapping[str, float] = field(default_factory=dict)  # of joints [rad or m]
+    joint_names: tuple[str, ...]  # (n,) joints of configurations
+    links: Mapping[str, Body]  # collision geometry by link
+    allowed: Mapping[Pair, bool]  # whether a pair may touch; takes precedence over `passes`
+    passes: Mapping[str, bool] = field(default_factory=dict)  # whether a body may touch all others
+    values: Mapping[str, float] = field(default_factory=dict)  # joint positions [rad or m]
     objects: Mapping[str, PlacedBody] = field(default_factory=dict)
     attached: Mapping[str, AttachedBody] = field(default_factory=dict)
-    padding: Mapping[str, float] = field(default_factory=dict)  # by link [m]
-    scale: Mapping[str, float] = field(default_factory=dict)  # by link
+    padding: Mapping[str, float] = field(default_factory=dict)  # padding by link [m]
+    scale: Mapping[str, float] = field(default_factory=dict)  # scale by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
-    exact: bool = True  # False: pairs that spheres leave open count as colliding
-    kept: dict[str, _KeptResult] = field(default_factory=dict, repr=False)  # shared with others
+    exact: bool = True  # False: pairs left undecided by spheres count as colliding
+    kept: dict[str, _CachedResult] = field(default_factory=dict, repr=False)  # shared by snapshots
 
     def with_state(
         self, joint_names: tuple[str, ...], values: Mapping[str, float]
     ) -> SceneSnapshot:
-        """Return the same for configurations of other joints, with others where values say.
+        """Return the snapshot for configurations of other joints, with some positions replaced.
 
         Args:
-            joint_names: (n,) of configurations.
-            values: [rad or m] by joint; of joints that are left out those of the scene count.
+            joint_names: (n,) joints of configurations.
+            values: Positions by joint [rad or m]; other joints keep their positions.
         """
         return replace(self, joint_names=joint_names, values={**self.values, **values})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content, for another process: what follows from it is computed there."""
+        """Return the content for another process, without results that can be computed again."""
         content = {each.name: getattr(self, each.name) for each in fields(self)}
         return {**content, "kept": {}}
 
-    def _keep(
+    def _cached(
         self,
         name: str,
         values: tuple[object, ...],
         parts: tuple[object, ...],
         make: Callable[[], T],
     ) -> T:
-        """Return what is made, or that of a snapshot before this one, if it came from the same.
+        """Return a result, which is shared with earlier snapshots if made from the same data.
 
         Args:
-            name: of it.
-            values: it is made from, compared by value; parts: by identity.
+            name: Name of the result.
+            values: Data that are compared by value.
+            parts: Data that are compared by identity.
+            make: Function that computes the result.
         """
         known = self.kept.get(name)
         if (
@@ -155,15 +157,15 @@ class SceneSnapshot:
             or len(known.parts) != len(parts)
             or any(a is not b for a, b in zip(known.parts, parts, strict=True))
         ):
-            known = self.kept[name] = _KeptResult(
+            known = self.kept[name] = _CachedResult(
                 values, parts, make()
-            )  # replaced whole: threads share it
+            )  # replaced as a whole, because threads share the cache
         result: T = known.result
         return result
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that answers follow from."""
+        """SHA-256 of all data that determine the answers."""
         known = hashlib.sha256(repr((self.joint_names, self.names)).encode())
         for array in self.packed:
             known.update(array.tobytes())
@@ -172,7 +174,7 @@ class SceneSnapshot:
     # Pairs
 
     def may_touch(self, a: str, b: str) -> bool:
-        """Test if two links or objects may touch, as MoveIt's allowed collision matrix has it."""
+        """Return whether two links or objects may touch, by the rules of MoveIt's matrix."""
         allowed = self.allowed.get(pair_of(a, b))
         if allowed is None:
             known = [self.passes[name] for name in (a, b) if name in self.passes]
@@ -181,14 +183,14 @@ class SceneSnapshot:
             held = self.attached.get(one)
             if held is None:
                 continue
-            beside = self.attached.get(other)
-            same_link = beside is not None and beside.link == held.link
+            other_held = self.attached.get(other)
+            same_link = other_held is not None and other_held.link == held.link
             allowed = allowed or same_link or other == held.link or other in held.touch_links
         return allowed
 
     @cached_property
     def names(self) -> tuple[Pair, ...]:
-        """Names of the (p + s,) pairs of shapes that are checked."""
+        """Names of the p + s pairs of shapes that are checked."""
         moving, standing = self._shapes
         own, outside = self._numbers
         return (
@@ -197,10 +199,11 @@ class SceneSnapshot:
         )
 
     def moved_by_tip(self, base: str, tip: str) -> NDArray[np.int64]:
-        """Return (p + s,) 1 for pairs of which the pose of `tip` alone places both shapes.
+        """Return (p + s,) 1 for pairs of which the pose of `tip` determines both shapes, else 0.
 
         Args:
-            base: Link that the pose is relative to.
+            base: Link that the pose of `tip` is relative to.
+            tip: Tip link.
         """
         links, moving, (own, outside) = self._frames.links, self._shapes[0], self._numbers
         fixed = np.zeros(len(self.names), np.int64)
@@ -212,16 +215,18 @@ class SceneSnapshot:
 
     @cached_property
     def _frames(self) -> LinkFrames:
-        beside = {k: v for k, v in self.values.items() if k not in self.joint_names}
-        return self._keep(
+        """Frames of the links."""
+        others = {k: v for k, v in self.values.items() if k not in self.joint_names}
+        return self._cached(
             "frames",
-            (self.joint_names, beside),
+            (self.joint_names, others),
             (self.tree,),
             lambda: link_frames(self.tree, self.joint_names, self.tree.values(self.values)),
         )
 
     @cached_property
     def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
+        """Shapes of links and attached objects, and shapes of objects of the world."""
         standing = [
             StandingShape(name, shape, each.T @ T)
             for name, each in self.objects.items()
@@ -229,21 +234,23 @@ class SceneSnapshot:
         ]
         sizes = dict(self.scale), dict(self.padding)
         parts = self._frames, self.links, *self.attached.values()
-        return self._keep("moving", sizes, parts, self._moving_shapes), standing
+        return self._cached("moving", sizes, parts, self._moving_shapes), standing
 
     def _moving_shapes(self) -> list[MovingShape]:
+        """Return the shapes of links and attached objects, with their sphere trees."""
         moving = []
         carried = [(each.body, each.link, each.T) for each in self.attached.values()]
         links = [(body, name, np.eye(4)) for name, body in self.links.items()]
-        most = leaves_each(sum(len(body.parts) for body, _, _ in carried))
+        max_leaves = leaves_each(sum(len(body.parts) for body, _, _ in carried))
         for body, link, T_link in (*links, *carried):
             frame, T_frame = self._frames.links[link]
             scale, padding = self.scale.get(body.name, 1.0), self.padding.get(body.name, 0.0)
             for shape, T in body.parts:
                 is_link = body.name in self.links
-                keep = is_link or isinstance(shape, Mesh)  # boxes come and go
+                keep = is_link or isinstance(shape, Mesh)  # boxes are short-lived
                 T_shape = T_frame @ T_link @ T
-                tree = sphere_tree(shape, keep, MAX_LEAVES if is_link else most)
+                leaves = MAX_LEAVES if is_link else max_leaves
+                tree = sphere_tree(shape, keep, leaves)
                 spheres = tree.placed(np.eye(4), scale).placed(T_shape)
                 each = scaled(shape, scale)
                 moving.append(MovingShape(body.name, each, spheres, frame, T_shape, padding))
@@ -251,10 +258,10 @@ class SceneSnapshot:
 
     @cached_property
     def _numbers(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Pairs of moving shapes, and of moving and standing ones, by their numbers."""
+        """Index pairs of moving shapes, and of a moving and a standing shape."""
         moving, standing = self._shapes
         touch = cache(self.may_touch)
-        own = self._keep(
+        own = self._cached(
             "own pairs",
             (dict(self.allowed), dict(self.passes)),
             (moving, *self.attached.values()),
@@ -275,18 +282,18 @@ class SceneSnapshot:
 
     @cached_property
     def arrays(self) -> SceneArrays:
-        """All that kernels read."""
+        """Arrays of the collision kernels."""
         moving, _ = self._shapes
-        trees = self._keep(
+        trees = self._cached(
             "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
         )
         return pack_shapes(self._frames, *self._shapes, *self._numbers, trees)
 
     @cached_property
     def pair_keys(self) -> tuple[Hashable, ...]:
-        """Keys of the (p + s,) pairs, equal in snapshots in which both shapes move alike."""
+        """Keys of the p + s pairs, equal in snapshots in which both shapes move equally."""
         (moving, standing), (own, outside) = self._shapes, self._numbers
-        one = self._keep("keys", (), (moving,), lambda: self._moving_keys(moving))
+        one = self._cached("keys", (), (moving,), lambda: self._moving_keys(moving))
         rows = zip(self.arrays.kind, self.arrays.size, self.arrays.place, strict=True)
         two: list[Hashable] = []
         for each, parts in zip(standing, rows, strict=True):
@@ -299,13 +306,14 @@ class SceneSnapshot:
 
     @property
     def frames_key(self) -> bytes:
-        """Digest of how joints move the frames of the robot."""
+        """Digest of the kinematics of the link frames."""
         frames = self._frames
         lists = frames.parent, frames.variable, frames.prismatic, frames.scale, frames.offset
         content = repr((self.joint_names, lists)).encode() + np.array(frames.fixed).tobytes()
         return hashlib.sha256(content).digest()
 
     def _moving_keys(self, moving: list[MovingShape]) -> list[bytes]:
+        """Return a digest of each moving shape and its kinematics."""
         frames_key, keys = self.frames_key, []
         for each in moving:
             key = hashlib.sha256(frames_key + repr((each.name, each.frame, each.padding)).encode())
@@ -316,14 +324,14 @@ class SceneSnapshot:
 
     @cached_property
     def packed(self) -> tuple[Array, NDArray[np.int64]]:
-        """The same in two arrays."""
+        """The arrays of the collision kernels, packed into two arrays."""
         return pack_scene(self.arrays)
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
-        """Distances [m/rad or m/m] and turns of the shapes of pairs by joints, (p + s, n) each.
+        """Effect of joints on pairs, (p + s, n) each: lever arms [m/rad or m/m], and rotations.
 
-        Prismatic joints move up to their limits, or to 100 m.
+        Prismatic joints move up to their limits, or up to 100 m without limits.
         """
         return reach_of_pairs(self.arrays, self._extent), turns_of_pairs(
             self.arrays, len(self._extent)
@@ -331,23 +339,23 @@ class SceneSnapshot:
 
     @cached_property
     def _extent(self) -> Array:
-        """Return (n,) the largest absolute values within the limits, or 100."""
+        """(n,) maximum absolute positions within the limits; 100 for unlimited joints."""
         limits = [self.tree.joint[name] for name in self.joint_names]
         extent = np.array([max(abs(each.lower), abs(each.upper)) for each in limits])
-        return np.where(np.isfinite(extent), extent, FARTHEST)
+        return np.where(np.isfinite(extent), extent, MAX_SLIDE)
 
     @cached_property
     def second_first(self) -> NDArray[np.bool_]:
-        """(p + s,) whether the arrays have the shape first that the names have second."""
+        """(p + s,) whether the order of the shapes in the arrays is opposite to that in `names`."""
         moving, standing = self._shapes
         own, outside = self._numbers
         first = [moving[a].name for a, _ in own] + [standing[b].name for _, b in outside]
         return np.array([a != b for a, (b, _) in zip(first, self.names, strict=True)], bool)
 
-    # Answers, for values that were checked
+    # Queries of validated configurations
 
     def states(self, q: Array) -> NDArray[np.int64]:
-        """Return (b, 2) FREE, COLLIDING or OPEN of configurations (b, n), and the pair found."""
+        """Return (b, 2) the state (FREE, COLLIDING or OPEN) and a pair for q (b, n)."""
         out = np.empty((len(q), 2), np.int64)
         threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
         if threads == 1:
@@ -362,7 +370,7 @@ class SceneSnapshot:
         return out
 
     def in_collision(self, q: Array) -> NDArray[np.bool_]:
-        """Test configurations (b, n)."""
+        """Return (b,) whether configurations (b, n) are in collision."""
         states = self.states(q)[:, 0]
         colliding: NDArray[np.bool_] = states == COLLIDING
         for i in np.flatnonzero(states == OPEN):
@@ -370,12 +378,12 @@ class SceneSnapshot:
         return colliding
 
     def in_collision_by_library(self, q: Array) -> bool:
-        """Test q (n,) by the exact library alone, which is what spheres are compared with."""
+        """Return whether q (n,) is in collision by the exact library alone, for comparison."""
         placed = _Placement(self, q)
         return any(collide(*placed.pair(k), margin) for k, margin in enumerate(self._margins))
 
     def colliding_pair(self, q: Array) -> Pair | None:
-        """Return the names of a pair that collides at q (n,), None if all are free."""
+        """Return the names of a pair that collides at q (n,), or None."""
         out = np.empty((1, 2), np.int64)
         check_rows(*self.packed, q[None], out)
         state, pair = out[0].tolist()
@@ -384,7 +392,7 @@ class SceneSnapshot:
         return None if pair < 0 else self.names[pair]
 
     def first_touching(self, q: Array) -> int | None:
-        """Return the number of a pair that collides at q (n,), None if all are free."""
+        """Return the index of a pair that collides at q (n,), or None."""
         return next(self._touching(q), None)
 
     def touching_pairs(self, q: Array) -> set[Pair]:
@@ -392,7 +400,7 @@ class SceneSnapshot:
         return {self.names[k] for k in self._touching(q)}
 
     def _touching(self, q: Array) -> Iterator[int]:
-        """Yield the pairs that collide at q (n,); if not `exact`, those that may collide too."""
+        """Yield the pairs that collide at q (n,), or that may collide if not `exact`."""
         states = np.empty(len(self.names), np.int64)
         check_pairs(*self.packed, q, states)
         placed = _Placement(self, q)
@@ -403,7 +411,7 @@ class SceneSnapshot:
 
     @cached_property
     def _margins(self) -> list[float]:
-        """Padding of each pair [m]."""
+        """(p + s,) sum of the padding of each pair [m]."""
         moving, (own, outside) = self._shapes[0], self._numbers
         return [
             *(moving[a].padding + moving[b].padding for a, b in own),
@@ -415,32 +423,31 @@ class SceneSnapshot:
         placed = _Placement(self, q)
         found = []
         for k in self._touching(q):
-            way = placed.separation(k)
-            found.append(
-                Contact(self.names[k], way.points.mean(0), way.normal, max(-way.distance, 0.0))
-            )
+            contact = placed.separation(k)
+            depth = max(-contact.distance, 0.0)
+            found.append(Contact(self.names[k], contact.points.mean(0), contact.normal, depth))
         return tuple(sorted(found, key=lambda contact: -contact.depth))
 
     def clearance(self, q: Array, within: float = np.inf) -> dict[Pair, float]:
-        """Return the distance [m] of each pair at q (n,), as far as it is less than `within`."""
+        """Return the distance [m] of each pair at q (n,) that is less than `within` apart."""
         placed, found = _Placement(self, q), dict[Pair, float]()
-        for k, least in self._by_bound(q, within if np.isfinite(within) else -np.inf):
+        for k, bound in self._by_bound(q, within if np.isfinite(within) else -np.inf):
             name = self.names[k]
-            if least < min(within, found.get(name, np.inf)):
+            if bound < min(within, found.get(name, np.inf)):
                 d = placed.separation(k).distance
                 if d < within:
                     found[name] = min(d, found.get(name, np.inf))
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def distance(self, q: Array) -> ClosestPair | None:
-        """Return the closest pair at q (n,), None if there are no pairs."""
+        """Return the closest pair at q (n,), or None without pairs."""
         placed, best = _Placement(self, q), None
-        for k, least in self._by_bound(q, closest=True):
-            if best is not None and least >= best.distance:
+        for k, bound in self._by_bound(q, closest=True):
+            if best is not None and bound >= best.distance:
                 break
-            way = placed.separation(k)
-            if best is None or way.distance < best.distance:
-                best = ClosestPair(way.distance, self.names[k], way.points, way.normal)
+            exact = placed.separation(k)
+            if best is None or exact.distance < best.distance:
+                best = ClosestPair(exact.distance, self.names[k], exact.points, exact.normal)
         return best
 
     def _by_bound(
@@ -449,8 +456,9 @@ class SceneSnapshot:
         """Return the pairs with lower bounds of their distances [m] at q, ascending.
 
         Args:
-            within: Distance up to which bounds are sharp [m].
-            closest: They are sharp for the closest pair only.
+            q: Configuration (n,).
+            within: Distance up to which bounds are tight [m].
+            closest: Whether bounds are tight for the closest pair only.
         """
         bounds = np.empty((len(self.names), 2))
         bound_pairs(*self.packed, q, within, closest, bounds)
@@ -458,7 +466,7 @@ class SceneSnapshot:
         return [(int(k), float(bounds[k, 0])) for k in order]
 
     def _pair_speeds(self, q0: Array, q1: Array) -> Array:
-        """Bound the relative speeds (p + s,) of pairs on a straight path from time 0 to 1 [m]."""
+        """Return upper bounds (p + s,) on the approach of pairs on a path in unit time [m]."""
         extent = np.maximum(abs(q0), abs(q1))
         inside = (extent <= self._extent).all() or not self.arrays.prismatic.any()
         reach = self.leverage[0] if inside else reach_of_pairs(self.arrays, extent)
@@ -466,11 +474,11 @@ class SceneSnapshot:
         return speed
 
     def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
-        """Find the first contact on the straight path between configurations (n,).
+        """Return the first contact on the straight path between configurations (n,), or None.
 
-        Conservative advancement: a pair is skipped for as long as its distance lasts at the
-        greatest speed with which the joints can bring it together. Shapes nearer than 1e-5 m count
-        as touching; if not `exact`, pairs count so from where their bound leaves a contact open.
+        Conservative advancement: a pair is skipped for the time that its distance lasts at the
+        maximum approach speed. Shapes closer than 1e-5 m count as touching. If not `exact`, a pair
+        counts as touching as soon as its distance bound does not exclude a contact.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
@@ -490,7 +498,7 @@ class SceneSnapshot:
 
 
 def use_scene_kernels(snapshot: SceneSnapshot) -> None:
-    """Run each kernel of a snapshot's answers once, to have it compiled."""
+    """Run each kernel of the queries once, to compile the kernels."""
     q, count = np.zeros((1, len(snapshot.joint_names))), len(snapshot.names)
     packed, numbers = snapshot.packed, np.zeros(count, np.int64)
     snapshot.states(q)
@@ -504,7 +512,7 @@ def use_scene_kernels(snapshot: SceneSnapshot) -> None:
 
 
 class _Placement:
-    """The shapes of a snapshot at a configuration (n,), for exact answers."""
+    """The shapes of a snapshot at a configuration (n,), for exact queries."""
 
     def __init__(self, snapshot: SceneSnapshot, q: Array) -> None:
         self._snapshot = snapshot
@@ -512,11 +520,13 @@ class _Placement:
         link_poses(*snapshot.packed, q, self._poses)
 
     def _moving(self, number: int) -> PlacedShape:
+        """Return a moving shape at its pose."""
         each = self._snapshot._shapes[0][number]
         pose = self._poses[each.frame]
         return PlacedShape(each.shape, transform(pose[:, :3], pose[:, 3]) @ each.T)
 
     def _standing(self, number: int) -> PlacedShape:
+        """Return a standing shape at its pose."""
         each = self._snapshot._shapes[1][number]
         return PlacedShape(each.shape, each.T)
 
@@ -534,6 +544,6 @@ class _Placement:
         return shapes if first == self._snapshot.names[k][0] else (shapes[1], shapes[0])
 
     def separation(self, k: int) -> Separation:
-        """Return the separation of pair k, padding taken off."""
-        way = separation(*self.pair(k))
-        return way._replace(distance=way.distance - self._snapshot._margins[k])
+        """Return the separation of pair k, reduced by padding."""
+        found = separation(*self.pair(k))
+        return found._replace(distance=found.distance - self._snapshot._margins[k])

@@ -1,13 +1,13 @@
 """Trees of spheres fitted to shapes, in bounded time and memory.
 
-A piece is the part of a solid in a box: the convex hull of the triangles clipped to the box, and of
-the corners of the box inside the solid, contains the piece. Pieces are cut in two until each has a
-sphere whose outer radius, that of the piece about the centre, is hardly longer than the inner one,
-the depth of the centre in the solid. Such spheres are large and deep: on a flat side a sphere of
-radius R about a patch of half-width w stands out by w^2 / 2R only.
+A piece is the part of a solid in a box. It is contained in the convex hull of the triangles clipped
+to the box, and of the corners of the box inside the solid. Pieces are split in two until each has a
+sphere whose outer radius (that of the piece about the centre) is hardly longer than its inner
+radius (the depth of the centre in the solid). Such spheres are large and deep: on a flat side, a
+sphere of radius R about a patch of half-width w protrudes only by w^2 / 2R.
 
-Cuts stop when the work or the number of clipped triangles reaches its limit. The pieces that exist
-then still contain the shape: their spheres are wider, not wrong.
+Splitting stops when the work or the number of clipped triangles reaches its limit. The existing
+pieces still contain the shape; only their spheres are wider.
 """
 
 import heapq
@@ -32,42 +32,42 @@ from dls_ik.core.shape_distance import (
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
-GAP = 0.001  # [m] between outer and inner radius of a leaf that is not cut further
-RELATIVE_GAP = 0.005  # of the size of the shape, the same
+GAP = 0.001  # [m] difference of outer and inner radius at which a leaf is not split further
+RELATIVE_GAP = 0.005  # the same, relative to the size of the shape
 MAX_LEAVES = 1024
-SURFACE_LEAVES = 4  # times as many leaves for a surface, whose spheres have no inside
-MANY_MESHES = 16  # of a scene, beyond which the leaves of each become fewer
+SURFACE_LEAVES = 4  # factor for a surface, whose spheres have no inner radius
+MANY_MESHES = 16  # number of meshes of a scene above which each mesh gets fewer leaves
 NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
-MAX_DEPTH = 60  # of a tree
-MAX_CANDIDATES = 3000  # centres inside a shape
-MAX_WORK = 300_000_000  # pairs of a point and a triangle, about 10 ns each
-ANGLE_WORK, CLIP_WORK = 3, 30  # distances of points that a solid angle and a clip cost as much as
-MAX_CLIPPED_TRIANGLES = 1_000_000  # in all pieces together; each is one integer
+MAX_DEPTH = 60  # maximum depth of a tree
+MAX_CANDIDATES = 3000  # maximum number of candidate centres inside a shape
+MAX_WORK = 300_000_000  # pairs of a point and a triangle, approximately 10 ns each
+ANGLE_WORK, CLIP_WORK = 3, 30  # cost of a solid angle and of a clip, in pairs
+HULL_WORK = 40  # cost of a point for each corner of a hull, in pairs
+MAX_CLIPPED_TRIANGLES = 1_000_000  # clipped triangles of all pieces; each is one integer
 MAX_HULL_POINTS = 512  # points of a piece whose hull is simplified; other leaves have no hull
 MAX_HULL_BALLS = 16  # corners of the hull of a piece
-HULL_TOLERANCE = 0.02  # of the gap of a leaf, or else the radius, that the hull may miss points by
-HULL_WORK = 40  # distances of points that a point costs for each corner of a hull
-REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # of the search for a better centre of a leaf
-PRISM_SIDES = 64  # about a cylinder
-ROUNDING = 1e-9  # [m] by which radii are on the safe side, for a shape of a metre
+HULL_TOLERANCE = 0.02  # error of a hull, relative to the gap of its leaf or else its radius
+REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # search for a better centre of a leaf
+PRISM_SIDES = 64  # sides of the prism around a cylinder
+ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape of 1 m
 
 
 class SphereTree(NamedTuple):
     """Spheres in the coordinates of a shape; see :mod:`dls_ik.core.scene_arrays`."""
 
-    node: Array  # (N, 5) centre, outer and inner radius [m]; the first one is about the whole
-    child: Indices  # (N,) first of two children, which follow each other; -1 for a leaf
+    node: Array  # (N, 5) centre, outer and inner radius [m]; the first sphere contains the shape
+    child: Indices  # (N,) first of two successive children; -1 for a leaf
     hull: Indices  # (N, 2) first ball and number of balls of a node
     ball: Array  # (M, 4) centre and radius [m]; the hull of the balls of a node contains its piece
 
     @property
     def gap(self) -> float:
-        """Largest difference of the radii of a leaf [m]: the width of what spheres leave open."""
+        """Largest difference of the radii of a leaf [m]: the width of the undecided region."""
         leaf = self.node[self.child < 0]
         return float(np.max(leaf[:, 3] - np.maximum(leaf[:, 4], 0.0)))
 
     def placed(self, T: Array, scale: float = 1.0) -> "SphereTree":
-        """Return the tree scaled, and then moved by T (4, 4)."""
+        """Return the tree scaled and then moved by T (4, 4)."""
         node, ball = self.node * scale, self.ball * scale
         for each in (node, ball):
             each[:, :3] = each[:, :3] @ T[:3, :3].T + T[:3, 3]
@@ -83,7 +83,8 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
     """Fit a tree of spheres to a shape.
 
     Args:
-        gap: Pieces are cut until the radii of their spheres differ by less [m].
+        shape: Shape.
+        gap: Difference of the radii at which a piece is not split further [m].
         max_leaves: Maximum number of leaves; four times as many for a surface without an inside.
 
     Raises:
@@ -100,9 +101,9 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
 
 
 def leaves_each(count: int) -> int:
-    """Return the maximum number of leaves of each of `count` shapes, bounded for all together.
+    """Return the maximum number of leaves for each of `count` shapes, bounded for all together.
 
-    The number is halved each time that `count` doubles, so that few additions refit other shapes.
+    The number is halved each time `count` doubles, so that new shapes rarely cause refits.
     """
     doubled = (max(count, MANY_MESHES) - 1) // MANY_MESHES
     return max(MAX_LEAVES >> doubled.bit_length(), 1)
@@ -113,21 +114,26 @@ def leaves_each(count: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Solid:
-    """A solid between two descriptions: it is inside the triangles, and has the distances."""
+    """A solid by two descriptions: enclosing triangles, and signed distances."""
 
-    corners: Array  # (m, 3, 3) of triangles around the solid
-    points: Array  # (k, 3) the corners, each once or more
-    # Signed, of points (b, 3) from the solid; with True of points that are known to be inside.
+    corners: Array  # (m, 3, 3) triangles around the solid
+    points: Array  # (k, 3) all corners, possibly repeated
+    # Signed distances of points (b, 3); the flag says that the points are known to be inside.
     distances: Callable[[Array, bool], Array]
-    is_closed: bool  # else a surface
+    is_closed: bool  # False for a surface
 
     @cached_property
     def extent(self) -> float:
-        """Length of the diagonal of its box [m]."""
+        """Diagonal of the bounding box [m]."""
         return float(np.linalg.norm(self.points.max(0) - self.points.min(0)))
 
 
 def _solid(shape: Shape) -> _Solid:
+    """Return the solid of a shape.
+
+    Raises:
+        TypeError: If the shape is a plane.
+    """
     if isinstance(shape, Box):
         half = 0.5 * shape.size
         points = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
@@ -141,17 +147,17 @@ def _solid(shape: Shape) -> _Solid:
         corners = shape.vertices[shape.triangles]
         is_closed = shape.is_watertight
         return _Solid(corners, shape.vertices, _mesh_distances(corners, is_closed), is_closed)
-    raise TypeError(f"no spheres cover a {type(shape).__name__}")
+    raise TypeError(f"a {type(shape).__name__} cannot be covered by spheres")
 
 
 def _fans(faces: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Cut convex faces into triangles, (m, 3)."""
+    """Split convex faces into triangles, vertex indices (m, 3)."""
     fans = [(face[0], *pair) for face in faces for pair in pairwise(face[1:])]
     return np.array(fans)
 
 
 def _prism(shape: Cylinder) -> Array:
-    """Return the triangles (m, 3, 3) of a prism about a cylinder."""
+    """Return the triangles (m, 3, 3) of a prism around a cylinder."""
     angles = 2.0 * np.pi * np.arange(PRISM_SIDES) / PRISM_SIDES
     ring = (
         shape.radius / np.cos(np.pi / PRISM_SIDES) * np.stack([np.cos(angles), np.sin(angles)], 1)
@@ -164,6 +170,8 @@ def _prism(shape: Cylinder) -> Array:
 
 
 def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
+    """Return the distance function of a primitive."""
+
     def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
         primitive_distances(kind, size, np.ascontiguousarray(points), out)
@@ -173,6 +181,8 @@ def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
 
 
 def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Array]:
+    """Return the distance function of a mesh."""
+
     def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
         mesh_distances(corners, np.ascontiguousarray(points), solid and not inside, out)
@@ -182,9 +192,9 @@ def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Arra
 
 
 def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
-    """Return spheres on the axis, close enough to each other to stand out by half the gap."""
+    """Return spheres on the axis of a capsule, so dense that they protrude by half the gap."""
     radius, half = shape.radius, 0.5 * shape.length
-    step = np.sqrt((radius + 0.5 * gap) ** 2 - radius**2)  # half the distance of two centres
+    step = np.sqrt((radius + 0.5 * gap) ** 2 - radius**2)  # half the distance between centres
     count = min(int(np.ceil(half / step)) + 1, max(max_leaves, 2))
     step = half / (count - 1)
     node, child = np.zeros((2 * count - 1, 5)), np.full(2 * count - 1, -1)
@@ -209,22 +219,22 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
 
 
 class _Piece(NamedTuple):
-    """A solid in a box, and the sphere about it."""
+    """The part of a solid in a box, and a sphere around the part."""
 
-    low: Array  # (3,) of the box
-    high: Array  # (3,)
-    rows: Indices  # (m,) numbers of the triangles with a part in the box
-    inside: NDArray[np.bool_]  # (2, 2, 2) which corners of the box are in the solid
-    sphere: Array  # (5,)
-    depth: int  # in the tree
+    low: Array  # (3,) lower corner of the box
+    high: Array  # (3,) upper corner of the box
+    rows: Indices  # (m,) indices of the triangles with a part in the box
+    inside: NDArray[np.bool_]  # (2, 2, 2) whether a corner of the box is in the solid
+    sphere: Array  # (5,) centre, outer and inner radius
+    depth: int  # depth in the tree
 
 
 class _Fit:
     """One fit of a solid.
 
     Attributes:
-        work: done so far, in pairs of a point and a triangle.
-        clipped: triangles in all leaves together.
+        work: Work so far, in pairs of a point and a triangle.
+        clipped: Number of triangles in all leaves.
     """
 
     def __init__(self, solid: _Solid, gap: float, max_leaves: int) -> None:
@@ -239,13 +249,13 @@ class _Fit:
         self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
 
     def tree(self) -> SphereTree:
-        """Cut the piece with the widest gap, until all are narrow or a limit is reached."""
+        """Split the piece with the widest gap until all are narrow or a limit is reached."""
         pieces, child = [self._root()], [-1]
         waiting, leaves = [(-np.inf, 0)], 1
         while waiting and leaves < self.max_leaves and self.work < MAX_WORK // 2:
             _, at = heapq.heappop(waiting)
             if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
-                continue  # its sphere is wide, and contains it
+                continue  # the piece keeps its wide sphere
             parts = self._cut(pieces[at])
             self.clipped += sum(len(part.rows) for part in parts)
             if len(parts) < 2:
@@ -264,7 +274,7 @@ class _Fit:
         return self._finished(pieces, np.array(child))
 
     def _finished(self, pieces: Sequence[_Piece], child: Indices) -> SphereTree:
-        """Return the tree, with the centres of the widest leaves searched once more."""
+        """Return the tree, after a search for better centres of the widest leaves."""
         node = np.array([piece.sphere for piece in pieces])
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
         balls = [np.empty((0, 4))] * len(node)
@@ -307,7 +317,7 @@ class _Fit:
         return self.solid.distances(points, is_inside)
 
     def _candidates(self, count: int) -> tuple[Array, Array]:
-        """Return centres (c, 3) inside the solid, on a grid, and their depths (c,)."""
+        """Return centres (c, 3) on a grid inside the solid, and their depths (c,)."""
         if not self.solid.is_closed:
             return np.empty((0, 3)), np.empty(0)
         size = np.maximum(self.high - self.low, 1e-3 * self.solid.extent)
@@ -323,6 +333,7 @@ class _Fit:
         return grid[distances < 0.0], -distances[distances < 0.0]
 
     def _root(self) -> _Piece:
+        """Return the piece that contains the whole solid."""
         margin = 0.01 * (self.high - self.low) + self.rounding
         rows = np.arange(len(self.solid.corners))
         nowhere = np.zeros((2, 2, 2), np.bool_)
@@ -332,7 +343,7 @@ class _Fit:
     def _piece(
         self, low: Array, high: Array, rows: Indices, inside: NDArray[np.bool_], depth: int
     ) -> _Piece | None:
-        """Return the piece in a box, given the triangles that may be in it; None if it is empty."""
+        """Return the piece in a box, given the triangles that may be in it; None if empty."""
         corners, rows = self._clipped(low, high, rows)
         if not len(rows) and not inside.any():
             return None
@@ -340,7 +351,7 @@ class _Fit:
         return _Piece(low, high, rows, inside, self._sphere(points), depth)
 
     def _clipped(self, low: Array, high: Array, rows: Indices) -> tuple[Array, Indices]:
-        """Return the corners (k, 3) of triangles clipped to a box, and the numbers of these."""
+        """Return corners (k, 3) of the triangles clipped to a box, and indices of the triangles."""
         self.work += CLIP_WORK * len(rows)
         points, kept = np.empty((MAX_CLIPPED * len(rows), 3)), np.empty(len(rows), np.int64)
         count, used = clip_to_box(self.solid.corners, rows, low, high, points, kept)
@@ -352,9 +363,9 @@ class _Fit:
         return _with_corners(corners, piece.low, piece.high, piece.inside)
 
     def _sphere(self, points: Array) -> Array:
-        """Choose the sphere (5,) about points with the smallest gap, among known centres."""
+        """Return the sphere (5,) around points with the smallest gap, among known centres."""
         middle = 0.5 * (points.min(0) + points.max(0))
-        if not self.solid.is_closed:  # a point of the surface proves what it is in
+        if not self.solid.is_closed:  # a centre on the surface proves contact
             middle = points[np.argmin(np.linalg.norm(points - middle, axis=1))]
             return _first(middle, np.zeros(1), points)
         best = _first(middle, self._depths(middle[None]), points)
@@ -370,7 +381,7 @@ class _Fit:
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
     def _refined(self, sphere: Array, points: Array) -> Array:
-        """Search around the centre of the sphere of a leaf for one with a narrower gap."""
+        """Return a sphere with a smaller gap than that of a leaf, searched near its centre."""
         best = sphere.copy()
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
@@ -387,7 +398,7 @@ class _Fit:
         return best
 
     def _around(self) -> Array:
-        """Return a small sphere about the solid (Badoiu & Clarkson 2003), with its depth."""
+        """Return a small sphere around the solid (Badoiu & Clarkson 2003), with its depth."""
         points = self.solid.points
         self.work += self.around_steps * len(points)
         centre = 0.5 * (self.low + self.high)
@@ -401,12 +412,12 @@ class _Fit:
         return np.append(best, self._depths(best[None, :3]))
 
     def _cut(self, piece: _Piece) -> list[_Piece]:
-        """Cut a piece across its longest side; parts without a point of the solid are dropped."""
+        """Split a piece across its longest side; parts without a point of the solid are dropped."""
         points = self._points(piece)
         low, high = points.min(0), points.max(0)
         axis = int(np.argmax(high - low))
         value = 0.5 * (low[axis] + high[axis])
-        # Corners of the two boxes: four old ones each, and four new ones between.
+        # Corners of the two boxes: four old corners each, and four new corners in between.
         ends = np.array([piece.low, piece.high])
         new = ends.copy()
         new[:, axis] = value
@@ -429,15 +440,16 @@ class _Fit:
 
 
 def _with_corners(points: Array, low: Array, high: Array, inside: NDArray[np.bool_]) -> Array:
-    """Return points (k, 3) with the corners of a box that are inside a solid."""
+    """Return points (k, 3), and the corners of a box that are inside a solid."""
     return np.concatenate([points, np.where(np.argwhere(inside) == 0, low, high)])
 
 
 def _gap(sphere: Array) -> float:
+    """Return the difference of the outer and the inner radius of a sphere."""
     return float(sphere[3] - max(sphere[4], 0.0))
 
 
 def _first(centre: Array, depth: Array, points: Array) -> Array:
-    """Return the sphere (5,) about points with a given centre (3,)."""
+    """Return the sphere (5,) around points with a given centre (3,) and depth (1,)."""
     radius = np.sqrt(np.max(np.sum((points - centre) ** 2, axis=1)))
     return np.array([*centre, radius, *depth])

@@ -1,4 +1,4 @@
-"""Trees of spheres of shapes, kept in memory while a shape is in use, and on disk."""
+"""Sphere trees of shapes, cached in memory while a shape is in use, and on disk."""
 
 import hashlib
 import io
@@ -18,7 +18,7 @@ from dls_ik.scene.sphere_fit import MAX_LEAVES, SphereTree, fit_spheres
 from dls_ik.scene.weak_memo import kept_with_owner
 
 PACKAGE = Path(__file__).parents[1]
-# Files that a fit depends on.
+# Files whose content determines a fit.
 SOURCES = (
     "core/hulls.py",
     "core/shape_distance.py",
@@ -30,14 +30,15 @@ SOURCES = (
 
 @kept_with_owner
 def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES) -> SphereTree:
-    """Return the tree of a shape from memory or from disk, else fit and keep it.
+    """Return the sphere tree of a shape from memory or disk, or fit and cache it.
 
     Args:
-        keep: False: in memory only.
+        shape: Shape.
+        keep: Whether the tree is also cached on disk.
         max_leaves: As for :func:`dls_ik.scene.sphere_fit.fit_spheres`.
 
     Raises:
-        TypeError: If the shape is a plane, which no spheres cover.
+        TypeError: If the shape is a plane, which spheres cannot cover.
     """
     if isinstance(shape, (Sphere, Capsule)):
         return fit_spheres(shape, max_leaves=max_leaves)
@@ -58,12 +59,12 @@ def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES
 
 
 def kept_folder() -> str | None:
-    """Return the folder of compiled kernels, which other results are kept beside."""
+    """Return the folder of compiled kernels, which also caches other results; None without one."""
     return cache_folder(check_rows)
 
 
 def shape_digest(shape: Shape) -> str:
-    """Return a digest of all numbers of a shape."""
+    """Return a digest of all numbers that define a shape."""
     digest = hashlib.sha256(type(shape).__name__.encode())
     for value in (getattr(shape, each.name) for each in fields(shape)):
         digest.update(np.ascontiguousarray(value).tobytes())
@@ -71,13 +72,14 @@ def shape_digest(shape: Shape) -> str:
 
 
 def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
-    """Read what :func:`write_kept` wrote.
+    """Return content written by :func:`write_kept`.
 
     Args:
-        sources: Files of this package that the content depends on.
+        path: File.
+        sources: Files of this package that determine the content.
 
     Returns:
-        None without a file, for one that is damaged, and for one of other sources.
+        The content, or None if the file is missing, damaged, or made from other sources.
     """
     try:
         with open(path, "rb") as file:
@@ -88,7 +90,7 @@ def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
 
 
 def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
-    """Write a file, whole or not at all; without a word where that is not possible."""
+    """Write a file atomically; failures are ignored, because the file is only a cache."""
     part = f"{path}.{secrets.token_hex(8)}.part"
     try:
         with open(part, "wb") as file:
@@ -100,11 +102,13 @@ def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
 
 
 def _stamp(sources: tuple[str, ...], content: bytes) -> bytes:
+    """Return the digest of content and sources."""
     return hashlib.sha256(_digest(sources) + content).digest()
 
 
 @cache
 def _digest(sources: tuple[str, ...]) -> bytes:
+    """Return the digest of source files."""
     digest = hashlib.sha256()
     for name in sources:
         digest.update((PACKAGE / name).read_bytes())
@@ -112,11 +116,13 @@ def _digest(sources: tuple[str, ...]) -> bytes:
 
 
 def _tree_of(content: bytes) -> SphereTree:
+    """Return the tree in the content of a file."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return SphereTree(*(arrays[name] for name in SphereTree._fields))
 
 
 def _content_of(tree: SphereTree) -> bytes:
+    """Return a tree as the content of a file."""
     buffer = io.BytesIO()
     np.savez(buffer, **tree._asdict())
     return buffer.getvalue()

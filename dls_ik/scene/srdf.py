@@ -1,4 +1,4 @@
-"""SRDF: groups, named poses and pairs of links that may touch, as MoveIt reads and writes them."""
+"""SRDF: groups, named poses and pairs of links that may touch, compatible with MoveIt."""
 
 import logging
 import os
@@ -26,28 +26,28 @@ SCHEMA: Schema = {
     "enable_collisions": {},
     "disable_default_collisions": {},
 }
-ALWAYS_ALLOWED = "Default"  # reason of the pairs of disable_default_collisions
-Pair = tuple[str, str]  # of links, in alphabetical order
+DEFAULT_REASON = "Default"  # reason of the pairs of disable_default_collisions
+Pair = tuple[str, str]  # two links in alphabetical order
 
 
 class JointGroup(NamedTuple):
-    """A group as it is written."""
+    """A group of joints as defined in an SRDF."""
 
-    chains: tuple[tuple[str, str], ...] = ()  # base and tip links
+    chains: tuple[tuple[str, str], ...] = ()  # base and tip link of each chain
     joints: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()  # with the joints above them
+    links: tuple[str, ...] = ()  # links whose parent joints belong to the group
     groups: tuple[str, ...] = ()
 
 
 class GroupEnds(NamedTuple):
-    """The links between which a group moves."""
+    """Base and tip links of the motion of a group."""
 
     base: str
     tips: tuple[str, ...]
 
 
 class EndEffector(NamedTuple):
-    """A hand."""
+    """An end effector."""
 
     group: str
     parent_link: str
@@ -55,40 +55,41 @@ class EndEffector(NamedTuple):
 
 
 class VirtualJoint(NamedTuple):
-    """A joint between the robot's root and the world."""
+    """A joint between the world and the robot's root."""
 
-    kind: str  # fixed, planar or floating
+    kind: str  # "fixed", "planar" or "floating"
     parent_frame: str
     child_link: str
 
 
 @dataclass(frozen=True, eq=False)
 class Srdf:
-    """A semantic description of a robot; what names unknown links or joints is left out."""
+    """A semantic description of a robot, without elements that name unknown links or joints."""
 
     name: str
     groups: Mapping[str, JointGroup] = field(default_factory=dict)
+    # By group and pose name, the positions [rad or m] by joint; some joints have several numbers.
     states: Mapping[Pair, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
-    # by group and name, the values [rad or m] by joint; several of a joint with many
     end_effectors: Mapping[str, EndEffector] = field(default_factory=dict)
     virtual_joints: Mapping[str, VirtualJoint] = field(default_factory=dict)
     passive_joints: tuple[str, ...] = ()
     joint_properties: tuple[tuple[str, str, str], ...] = ()  # joint, property, value
-    disabled: Mapping[Pair, str] = field(default_factory=dict)  # reasons, of pairs that may touch
-    enabled: frozenset[Pair] = frozenset()  # despite disabled_by_default
-    disabled_by_default: tuple[str, ...] = ()  # links that may touch any other
+    disabled: Mapping[Pair, str] = field(default_factory=dict)  # reason by pair that may touch
+    enabled: frozenset[Pair] = frozenset()  # pairs checked despite `disabled_by_default`
+    disabled_by_default: tuple[str, ...] = ()  # links that may touch all others
+    # By link, centres and radii of approximating spheres [m].
     spheres: Mapping[str, tuple[tuple[float, float, float, float], ...]] = field(
         default_factory=dict
-    )  # by link: centres and radii [m] of its approximation
-    unknown: tuple[str, ...] = ()  # one line each: what was left out
+    )
+    unknown: tuple[str, ...] = ()  # one line for each ignored element
 
     def allowed_pairs(self, links: Iterable[str]) -> dict[Pair, str]:
-        """Return the pairs among some links that may touch, with the reason of each."""
+        """Return the pairs of some links that may touch, with the reason of each pair."""
         known = sorted(links)
         among = set(known)
         free = [link for link in self.disabled_by_default if link in among]
         found = {
-            pair_of(link, other): ALWAYS_ALLOWED
+            pair_of(link, other): DEFAULT_REASON
             for link in free
             for other in known
             if other != link
@@ -100,7 +101,7 @@ class Srdf:
         }
 
     def group_joints(self, tree: Tree, group: str) -> tuple[str, ...]:
-        """Return the joints of a group, fixed ones too, parents before children.
+        """Return the joints of a group, including fixed joints, parents before children.
 
         Raises:
             SceneError: If a group is unknown or contains itself.
@@ -109,18 +110,18 @@ class Srdf:
         return tuple(each.name for each in tree.downward if each.name in chosen)
 
     def ends(self, tree: Tree, group: str) -> GroupEnds:
-        """Find the links between which a group moves.
+        """Return the base and tip links of a group.
 
-        They are those of its only chain. Else the base is above all its joints, and there is a tip
-        for each joint that is the last to move: the parent link of an end effector, or the last
-        link that is fixed to it.
+        A group that is a single chain has the ends of the chain. Otherwise the base is the last
+        link above all joints of the group. There is a tip for each last moving joint: the parent
+        link of an end effector, or the last link fixed to the joint.
 
         Raises:
             SceneError: If a group is unknown, or its joints are not connected or do not move.
         """
         joints = [tree.joint[name] for name in self.group_joints(tree, group)]
         if not any(joint.is_driven for joint in joints):
-            raise SceneError(f"group {group!r} has no joints that move")
+            raise SceneError(f"group {group!r} has no moving joints")
         definition = self.groups[group]
         if len(definition.chains) == 1 and not any(definition[1:]):
             return GroupEnds(definition.chains[0][0], (definition.chains[0][1],))
@@ -131,12 +132,12 @@ class Srdf:
             others = [each.name for each in between if each.kind != "fixed"]
             if missing := [each for each in others if each not in paths]:
                 raise SceneError(
-                    f"group {group!r} is not connected: {missing[0]!r} moves {name!r}, and is not "
-                    "in it"
+                    f"group {group!r} is not connected: joint {missing[0]!r}, which moves "
+                    f"{name!r}, is not in the group"
                 )
         hands = {each.parent_link for each in self.end_effectors.values()}
-        tips: dict[str, str] = {}  # by the last joint that moves
-        above: set[str] = set()  # joints with others that move below
+        tips: dict[str, str] = {}  # tip by last moving joint
+        above: set[str] = set()  # joints above other moving joints
         for path in paths.values():
             moving = [each.name for each in path if each.kind != "fixed"]
             above.update(moving[:-1])
@@ -146,38 +147,46 @@ class Srdf:
         return GroupEnds(base, tuple(last))
 
     def state(self, name: str, group: str | None = None) -> dict[str, float]:
-        """Return the joint values of a named pose, of joints with one value.
+        """Return the joint positions of a named pose, of joints with a single value.
 
         Args:
             name: Name of the pose.
-            group: Its group; default: the only one that has a pose of that name.
+            group: Group of the pose; None stands for the only group with such a pose.
 
         Raises:
-            SceneError: If the pose is unknown, or several groups have a pose of that name.
+            SceneError: If the pose is unknown, or several groups have such a pose.
         """
         found = [key for key in self.states if key[1] == name and group in (None, key[0])]
         if not found:
             known = [key[1] for key in self.states if group in (None, key[0])]
             hint = did_you_mean(name, known, "; {}")
             where = "" if group is None else f" of group {group!r}"
-            raise SceneError(f"unknown pose {name!r}{where}{hint}; known: {listing(known)}")
+            known_poses = listing(known)
+            raise SceneError(f"unknown pose {name!r}{where}{hint}; known poses: {known_poses}")
         if len(found) > 1:
-            raise SceneError(f"pose {name!r} is of groups {listing(key[0] for key in found)}")
+            groups = listing(key[0] for key in found)
+            raise SceneError(f"several groups have a pose {name!r}; choose one of: {groups}")
         return {
             joint: values[0] for joint, values in self.states[found[0]].items() if len(values) == 1
         }
 
     def with_pairs(self, pairs: Mapping[Pair, str]) -> "Srdf":
-        """Return the same with other pairs of links that may touch, with their reasons."""
+        """Return the description with other pairs of links that may touch, with reasons."""
         return replace(self, disabled=dict(pairs), enabled=frozenset(), disabled_by_default=())
 
     def _joints(self, tree: Tree, group: str, above: tuple[str, ...]) -> set[str]:
+        """Return the joints of a group, collected recursively.
+
+        Raises:
+            SceneError: If a group is unknown or contains itself.
+        """
         if group in above:
             raise SceneError(f"groups contain each other: {listing((*above, group))}")
         definition = self.groups.get(group)
         if definition is None:
             hint = did_you_mean(group, self.groups, "; {}")
-            raise SceneError(f"unknown group {group!r}{hint}; known: {listing(self.groups)}")
+            known = listing(self.groups)
+            raise SceneError(f"unknown group {group!r}{hint}; known groups: {known}")
         chosen = {*definition.joints}
         for base, tip in definition.chains:
             chosen.update(joint.name for joint in tree.path(base, tip))
@@ -195,7 +204,7 @@ def pair_of(link: str, other: str) -> Pair:
 
 
 def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
-    """Return the last link that paths from the root have in common."""
+    """Return the last link that all paths from the root contain."""
     base = root
     for joints in zip(*paths, strict=False):
         if any(joint is not joints[0] for joint in joints):
@@ -208,14 +217,13 @@ def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
 
 
 def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
-    """Read an SRDF, which need not be trusted, and fit it to a robot.
+    """Read an SRDF, which need not be trusted, and match it with a robot.
 
-    Elements that name unknown links, joints or groups are left out, as by MoveIt, and listed in
+    Elements that name unknown links, joints or groups are ignored, as by MoveIt. They are listed in
     ``unknown`` and in Python's log.
 
     Args:
-        source: The XML itself, a string whose first visible character is ``<``, or the path of a
-            file.
+        source: Path of a file, or the XML text, a string whose first visible character is ``<``.
         tree: Tree of the robot.
 
     Raises:
@@ -233,17 +241,22 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
 
 
 class _Reader:
-    """The elements of a document, checked against the names of a robot."""
+    """Reader of the elements of a document, which checks names against a robot."""
 
     def __init__(self, root: XmlElement, tree: Tree) -> None:
         self.root, self.tree = root, tree
         self.links, self.joints = {*tree.links}, {*tree.joint}
-        self.unknown: dict[str, None] = {}  # an ordered set
+        self.unknown: dict[str, None] = {}  # ordered set
 
     def read(self) -> Srdf:
+        """Return the description.
+
+        Raises:
+            SceneError: If an element is not valid.
+        """
         name, tree = self.root.name(), self.tree
         if name != tree.name:
-            self.unknown[f"it is of robot {name!r}, not {tree.name!r}"] = None
+            self.unknown[f"the SRDF is of robot {name!r}; expected {tree.name!r}"] = None
         virtual = {each.name(): self._virtual(each) for each in self.root.all("virtual_joint")}
         self.joints |= {*virtual}
         groups = {each.name(): self._group(each, virtual) for each in self.root.all("group")}
@@ -291,7 +304,7 @@ class _Reader:
     def _known(
         self, tag: str, names: Mapping[str, Iterable[str]], within: XmlElement | None = None
     ) -> list[XmlElement]:
-        """Return elements whose attributes are among known names; note the others."""
+        """Return the elements whose attributes are known names, and record all others."""
         found = []
         for each in (within or self.root).all(tag):
             wrong = [key for key, known in names.items() if each.name(key) not in known]
@@ -302,18 +315,22 @@ class _Reader:
         return found
 
     def _virtual(self, element: XmlElement) -> VirtualJoint:
+        """Return a virtual joint."""
         kind = element.name("type")
         if kind not in ("fixed", "planar", "floating"):
-            element.refuse(f"virtual joint of type {kind!r}; known: fixed, planar, floating")
+            element.refuse(
+                f"type of a virtual joint must be fixed, planar or floating; got {kind!r}"
+            )
         return VirtualJoint(kind, element.name("parent_frame"), element.name("child_link"))
 
     def _group(self, element: XmlElement, virtual: Mapping[str, VirtualJoint]) -> JointGroup:
+        """Return a group."""
         ends = {"base_link": self.links, "tip_link": self.links}
         chains = []
         for each in self._known("chain", ends, element):
             base, tip = each.name("base_link"), each.name("tip_link")
             if not self._leads(base, tip):
-                each.refuse(f"no chain leads from {base!r} down to {tip!r}")
+                each.refuse(f"there is no chain from {base!r} down to {tip!r}")
             chains.append((base, tip))
         joints = [each.name() for each in self._known("joint", {"name": self.joints}, element)]
         return JointGroup(
@@ -324,11 +341,17 @@ class _Reader:
         )
 
     def _leads(self, base: str, tip: str) -> bool:
+        """Return whether the tip is the base or below the base."""
         while tip != base and tip in self.tree.parent_joint:
             tip = self.tree.parent_joint[tip].parent
         return tip == base
 
     def _check_subgroups(self, groups: dict[str, JointGroup]) -> None:
+        """Remove unknown subgroups from groups, in place.
+
+        Raises:
+            SceneError: If groups contain each other.
+        """
         for name, group in groups.items():
             known = tuple(part for part in group.groups if part in groups)
             for part in {*group.groups} - {*known}:
@@ -339,12 +362,14 @@ class _Reader:
             _visit(name, groups, done, ())
 
     def _state(self, element: XmlElement) -> dict[str, tuple[float, ...]]:
+        """Return the positions of a named pose by joint."""
         return {
             each.name(): tuple(each.numbers("value", len(each.attributes.get("value", "").split())))
             for each in self._known("joint", {"name": self.joints}, element)
         }
 
     def _pairs(self, tag: str) -> dict[Pair, XmlElement]:
+        """Return the elements of a tag by pair of links."""
         ends = {"link1": self.links, "link2": self.links}
         return {
             pair_of(each.name("link1"), each.name("link2")): each for each in self._known(tag, ends)
@@ -354,6 +379,17 @@ class _Reader:
 def _visit(
     name: str, groups: Mapping[str, JointGroup], done: set[str], above: tuple[str, ...]
 ) -> None:
+    """Check that a group does not contain itself.
+
+    Args:
+        name: Name of the group.
+        groups: All groups.
+        done: Groups that were checked before; extended by this function.
+        above: Groups that contain the group.
+
+    Raises:
+        SceneError: If the group contains itself.
+    """
     if name in above:
         raise SceneError(f"groups contain each other: {listing((*above, name))}")
     if name not in done:
@@ -363,6 +399,7 @@ def _visit(
 
 
 def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
+    """Return the centre and the radius of a sphere."""
     x, y, z = element.numbers("center", 3)
     (radius,) = element.numbers("radius", 1)
     return x, y, z, radius
@@ -372,26 +409,30 @@ def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
 
 
 def srdf_text(srdf: Srdf) -> str:
-    """Write an SRDF as MoveIt takes it."""
+    """Return an SRDF as text that MoveIt can read."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<robot name={quoteattr(srdf.name)}>"]
     lines += [line for section in _SECTIONS for line in section(srdf)]
     return "\n".join([*lines, "</robot>", ""])
 
 
 def _tag(tag: str, indent: int = 2, /, **attributes: str) -> str:
+    """Return an element without children; attributes without a value are omitted."""
     words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items() if value)
     return f"{' ' * indent}<{tag}{words}/>"
 
 
 def _nested(tag: str, lines: Iterable[str], **attributes: str) -> list[str]:
+    """Return the lines of an element with children."""
     return [_tag(tag, **attributes).removesuffix("/>") + ">", *lines, f"  </{tag}>"]
 
 
 def _numbers(values: Iterable[float]) -> str:
+    """Return numbers as text in full precision."""
     return " ".join(map(repr, values))
 
 
 def _groups(srdf: Srdf) -> list[str]:
+    """Return the lines of groups and named poses."""
     lines = []
     for name, group in srdf.groups.items():
         inside = [_tag("chain", 4, base_link=base, tip_link=tip) for base, tip in group.chains]
@@ -406,6 +447,7 @@ def _groups(srdf: Srdf) -> list[str]:
 
 
 def _joints(srdf: Srdf) -> list[str]:
+    """Return the lines of end effectors and of properties of joints."""
     lines = [
         _tag("end_effector", name=name, **each._asdict())
         for name, each in srdf.end_effectors.items()
@@ -421,6 +463,7 @@ def _joints(srdf: Srdf) -> list[str]:
 
 
 def _collisions(srdf: Srdf) -> list[str]:
+    """Return the lines of spheres and of pairs of links."""
     lines = []
     for link, spheres in srdf.spheres.items():
         inside = [_tag("sphere", 4, center=_numbers(s[:3]), radius=repr(s[3])) for s in spheres]

@@ -1,4 +1,4 @@
-"""Caches of results that live as long as the object they were computed from."""
+"""Caches of results that live as long as the object that they were computed from."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -17,9 +17,9 @@ def kept_with_owner(
 ) -> Callable[Concatenate[Owner, Rest], Result]:
     """Cache the results of a function for the lifetime of its first argument.
 
-    The argument is compared by identity. ``functools.lru_cache`` would keep it alive: thousands of
-    snapshots or meshes that nothing else uses. Results must not refer to the argument. The oldest
-    result of an object is dropped when it has MAX_RESULTS.
+    The argument is compared by identity. ``functools.lru_cache`` would keep thousands of otherwise
+    unused snapshots or meshes alive. Results must not refer to the argument. If an object has
+    `MAX_RESULTS` results, its oldest result is dropped.
     """
     known: WeakKeyDictionary[Owner, dict[Hashable, Any]] = WeakKeyDictionary()
     lock = Lock()
@@ -38,5 +38,5 @@ def kept_with_owner(
         found: Result = results[key]
         return found
 
-    find.__dict__["known"] = known  # for tests
+    find.__dict__["known"] = known  # read by tests
     return find

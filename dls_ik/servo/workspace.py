@@ -19,7 +19,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse, rigid_transform, rotation_from_z, transform
 from dls_ik.scene.pack import link_frames, reach_of_pairs, turns_of_pairs
 from dls_ik.scene.shapes import Box, Plane, Sphere
-from dls_ik.scene.snapshot import FARTHEST, SceneSnapshot
+from dls_ik.scene.snapshot import MAX_SLIDE, SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.text import quoted, suggest_names
 
@@ -146,7 +146,7 @@ def guarded_pairs(
         keys += _bound_keys(arrays, names[count:], snapshot.frames_key)
         packed = pack_scene(arrays)
         extent = np.maximum(abs(robot.lower), abs(robot.upper))
-        extent = np.where(np.isfinite(extent), extent, FARTHEST)
+        extent = np.where(np.isfinite(extent), extent, MAX_SLIDE)
         leverage = reach_of_pairs(arrays, extent), turns_of_pairs(arrays, robot.n)
     return GuardedPairs(
         packed,

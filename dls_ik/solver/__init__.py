@@ -1,6 +1,7 @@
-"""Solving for joint values: methods by name, options, results.
+"""Solving for joint positions: methods by name, options, results.
 
-The user is told while kernels are compiled; the next process finds them on disk.
+Importing this package also registers a message that tells the user when kernels are compiled. Later
+processes load the compiled kernels from disk.
 """
 
 import logging
@@ -22,25 +23,25 @@ __all__ = [
     "method_names",
 ]
 
-LONG_KERNELS = ("search_packed", "search_rows", "follow")  # called from Python, long to compile
+LONG_KERNELS = ("search_packed", "search_rows", "follow")  # kernels that take long to compile
 COMPILING = (
-    "compiling kernels for the first time, up to a minute by the machine and what else runs on it; "
-    "later starts load them ..."
+    "compiling kernels for the first time, which takes up to a minute; later starts load them from "
+    "disk ..."
 )
 COMPILING_UNKEPT = (
-    "compiling kernels, up to a minute at every start, as no folder can be written to keep them: "
-    "set NUMBA_CACHE_DIR to one that can"
+    "compiling kernels, which takes up to a minute at every start because no folder for compiled "
+    "kernels is writable: set NUMBA_CACHE_DIR to a writable folder"
 )
-OLDEST_NUMBA = (0, 59)  # before, numba copied a kernel whole for each that became part of it
+MIN_NUMBA = (0, 59)  # older versions compile far longer: they copy a kernel into each caller
 
 _say: Callable[[str], None] = logging.getLogger("dls_ik").warning
 _said = False
 
 
 def _announce(kernel: Any) -> None:
-    """Report the first of our kernels that is compiled, not those that are loaded from disk."""
+    """Report the first of the long kernels that is compiled instead of loaded from disk."""
     global _said
-    module = kernel.py_func.__module__ or ""  # None for functions of numba's own
+    module = kernel.py_func.__module__ or ""  # None for functions inside numba
     ours = module.startswith("dls_ik.core") and kernel.py_func.__name__ in LONG_KERNELS
     if ours and not _said:
         _said = True
@@ -48,25 +49,31 @@ def _announce(kernel: Any) -> None:
 
 
 def compilation_message(version: str, is_kept: bool = True) -> str:
-    """Return the message; some distributions have a numba so old that compiling takes very long."""
+    """Return the message for a numba version; old versions get the advice to upgrade.
+
+    Args:
+        version: Version of numba.
+        is_kept: Whether the compiled kernels can be stored on disk.
+    """
     major, minor = version.split(".")[:2]
-    if (int(major), int(minor)) >= OLDEST_NUMBA:
+    if (int(major), int(minor)) >= MIN_NUMBA:
         return COMPILING if is_kept else COMPILING_UNKEPT
-    need = ".".join(map(str, OLDEST_NUMBA))
+    need = ".".join(map(str, MIN_NUMBA))
     return (
-        f"compiling kernels for the first time; numba {version} takes many minutes for it, "
-        f"{need} about one: pip install 'numba>={need}'"
+        f"compiling kernels for the first time, which takes many minutes with numba {version} and "
+        f"about one minute with numba {need}: pip install 'numba>={need}'"
     )
 
 
 def _report(failure: str) -> None:
+    """Report a failure of the kernel cache instead of the compilation."""
     global _said
-    _said = True  # the failure tells that kernels are compiled
+    _said = True  # the failure message already says that kernels are compiled
     _say(failure)
 
 
 def announce_compilation_to(say: Callable[[str], None]) -> None:
-    """Send the message elsewhere than to Python's log, whose warnings reach the terminal."""
+    """Send compilation messages to `say` instead of Python's log."""
     global _say
     _say = say
 

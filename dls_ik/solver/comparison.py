@@ -1,6 +1,6 @@
-"""Methods side by side, step by step: at one target, and along a path at a fixed time step.
+"""Step-by-step comparison of methods, toward one target and along a path at a fixed time step.
 
-A step is the method's own: no limits of a controller, no restarts, no other method behind it.
+The steps are those of the method alone, without controller limits, restarts or a fallback method.
 """
 
 from __future__ import annotations
@@ -23,48 +23,49 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.options import SolverKeywords
 
-STEPS = 250  # toward one target
-VANISHING = 1e-9  # bound on a singular value that always vanishes, as out of a planar arm's plane
+MAX_STEPS = 250  # default maximum number of steps toward one target
+MIN_SINGULAR_VALUE = 1e-9  # smaller values are zero, as those normal to the plane of a planar arm
 
 
 class MethodRun(NamedTuple):
-    """Steps of one method, s of them, from a configuration on."""
+    """Steps of one method from a start configuration; s is the number of steps."""
 
     q: Array  # (s + 1, n) [rad or m]
-    error: Array  # (s + 1,) [m] scaled error of the task, before each step and after the last
-    position_error: Array  # (s + 1,) [m] after each step, from the target stepped to
-    step: Array  # (s,) largest change of a joint [rad or m]
-    condition: Array  # (s + 1,) condition number of the scaled Jacobian of the task
-    margin: Array  # (s + 1,) least distance of a joint from a limit [rad or m]; inf without limits
+    error: Array  # (s + 1,) norm of the scaled task error before each step and after the last [m]
+    position_error: Array  # (s + 1,) distance from the target of the step, after each step [m]
+    step: Array  # (s,) largest joint change [rad or m]
+    condition: Array  # (s + 1,) condition number of the scaled task Jacobian
+    margin: Array  # (s + 1,) smallest distance of a joint from a limit [rad or m], inf if unlimited
 
 
 class Peaks(NamedTuple):
-    """Figures of one method along a path, and at one target."""
+    """Peak figures of one method toward the target and along the path."""
 
-    iterations: int | None  # to the target; None: not within the steps made
-    largest_step: float  # of a joint, toward the target [rad or m]
-    fastest_joint: float  # along the path [rad/s or m/s]
-    largest_error: float  # of the position along the path [m]
-    rms_error: float  # [m]
-    condition: float  # greatest along the path
-    margin: float  # least along the path [rad or m], below 0 beyond a limit
+    iterations: int | None  # steps to the target; None if it is not reached
+    largest_step: float  # largest joint change in a step toward the target [rad or m]
+    fastest_joint: float  # largest joint velocity along the path [rad/s or m/s]
+    largest_error: float  # largest position error along the path [m]
+    rms_error: float  # root mean square of the position error along the path [m]
+    condition: float  # largest condition number along the path
+    margin: float  # smallest distance from a limit along the path [rad or m], negative beyond it
 
 
 class PathComparison(NamedTuple):
-    """Runs of methods toward the farthest pose of a path, and along it."""
+    """Runs of several methods, toward the farthest pose of a path and along the path."""
 
     robot: RobotModel
     path: PosePath
     task: Task | None
-    tolerance: float  # [m] scaled error at which a target counts as reached
-    at_target: dict[str, MethodRun]  # by method, cut where the target is reached
+    tolerance: float  # scaled error at which the target counts as reached [m]
+    at_target: dict[str, MethodRun]  # runs by method, cut after the step that reached the target
     along: dict[str, MethodRun]
 
     def peaks(self) -> dict[str, Peaks]:
-        """Return the figures of each method."""
+        """Return the peak figures of each method."""
         return {name: self._peaks(name) for name in self.along}
 
     def _peaks(self, name: str) -> Peaks:
+        """Return the peak figures of one method."""
         first, run = self.at_target[name], self.along[name]
         is_there = first.error[-1] <= self.tolerance
         errors = run.position_error[1 + self.path.first_counted :]
@@ -84,18 +85,22 @@ def compare_on_path(
     methods: Sequence[str],
     path: PosePath,
     task: Task | None = None,
-    steps: int = STEPS,
+    steps: int = MAX_STEPS,
     **options: Unpack[SolverKeywords],
 ) -> PathComparison:
-    """Run methods from the start of a path: to its farthest pose, and along it, a step a target.
+    """Run methods from the start of a path, to the path's farthest pose and along the path.
+
+    Along the path, each method makes one step per pose.
 
     Args:
-        methods: names from :func:`dls_ik.method_names` or combinations; those of KDL have no steps.
-        path: targets, and where to begin; see :func:`dls_ik.solver.hard_paths.singular_path`.
-        task: default: the full pose.
-        steps: at most toward the farthest pose.
-        options: of :class:`dls_ik.IkSolver`, for all methods. `Delta` of the optimal damping factor
-            is that of the slowest joint in a time step unless it is given.
+        robot: Robot model.
+        methods: Names from :func:`dls_ik.method_names`, or combinations of parts; KDL methods are
+            not supported, as they have no single steps.
+        path: Targets and start; see :func:`dls_ik.solver.hard_paths.singular_path`.
+        task: Rows of the pose that count; None stands for the full pose.
+        steps: Maximum number of steps toward the farthest pose.
+        options: Options of :class:`dls_ik.IkSolver` for all methods. The default of `Delta` is the
+            motion of the slowest joint in a time step.
 
     Raises:
         MethodError: If a method is unknown or does not support the robot.
@@ -103,9 +108,9 @@ def compare_on_path(
             valid.
     """
     if not methods:
-        raise OptionError("no method to compare is given")
+        raise OptionError("methods is empty; give at least one method to compare")
     if len(path.Ts) < 2:
-        raise OptionError(f"a path has two poses or more, not {len(path.Ts)}")
+        raise OptionError(f"a path must have at least 2 poses; got {len(path.Ts)}")
     away = np.linalg.norm(path.Ts[:, :3, 3] - path.Ts[0, :3, 3], axis=1)
     turned = 3.0 - np.einsum("tij,ij->t", path.Ts[:, :3, :3], path.Ts[0, :3, :3])
     far = path.Ts[int(np.argmax(away if away.max() > 1e-9 else turned))]
@@ -120,12 +125,12 @@ def compare_on_path(
 
 
 def _run(stepper: Stepper, Ts: Array) -> MethodRun:
-    """Make a step toward each target (s, 4, 4), and measure where it led."""
+    """Make a step toward each target (s, 4, 4), and measure the configurations."""
     robot, trace = stepper.robot, stepper.run(Ts, len(Ts))
-    q, goals = trace.q, np.concatenate([Ts[:1], Ts])  # what each configuration was stepped to
+    q, goals = trace.q, np.concatenate([Ts[:1], Ts])  # goals: target of each configuration
     position = np.linalg.norm(robot.fk(q)[:, :3, 3] - goals[:, :3, 3], axis=1)
     s = np.linalg.svd(_jacobians(stepper, q, goals), compute_uv=False)
-    rank = max(1, int((s.max(axis=0) > VANISHING).sum()))
+    rank = max(1, int((s.max(axis=0) > MIN_SINGULAR_VALUE).sum()))
     condition = s[:, 0] / np.maximum(s[:, rank - 1], np.finfo(float).tiny)
     step = np.abs(np.diff(q, axis=0)).max(axis=1)
     margin = np.minimum(q - robot.lower, robot.upper - q).min(axis=1)
@@ -134,10 +139,10 @@ def _run(stepper: Stepper, Ts: Array) -> MethodRun:
 
 
 def _jacobians(stepper: Stepper, q: Array, Ts: Array) -> Array:
-    """Compute scaled Jacobians (b, r, n) of the task at q (b, n), for targets Ts (b, 4, 4)."""
+    """Return the scaled task Jacobians (b, r, n) at q (b, n) for targets Ts (b, 4, 4)."""
     rows, J = stepper.details.task, stepper.robot.jacobian(q)
     turns = np.count_nonzero(rows.component >= 3)
-    if rows.exact_derivative[0] or turns == 1:  # not rows of the geometric Jacobian
+    if rows.exact_derivative[0] or turns == 1:  # the task is not made of geometric Jacobian rows
         before, found = stepper.q, []
         for stepper.q, T in zip(q, Ts, strict=True):
             found.append(stepper.jacobian(T))
@@ -150,7 +155,7 @@ def _jacobians(stepper: Stepper, q: Array, Ts: Array) -> Array:
 
 
 def _until(run: MethodRun, tolerance: float) -> MethodRun:
-    """Cut a run toward one target after the step that reached it."""
+    """Return a run cut after the step that reached the target."""
     there = np.flatnonzero(run.error <= tolerance)
     last = max(1, int(there[0])) if len(there) else len(run.step)
     return MethodRun(

@@ -18,7 +18,7 @@ import numpy as np
 from dls_ik.core.se3 import moved
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
-from dls_ik.model.analysis import LENGTH, VANISHING, descend, ready_configuration
+from dls_ik.model.analysis import RANK_TOLERANCE, ROTATION_WEIGHT, descend, ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.problem import largest_errors
 from dls_ik.solver.solver import IkSolver
@@ -45,7 +45,7 @@ MIN_LINEAR_PART = 0.3  # minimum linear part of a lost direction that counts as 
 PASSING_OFFSETS = (0.03, 0.01)  # [rad or m] joint offsets of paths that pass near a singularity
 EDGE_EXCESSES = 3e-5, 1e-4, 3e-4, 1e-3  # shares of the reach by which paths end outside it
 OUT_OF_REACH_SHARE = 0.5  # share of half the length by which a path leaves the reach
-MAX_RESTARTS, SOLVE_TIMEOUT = 200, 10.0  # for the first pose; restarts end before the timeout [s]
+MAX_RESTARTS, SOLVE_TIMEOUT = 200, 10.0  # limits for the first pose; [s]
 NUM_SETTLING_STEPS = 300  # number of damped steps toward the first pose
 REACHED_ERROR = 1e-3  # [m, with 0.5 m/rad] maximum error at the first pose
 MIN_RATIO, MIN_PEAK = 2.5, 5.0  # minimum ratio of peak speeds and undamped peak [rad/s or m/s]
@@ -149,8 +149,10 @@ class PathSearch:
         self.start = ready_configuration(robot) if start is None else start
 
     def jacobians(self, q: Array) -> Array:
-        """Compute the Jacobians (b, r, n) of the task at q (b, n), rotation rows times LENGTH."""
-        weights = np.repeat((1.0, LENGTH), (len(self.task.position), len(self.task.rotation)))
+        """Return the Jacobians (b, r, n) of the task at q (b, n), rotation rows weighted."""
+        weights = np.repeat(
+            (1.0, ROTATION_WEIGHT), (len(self.task.position), len(self.task.rotation))
+        )
         return weights[:, None] * task_jacobians(self.robot, self.task, q)
 
     @cached_property
@@ -158,7 +160,7 @@ class PathSearch:
         """Rank of the Jacobian at almost every configuration."""
         J = self.jacobians(self.robot.random(np.random.default_rng(0), 50))
         s = np.linalg.svd(J, compute_uv=False)
-        return int((s > VANISHING * s[:, :1]).sum(axis=1).max())
+        return int((s > RANK_TOLERANCE * s[:, :1]).sum(axis=1).max())
 
     @property
     def has_joint_to_spare(self) -> bool:

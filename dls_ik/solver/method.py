@@ -1,7 +1,7 @@
-"""Names of methods: the parts that ``ctp+sd+svf`` stands for, and the names that are listed.
+"""Method names such as ``ctp+sd+svf``: their parts, and the list of published methods.
 
-A method has at most one part of each kind: a damping law, a limit strategy, an error and a step
-bound. Kernels know the parts by the ids in :mod:`dls_ik.core`.
+A method has at most one part of each kind: damping law, limit strategy, error bound and step bound.
+Kernels identify the parts by integer ids, see :mod:`dls_ik.core`.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ AUTO = "auto"
 KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
 PART_KINDS = ("damping law", "limit strategy", "error bound", "step bound")
 
-# A part of a name: its kind, its id in ``core``, and the options that it sets.
+# Each part of a name: its kind, its id in `core`, and the option defaults that it sets.
 _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     **{name: (PART_KINDS[0], i, {}) for name, i in damping.IDS.items() if "+" not in name},
     **{
@@ -31,7 +31,7 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "odls": (PART_KINDS[0], damping.JD, {"policy": "optimal"}),
 }
 
-# Long names of the parts; those of methods are made of them, but for a few.
+# Long names of the parts and of the methods that are not composed of parts.
 _LONG_NAMES = {
     AUTO: "error damping, an active set of limits, restarts",
     "jp": "Jacobian pseudoinverse",
@@ -63,8 +63,8 @@ _LONG_NAMES = {
     "kdl_nr_jl": "KDL's Newton-Raphson with joint limits",
 }
 
-# The names that are listed, with source (keys of docs/references.md) and purpose: those of the
-# papers, and combinations that have proved useful.
+# Listed methods with source (keys of docs/references.md) and purpose: the methods of the papers,
+# and useful combinations.
 _LISTED: dict[str, tuple[str, str]] = {
     AUTO: ("Chan & Lawrence 1988",
            "any reachable pose inside the limits, or the reason why there is no answer"),
@@ -77,7 +77,7 @@ _LISTED: dict[str, tuple[str, str]] = {
     "jd": ("Wampler 1986; Nakamura & Hanafusa 1986; Colome & Torras 2012, Table II",
            "a bounded inverse; a policy may choose the damping factor"),
     "jf": ("Maciejewski & Klein 1988; Colome & Torras 2012, Table II, appendix",
-           "damps the least singular direction alone, near a singularity"),
+            "damps the direction of the smallest singular value alone, near a singularity"),
     "nf": ("Maciejewski & Klein 1988; Deo & Walker 1993, section 3",
            "bounds the joint velocity with two directions near singular"),
     "ed": ("Chan & Lawrence 1988; Colome & Torras 2012, Table II",
@@ -92,17 +92,17 @@ _LISTED: dict[str, tuple[str, str]] = {
     "svf+sd": ("Colome & Torras 2012, Table V", "as sd, in fewer steps"),
     "dls": ("Wampler 1986; Buss & Kim 2004, section 5",
             "a heavy constant factor: smooth motion that lags near singularities"),
-    "odls": ("Deo & Walker 1993, 3.1", "the least damping that keeps the step within a bound"),
+    "odls": ("Deo & Walker 1993, 3.1", "minimum damping that keeps the step within a bound"),
     "dls+clamp": ("Buss & Kim 2004, sections 3, 5", "targets far out of reach, several tips"),
     "dls+max": ("Buss & Kim 2004, section 5", "damping, and no joint moves far in a step"),
-    "dls+norm": ("Deo & Walker 1993, DLP-2", "a bound by scaling, to compare with odls"),
+    "dls+norm": ("Deo & Walker 1993, DLP-2", "a bound by scaling, for comparison with odls"),
     "jt+max": ("Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2",
                "the transpose, and no joint moves far in a step"),
     "tpinv+max": ("Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2",
                   "the truncated pseudoinverse, and no joint moves far in a step"),
-    "tpinv+halve": ("Tabaczynski 2005, 2.2", "targets out of reach, to compare with"),
+    "tpinv+halve": ("Tabaczynski 2005, 2.2", "targets out of reach, for comparison"),
     "sdls": ("Buss & Kim 2004, (3), (4)",
-             "bounds each singular direction by what it does to the tips"),
+              "bounds each singular direction by the tip motion that it causes"),
     "sdls+clamp": ("Buss & Kim 2004, sections 3, 5", "as sdls, for far targets"),
     "jw": ("Chan & Dubey 1995; Colome & Torras 2012, Table III",
            "joints that approach a limit move less; limits are not enforced"),
@@ -127,9 +127,9 @@ _LISTED: dict[str, tuple[str, str]] = {
     "ctp+sd": ("Colome & Torras 2012, (7), (8)", "as ctp, with bounded steps"),
     "ctp+sd+svf": ("Colome & Torras 2012, Table V",
                    "follows a target smoothly within the limits: the default of the stream"),
-    "kdl_lma": ("Orocos KDL", "to compare with; limits are ignored"),
-    "kdl_nr": ("Orocos KDL", "to compare with; limits are ignored"),
-    "kdl_nr_jl": ("Orocos KDL", "to compare with; joints are clipped to their limits"),
+    "kdl_lma": ("Orocos KDL", "for comparison; limits are ignored"),
+    "kdl_nr": ("Orocos KDL", "for comparison; limits are ignored"),
+    "kdl_nr_jl": ("Orocos KDL", "for comparison; joints are clipped to their limits"),
 }  # fmt: skip
 
 
@@ -137,47 +137,47 @@ reserve((*_LISTED, *_PARTS))
 
 
 class MethodInfo(NamedTuple):
-    """Names of a method, where it was published, and its use in a line."""
+    """Description of a method: names, source and purpose."""
 
     name: str
     long_name: str
-    source: str  # keys of docs/references.md with equations
+    source: str  # keys of docs/references.md with equation numbers
     summary: str
 
 
 class MethodChoice(NamedTuple):
-    """A damping law, a limit strategy, an error and a step bound, by their ids in ``core``."""
+    """A damping law, a limit strategy, an error bound and a step bound, by their ids in `core`."""
 
-    name: str  # as the papers write it
+    name: str  # parts in the order that the papers use
     damping: int = damping.JP
     limits: int = limits.NONE
     reach: int = error_clamping.NONE
     step: int = step_bounds.NONE
-    defaults: tuple[tuple[str, Any], ...] = ()  # options that the name brings
+    defaults: tuple[tuple[str, Any], ...] = ()  # option defaults that the parts set
 
     @property
     def is_kdl(self) -> bool:
-        """True for methods of PyKDL."""
+        """Whether this is a method of PyKDL."""
         return self.name in KDL
 
     @property
     def follows_no_target(self) -> bool:
-        """True for methods without single steps: KDL's."""
+        """Whether the method has no single steps, as KDL methods."""
         return self.is_kdl
 
     @property
     def plugin(self) -> Plugin | None:
-        """The method of the user's own that it is, if it is one."""
+        """The plug-in of this name; None for built-in methods."""
         return find_plugin(self.name) if _is_plugin(self.name) else None
 
     @property
     def is_gp(self) -> bool:
-        """True if the limit strategy is gradient projection."""
+        """Whether the limit strategy is gradient projection."""
         return self.limits == limits.GP
 
     @property
     def is_quick(self) -> bool:
-        """True if the fast path of the kernels has its steps."""
+        """Whether the fast path of the kernels implements the method."""
         return not _is_plugin(self.name) and (
             self.damping in (damping.JP, damping.JD, damping.ED)
             and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)
@@ -186,25 +186,25 @@ class MethodChoice(NamedTuple):
         )
 
     def policy_conflict(self, policy: str) -> str | None:
-        """Return why a policy cannot choose the damping factor of this method; None if it can."""
+        """Return why a policy cannot choose the damping factor of this method, or None."""
         if policy == "constant":
             return None
         if self.damping != damping.JD:
             return (
-                f"policy {policy!r} needs the law jd or dls; the law of {self.name} has no damping "
-                "factor"
+                f"policy {policy!r} needs the damping law jd or dls; the law of {self.name} has no "
+                "damping factor"
             )
         allowed = (limits.NONE, limits.JC, limits.GP, limits.TA)
         if policy == "optimal" and self.limits not in allowed:
             return (
-                "the optimal damping factor bounds the motion of one inverse of J, and the limit "
-                f"strategy of {self.name} moves joints besides; it goes with none, jc, gp and ta"
+                "policy 'optimal' bounds the step of a single inverse of J, but the limit strategy "
+                f"of {self.name} adds joint motion; use no limit strategy, or jc, gp or ta"
             )
         return None
 
 
 def _published_name(parts: dict[str, list[str]]) -> str:
-    """Join parts in the order of the papers: SVF+SD, but CTP+SD+SVF; JP is left out."""
+    """Join parts in the order of the papers (SVF+SD, but CTP+SD+SVF), without JP if possible."""
     laws, strategy, error, bound = (parts[kind] for kind in PART_KINDS)
     if strategy or error or bound:
         laws = [law for law in laws if law != "jp"]
@@ -214,23 +214,23 @@ def _published_name(parts: dict[str, list[str]]) -> str:
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of the published methods; others combine from the same parts.
+    """Return the names of the listed methods; further methods combine parts of these names.
 
-    The parts may be in any order. Names that begin with ``kdl`` need PyKDL.
+    The order of the parts is free. Names that start with ``kdl`` need PyKDL.
     """
     return tuple(_LISTED)
 
 
 def method_table() -> tuple[MethodInfo, ...]:
-    """Return name, long name, source and use of the methods that :func:`method_names` lists."""
+    """Return name, long name, source and purpose of the methods of :func:`method_names`."""
     return tuple(map(method_info, _LISTED))
 
 
 def method_info(name: str) -> MethodInfo:
-    """Describe a method, listed or combined from parts.
+    """Return the description of a method, listed or combined from parts.
 
     Raises:
-        MethodError: If :func:`parse_method` raises it for a name.
+        MethodError: If the name is not valid, see :func:`parse_method`.
     """
     choice = parse_method(name)
     known = choice.name
@@ -243,12 +243,16 @@ def method_info(name: str) -> MethodInfo:
 
 
 def long_name(name: str) -> str:
-    """Return the long name of a method, such as ``error damping`` for ``ed``."""
+    """Return the long name of a method, such as ``error damping`` for ``ed``.
+
+    Raises:
+        MethodError: If the name is not valid, see :func:`parse_method`.
+    """
     return method_info(name).long_name
 
 
 def parse_method(name: str) -> MethodChoice:
-    """Find the method for a name such as ``ctp+sd+svf``, its parts in any order or case.
+    """Return the method for a name such as ``ctp+sd+svf``; order and case do not matter.
 
     Raises:
         MethodError: If a part of the name is unknown, or parts exclude each other; the message
@@ -267,8 +271,8 @@ def parse_method(name: str) -> MethodChoice:
     for kind, found in parts.items():
         if len(found) > 1 and set(found) != {"svf", "ed"}:
             raise MethodError(
-                f"method {quoted(name)} has two parts of one kind, {' and '.join(found)}: a method "
-                f"has at most one {kind} (svf+ed is one)"
+                f"method {quoted(name)} has two parts of one kind, {' and '.join(found)}; a method "
+                f"has at most one {kind} (svf+ed counts as one)"
             )
     law, strategy, error, bound = (_part_id(found) for found in parts.values())
     brought = tuple(sorted(pair for word in words for pair in _PARTS[word][2].items()))
@@ -278,22 +282,28 @@ def parse_method(name: str) -> MethodChoice:
 
 
 def _is_plugin(word: str) -> bool:
-    """Test if a word is the name of a plug-in; others are not looked up among entry points."""
+    """Return whether a word is a plug-in; built-in words are not looked up in entry points."""
     is_other = word == AUTO or "+" in word or word in _PARTS or word in _LISTED
     return not is_other and find_plugin(word) is not None
 
 
 def _part_id(found: list[str]) -> int:
+    """Return the id of the parts of one kind."""
     if not found:
-        return 0  # JP, and no strategy or bound
+        return 0  # JP; no strategy or bound
     return damping.SVF_ED if len(found) == 2 else _PARTS[found[0]][1]
 
 
 def _check_combination(choice: MethodChoice) -> None:
+    """Check that the parts of a method can be combined.
+
+    Raises:
+        MethodError: If they cannot; the message gives the reason.
+    """
     if choice.damping == damping.JT and choice.is_gp:
         raise MethodError(
-            f"method {choice.name!r}: the transpose gives no projection into the null space of J, "
-            "so that the objective would disturb the task; jt goes with the other limit strategies"
+            f"method {choice.name!r}: the transpose provides no null-space projection of J, so the "
+            "objective would disturb the task; combine jt with another limit strategy"
         )
     conflict = choice.policy_conflict(dict(choice.defaults).get("policy", "constant"))
     if conflict:
@@ -301,13 +311,13 @@ def _check_combination(choice: MethodChoice) -> None:
 
 
 def _unknown(name: object, words: list[str]) -> MethodError:
-    """Return the error for a name with unknown parts, or with one part twice."""
+    """Return the error for a name with unknown or repeated parts."""
     known = (*method_names(), *plugin_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
     strange = [word for word in words if word not in _PARTS]
     alone = next((word for word in words if word in (AUTO, *KDL)), None)
     if alone is not None:
         return MethodError(
-            f"unknown method {quoted(name)}; {alone} is a method by itself, not a part"
+            f"unknown method {quoted(name)}; {alone} cannot be combined with other parts"
         )
     if not strange:
         twice = next(word for i, word in enumerate(words) if word in words[:i])
@@ -318,6 +328,7 @@ def _unknown(name: object, words: list[str]) -> MethodError:
 
 
 def _listing() -> str:
+    """Return a sentence that lists all valid names and parts."""
     words = {kind: [w for w, part in _PARTS.items() if part[0] == kind] for kind in PART_KINDS}
     kinds = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in words.items())
     return (

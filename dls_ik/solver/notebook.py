@@ -1,7 +1,7 @@
-"""Results as HTML, which notebooks show in place of their repr.
+"""HTML representations of results for notebooks.
 
-Colours and lines are legible on light and on dark ground; names are escaped. Results are those of
-:mod:`dls_ik.solver.result`, which imports this module.
+Colours and lines are legible on light and dark backgrounds; names are escaped.
+:mod:`dls_ik.solver.result` imports this module, so results are not typed here.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dls_ik.text import scaled
 
 GOOD, BAD = "#2da44e", "#e5534b"
 LINE = "rgba(128,128,128,.45)"
-WIDTH = 120  # of a bar of limits [px]
-ROWS = 5  # of a batch that are shown
+BAR_WIDTH = 120  # [px] width of a bar of joint limits
+MAX_ROWS = 5  # rows of a batch that are shown
 CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE}"
 TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
 
 
 def result_html(result: Any, explanation: str) -> str:
-    """Return the answer for a pose: how it ended, and each joint between its limits."""
+    """Return the HTML of an :class:`IkResult`: status, figures, and each joint in its limits."""
     robot = result.robot
     facts = (
         f"{scaled(result.position_error, 'm', 3)}, {scaled(result.rotation_error, 'rad', 3)} off",
@@ -45,7 +45,7 @@ def result_html(result: Any, explanation: str) -> str:
 
 
 def batch_html(result: Any, about: str) -> str:
-    """Return the answers for many poses: how they ended, and the first of them."""
+    """Return the HTML of an :class:`IkBatchResult`: counts of statuses, and the first rows."""
     b, robot = len(result), result.robot
     counts = Counter(map(str, result.statuses))
     per_pose = scaled(result.duration / b, "s", 3) if b else "-"
@@ -62,18 +62,18 @@ def batch_html(result: Any, about: str) -> str:
             scaled(result.rotation_error[i], "rad", 3),
             *(f"{value:.4f}" for value in result.q[i]),
         )
-        for i in range(min(b, ROWS))
+        for i in range(min(b, MAX_ROWS))
     ]
-    more = f"<div>and {b - ROWS} more</div>" if b > ROWS else ""
+    more = f"<div>and {b - MAX_ROWS} more</div>" if b > MAX_ROWS else ""
     title = _title(bool(result.success.all()), type(result).__name__, about)
     return title + _facts(facts) + _table(heads, rows) + more
 
 
 def path_html(result: Any, about: str) -> str:
-    """Return the answers along a path: what each joint does."""
+    """Return the HTML of an :class:`IkPathResult`: the motion of each joint."""
     robot, q = result.robot, result.q
-    at = ", ".join(map(str, np.flatnonzero(result.jumps)[:ROWS].tolist()))
-    missed = ", ".join(map(str, np.flatnonzero(~result.success)[:ROWS].tolist()))
+    at = ", ".join(map(str, np.flatnonzero(result.jumps)[:MAX_ROWS].tolist()))
+    missed = ", ".join(map(str, np.flatnonzero(~result.success)[:MAX_ROWS].tolist()))
     facts = [f"solved in {scaled(result.duration, 's', 3)}"]
     facts += [f"jumps to pose {at}"] if at else []
     facts += [f"not reached: pose {missed}"] if missed else []
@@ -92,11 +92,12 @@ def path_html(result: Any, about: str) -> str:
         )
         for j, unit in enumerate(robot.units)
     ]
-    heads = ("joint", "begin", "end", "largest step", "range between its limits")
+    heads = ("joint", "start", "end", "largest step", "range between its limits")
     return title + _facts(facts) + _table(heads, rows)
 
 
 def _title(is_good: bool, name: str, text: str) -> str:
+    """Return a heading in the colour of success or failure."""
     colour, name = GOOD if is_good else BAD, html.escape(name)
     return f'<div><b style="color:{colour}">{name}</b> {html.escape(text)}</div>'
 
@@ -117,26 +118,27 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _bar(lower: float, upper: float, least: float, most: float) -> str:
-    """Return a bar of the limits with a mark from the least to the greatest value."""
+def _bar(lower: float, upper: float, smallest: float, largest: float) -> str:
+    """Return a bar of the joint limits with a mark from the smallest to the largest value."""
     if not (np.isfinite(lower) and np.isfinite(upper)):
         return "no limits"
     span = max(upper - lower, 1e-12)
-    begin, end = (WIDTH * min(max((value - lower) / span, 0.0), 1.0) for value in (least, most))
-    is_inside = lower <= least and most <= upper
-    left = min(begin, WIDTH - 4.0)
+    shares = [min(max((value - lower) / span, 0.0), 1.0) for value in (smallest, largest)]
+    start, end = BAR_WIDTH * shares[0], BAR_WIDTH * shares[1]
+    is_inside = lower <= smallest and largest <= upper
+    left = min(start, BAR_WIDTH - 4.0)
     mark = (
-        f'<div style="position:absolute;left:{left:.0f}px;width:{max(end - begin, 4.0):.0f}px;'
+        f'<div style="position:absolute;left:{left:.0f}px;width:{max(end - start, 4.0):.0f}px;'
         f'height:10px;background:{GOOD if is_inside else BAD}"></div>'
     )
     return (
-        f'<div title="{lower:.4g} to {upper:.4g}" style="position:relative;width:{WIDTH}px;'
+        f'<div title="{lower:.4g} to {upper:.4g}" style="position:relative;width:{BAR_WIDTH}px;'
         f'height:10px;border:1px solid {LINE}">{mark}</div>'
     )
 
 
 def _value(unit: str, value: float) -> tuple[str, str]:
-    """Return a joint value with its unit, and an angle in degrees."""
+    """Return a joint position with its unit, and in degrees if it is an angle."""
     if unit == "m":
         return f"{value:.4f} m", ""
     return f"{value:.4f} rad", f"{np.degrees(value):.1f}&deg;"

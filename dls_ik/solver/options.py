@@ -1,11 +1,10 @@
-"""Options of the solver: each declared once, with its default, unit, range and meaning.
+"""Options of the solver, each declared once with its default, unit, range and meaning.
 
-A declaration is a field of a frozen dataclass; the options of the servo and the parameters of the
-node are declared and checked in the same way.
+A declaration is a field of a frozen dataclass. The options of the servo controller and the
+parameters of the node are declared and validated in the same way.
 
-Signatures name their types by ``Unpack[SolverKeywords]``. ``Unpack`` is in :mod:`typing` from
-Python 3.11 on: it is taken from ``typing_extensions`` while types are checked, and is not needed
-when they run.
+Signatures name the option types by ``Unpack[SolverKeywords]``. ``Unpack`` is in :mod:`typing` only
+since Python 3.11, so it is imported from ``typing_extensions`` for type checking only.
 """
 
 import contextlib
@@ -23,13 +22,13 @@ from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.task import ROTATION_ERRORS
 from dls_ik.text import listing, quoted, suggest_names
 
-LARGEST = 1e9  # number in a vector, as coordinates of poses
+MAX_VECTOR_ENTRY = 1e9  # also the maximum of pose coordinates
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
 ADAPTIVE_BY = ("divergence", "approach")
 STARTS = "random", "table"
 SOLVE_TYPES = "speed", "distance", "manipulability", "clearance"
 
-Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # numbers, of joints by name
+Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # a mapping is by joint name
 SolveType: TypeAlias = Literal["speed", "distance", "manipulability", "clearance"]
 Policy: TypeAlias = Literal[
     "constant", "error", "manipulability", "rate", "velocity", "tracking", "condition", "accuracy",
@@ -38,58 +37,62 @@ Policy: TypeAlias = Literal[
 
 
 def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
-    """Declare a number from low to high; a whole one if the default is whole or None."""
+    """Declare a number from low to high; an integer if the default is an integer or None."""
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
 def choice_of(default: Any, choices: Iterable[Any], text: str) -> Any:
-    """Declare one of some values."""
+    """Declare a choice from a closed set of values."""
     about = {"choices": tuple(choices), "unit": "", "text": text}
     return field(default=default, metadata=about)
 
 
 def switch(text: str) -> Any:
-    """Declare a switch, off by default."""
+    """Declare a boolean option that is off by default."""
     return choice_of(False, (False, True), text)
 
 
 def vector(unit: str, text: str) -> Any:
-    """Declare finite numbers; None by default."""
+    """Declare a vector of finite numbers; None by default."""
     return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
 
 
 def per_joint(default: float, unit: str, text: str) -> Any:
-    """Declare a number from 0 to infinity, for all joints or for each."""
+    """Declare a number from 0 to infinity, either one for all joints or one for each."""
     about = {"per_joint": True, "unit": unit, "text": text}
     return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options of a solver. Symbols as in the papers; docs/methods.md has the formulas."""
+    """Options of a solver; symbols as in the papers, formulas in docs/methods.md."""
 
-    position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "largest position error")
-    rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "largest rotation error")
+    position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "maximum position error")
+    rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "maximum rotation error")
     error_tolerance: float = number(
-        math.inf, 1e-12, math.inf, "m", "largest norm of the scaled error"
+        math.inf, 1e-12, math.inf, "m", "maximum norm of the scaled error"
     )
     rotation_weight: float = number(
-        0.5, 1e-6, 1e6, "m/rad", "length that a rotation error of 1 rad counts as"
+        0.5, 1e-6, 1e6, "m/rad", "weight of the rotation error: length equivalent to 1 rad"
     )
     rotation_error: str = choice_of(
-        "vector", ROTATION_ERRORS, "measure of a rotation: axis times angle, or times its sine"
+        "vector", ROTATION_ERRORS, "rotation error: axis times angle, or axis times its sine"
     )
     length_unit: float = number(
         1.0,
         1e-9,
         1e9,
         "",
-        "units of length of the robot in a metre, 1000 for mm; options in m stay in m",
+        "length units of the robot per metre, 1000 for mm; options in m stay in m",
     )
-    timeout: float = number(0.05, 0.0, 3600.0, "s", "longest time for one pose")
-    max_iterations: int = number(250, 1, 1_000_000, "", "most steps of one attempt")
+    timeout: float = number(0.05, 0.0, 3600.0, "s", "maximum time for one pose")
+    max_iterations: int = number(250, 1, 1_000_000, "", "maximum number of steps of an attempt")
     max_restarts: int | None = number(
-        None, 0, 1_000_000_000, "", "random restarts for one pose; none: until the timeout"
+        None,
+        0,
+        1_000_000_000,
+        "",
+        "maximum number of restarts for one pose; none: until the timeout",
     )
     random_seed: int = number(0, 0, 2**63 - 1, "", "seed of the random restarts")
     stall_ratio: float = number(
@@ -103,91 +106,93 @@ class SolverOptions:
         0,
         1_000_000,
         "",
-        "one attempt in this many makes up to 8 times the steps; 0: none",
+        "one attempt in this many may make 8 times the steps; 0: none",
     )
     prove_after: int = number(
         100, 1, 1_000_000, "", "attempts before the solver tries to prove the pose unreachable"
     )
     starts: str = choice_of(
-        "random", STARTS, "starts of attempts without a seed: random, or near the pose"
+        "random", STARTS, "starts of attempts without a seed: random, or close to the pose"
     )
     solve_type: str = choice_of(
         "speed",
         SOLVE_TYPES,
-        "returned solution: first, nearest to the seed, most dexterous, farthest from collisions",
+        "solution to return: first, closest to the seed, most dexterous, farthest from collisions",
     )
     num_candidates: int = number(
         150,
         1,
         1_000_000,
         "",
-        "attempts that are compared, unless solve_type is speed; max_restarts + 1 at most",
+        "attempts to compare unless solve_type is speed; at most max_restarts + 1",
     )
     max_joint_change: float | tuple[float, ...] = per_joint(
         math.inf,
         "rad or m",
-        "largest change of a joint from the seed to the solution, for all or for each",
+        "maximum change of a joint from the seed to the solution, for all joints or for each",
     )
-    approximate: bool = switch("return the nearest configuration if the pose is not reached")
+    approximate: bool = switch("return the closest configuration if the pose is not reached")
     alpha: float = number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
     lambda_: float = number(0.005, 0.0, 1e6, "", "JD: damping factor")
     error_gain: float = number(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
     nu: float = number(10.0, 1e-9, 1e9, "", "SVF: shape factor")
-    sigma0: float = number(0.01, 1e-12, 1e6, "", "SVF: least singular value")
-    gamma_max: float = number(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: largest change of the joints")
+    sigma0: float = number(0.01, 1e-12, 1e6, "", "SVF: minimum filtered singular value")
+    gamma_max: float = number(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: maximum joint step")
     margin: float = number(
-        0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a fraction of the range"
+        0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a fraction of the joint range"
     )
     mu: float = number(
-        0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: of the objective"
+        0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: objective gain"
     )
     policy: str = choice_of("constant", damping_policies.IDS, "JD: policy for the damping factor")
     lambda0: float = number(
-        0.01, 0.0, 1e6, "", "policies manipulability, rate, mayorga: largest lambda^2, or its scale"
+        0.01, 0.0, 1e6, "", "policies manipulability, rate, mayorga: maximum lambda^2, or its scale"
     )
-    w_t: float = number(0.05, 1e-12, 1e6, "", "policy manipulability: threshold of damping")
+    w_t: float = number(
+        0.05, 1e-12, 1e6, "", "policy manipulability: manipulability below which damping starts"
+    )
     rate_t: float = number(
-        0.95, 1e-12, 1.0, "", "policy rate: ratio of w to its last value below which damping begins"
+        0.95, 1e-12, 1.0, "", "policy rate: ratio of w to its last value below which damping starts"
     )
     velocity_bound: float = number(
         20.0,
         1e-6,
         1e9,
         "1/m",
-        "policy velocity, NF: joint velocity for a unit velocity of the tip",
+        "policy velocity, NF: maximum joint velocity per unit tip velocity",
     )
     tracking_bound: float = number(
         0.05,
         1e-12,
         0.999999,
         "",
-        "policy tracking: error relative to the velocity of the tip",
+        "policy tracking: maximum error relative to the tip velocity",
     )
     condition_bound: float = number(
-        100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: largest condition number"
+        100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: maximum condition number"
     )
-    lambda_max: float = number(0.02, 0.0, 1e6, "", "JF, policy accuracy: largest damping factor")
+    lambda_max: float = number(0.02, 0.0, 1e6, "", "JF, policy accuracy: maximum damping factor")
     epsilon: float = number(
-        0.1, 1e-12, 1e6, "", "JF, policy accuracy: least singular value below which damping begins"
+        0.1, 1e-12, 1e6, "", "JF, policy accuracy: smallest singular value that is not damped"
     )
     w_min: float = number(
-        0.1, 1e-6, 1.0, "", "policy accuracy: least weight of the direction of lower accuracy"
+        0.1, 1e-6, 1.0, "", "policy accuracy: minimum weight of the low-accuracy direction"
     )
     direction: tuple[float, ...] | None = vector(
-        "", "policy accuracy: that direction, a number for each row of the task; none: the last row"
+        "", "policy accuracy: low-accuracy direction, one number per task row; none: the last row"
     )
-    search: int = choice_of(18, SEARCHES, "policy optimal: Newton's iteration, (17) or (18)")
+    search: int = choice_of(18, SEARCHES, "policy optimal: equation of Newton's iteration")
     Delta: float = number(
-        0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: bound on the 2-norm of the step"
+        0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: maximum 2-norm of the step"
     )
     Delta_tolerance: float = number(
-        1e-3, 1e-13, 0.9, "", "policy optimal: of the norm of the step, relative to Delta"
+        1e-3, 1e-13, 0.9, "", "policy optimal: tolerance of the step norm, relative to Delta"
     )
     omega: float = number(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
     truncation: float = number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this fraction of the largest count as 0"
     )
-    objective: str = choice_of("limits", objectives.IDS, "GP, TA: objective of the redundancy")
+    objective: str = choice_of("limits", objectives.IDS, "GP, TA: null-space objective")
     form: int = choice_of(24, FORMS, "GP: form of damping, (22), (23) or (24)")
     alpha1: float = number(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
     alpha2: float = number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
@@ -196,32 +201,32 @@ class SolverOptions:
     )
     w_c: float = number(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
     reference: tuple[float, ...] | None = vector(
-        "rad or m", "objective posture: joint values to stay near; none: mid-range"
+        "rad or m", "objective posture: joint positions to stay close to; none: mid-range"
     )
     obstacle: tuple[float, ...] | None = vector(
-        "m", "objective obstacle: its position in the base frame, x y z"
+        "m", "objective obstacle: obstacle position x y z in the base frame"
     )
-    influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: distance of its influence")
-    D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: largest error of a tip that a step aims at")
-    adaptive: bool = switch("CLAMP: add to D_max as much as the last step led away from the target")
+    influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: influence distance")
+    D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: maximum error of a tip that enters a step")
+    adaptive: bool = switch("CLAMP: increase D_max by the distance lost in the last step")
     adaptive_by: str = choice_of(
         "divergence",
         ADAPTIVE_BY,
-        "CLAMP, adaptive: add how far the step led away (the code), or came nearer (the text)",
+        "CLAMP, adaptive: increase by the distance lost (the code) or gained (the text)",
     )
     halving: float = number(
         1e-3, 1e-12, 1e9, "m", "HALVE: unreachable part of the error above which it is halved"
     )
     largest_change: float = number(
-        math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: largest change of a joint in a step"
+        math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: maximum joint change in a step"
     )
     soft: bool = switch("SDLS: scale softly as in the published code, not clamp as in the text")
     bug_compatible: bool = switch(
-        "SD, CLAMP, JC, GP, TP, CTP: reproduce the slips of the published code"
+        "SD, CLAMP, JC, GP, TP, CTP: reproduce the errors of the published code"
     )
 
     def goal(self) -> StopCriteria:
-        """Return the struct of stopping and of the error metric, in the robot's units."""
+        """Return the stop criteria and the error metric, in the robot's length unit."""
         return StopCriteria(
             position_tolerance=self.position_tolerance * self.length_unit,
             rotation_tolerance=self.rotation_tolerance,
@@ -234,7 +239,7 @@ class SolverOptions:
         )
 
     def method(self, choice: MethodChoice) -> Method:
-        """Return the struct of a method and of the parameters that most methods have."""
+        """Return the method struct, which also holds the parameters common to most methods."""
         parameters = {f: getattr(self, f) for f in Method._fields if hasattr(self, f)}
         is_slip = self.bug_compatible and choice.limits == limits.JC
         return Method(
@@ -310,7 +315,7 @@ class SolverKeywords(TypedDict, total=False):
     bug_compatible: bool
 
 
-# Measured on the WAM and on five 6- and 7-joint arms: light damping, give up early, try elsewhere.
+# Tuned on the WAM and five 6- and 7-joint arms: light damping, early restarts.
 _AUTO = SolverOptions(
     error_gain=0.1,
     max_iterations=25,
@@ -319,21 +324,23 @@ _AUTO = SolverOptions(
     long_attempt_every=16,
     starts="table",
 )
-_PUBLISHED = SolverOptions(max_restarts=0)  # one attempt, as in the papers
+_PUBLISHED = SolverOptions(max_restarts=0)  # a single attempt, as in the papers
 
 
 def solver_options(
     choice: MethodChoice, given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
 ) -> SolverOptions:
-    """Complete and check the options given for a method.
+    """Validate the options given for a method, and add the defaults.
 
     Args:
-        joint_names: of the robot, where options with a value for each joint may be given by name.
+        choice: Method.
+        given: Options by name.
+        joint_names: Joints of the robot; options with one value per joint may then be mappings.
 
     Raises:
-        JointValueError: If a joint is unknown, or a reference lacks a joint.
+        JointValueError: If a joint is unknown, or a joint is missing in `reference`.
         OptionError: If an option is unknown or its value is out of range.
-        MethodError: If parameters violate a condition of the method.
+        MethodError: If options violate a condition of the method.
     """
     known = {f.name: f for f in fields(SolverOptions)}
     unknown = sorted(set(given) - set(known))
@@ -345,52 +352,66 @@ def solver_options(
     restarts, compared = options.max_restarts, options.num_candidates
     if "num_candidates" in checked and restarts is not None and compared > restarts + 1:
         raise OptionError(
-            f"num_candidates is at most max_restarts + 1, which is {restarts + 1} for method "
-            f"{choice.name!r}, not {compared}: give max_restarts={compared - 1}, or more"
+            f"num_candidates must be at most max_restarts + 1, which is {restarts + 1} for method "
+            f"{choice.name!r}; got {compared}: set max_restarts to {compared - 1} or more"
         )
     _check_conditions(choice, options)
     return options
 
 
 def checked_timeout(value: Any) -> float:
-    """Return a time for one pose [s], or raise OptionError."""
+    """Return a valid timeout for one pose [s].
+
+    Raises:
+        OptionError: If the value is not valid.
+    """
     return float(checked_value(SolverOptions.__dataclass_fields__["timeout"], value))
 
 
-def checked_count(name: str, value: Any, least: int) -> int:
-    """Return an argument that is a whole number, or raise OptionError."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise OptionError(f"{name} is a whole number from {least}, not {quoted(value)}")
+def checked_count(name: str, value: Any, minimum: int) -> int:
+    """Return an argument as an integer.
+
+    Raises:
+        OptionError: If the value is not an integer, or is below the minimum.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        raise OptionError(f"{name} must be an integer of at least {minimum}; got {quoted(value)}")
     return int(value)
 
 
 def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
-    """Refuse parameters outside a method's conditions, and options that contradict its name."""
+    """Check the conditions of a method, and that no option contradicts the method's name.
+
+    Raises:
+        MethodError: If a condition is violated.
+    """
     if choice.damping in (damping.SVF, damping.SVF_ED):
         nu, sigma0 = options.nu, options.sigma0
-        if not (nu > sigma0 and 2.0 > nu * sigma0):  # then the filter rises with s, (3)
+        if not (nu > sigma0 and 2.0 > nu * sigma0):  # conditions for a monotonic filter, (3)
             raise MethodError(
-                f"svf needs nu > sigma0 and 2 > nu * sigma0, not nu={nu}, sigma0={sigma0}"
+                f"svf needs nu > sigma0 and 2 > nu * sigma0; got nu={nu}, sigma0={sigma0}"
             )
     conflict = choice.policy_conflict(options.policy)
     if conflict:
         raise MethodError(conflict)
     if options.form != 24 and not (choice.is_gp and choice.damping == damping.JD):
         raise MethodError(
-            f"form ({options.form}) is of gradient projection with a damping factor: it needs a "
-            f"method such as gp+dls, not {choice.name}"
+            f"form {options.form} belongs to gradient projection with a damping factor: it needs a "
+            f"method such as 'gp+dls'; got {choice.name!r}"
         )
 
 
 def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) -> Any:
-    """Return a value as the type of an option, a field declared as above.
+    """Return a value converted to the type of an option.
 
     Args:
-        joint_names: of the robot, by which options with a value for each joint may be given.
+        option: Field declared by a function of this module.
+        value: Value to validate.
+        joint_names: Joints of the robot; options with one value per joint may then be mappings.
 
     Raises:
-        OptionError: If the value has another type or is out of range; the message says which values
-            are valid.
+        OptionError: If the value has another type or is out of range; the message lists the valid
+            values.
     """
     if isinstance(value, Mapping) and joint_names:
         value = _ordered(option, value, joint_names)
@@ -404,7 +425,7 @@ def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) ->
 
 
 def _ordered(option: Any, value: Mapping[str, Any], joint_names: tuple[str, ...]) -> Any:
-    """Return values by name in the order of the joints; others than of joints as they are."""
+    """Return a mapping as values in joint order; values of other options are returned unchanged."""
     if "per_joint" in option.metadata:
         return some_by_name(value, joint_names, option.default)
     if option.name == "joint_weights":
@@ -413,7 +434,14 @@ def _ordered(option: Any, value: Mapping[str, Any], joint_names: tuple[str, ...]
 
 
 def _refusal(option: Any, valid: str, value: Any) -> OptionError:
-    text = f"{option.name} is {option.metadata['text']}: {valid}, not {quoted(value)}"
+    """Return the error for an invalid value.
+
+    Args:
+        option: Field of the option.
+        valid: Description of the valid values, with an article.
+        value: Value given.
+    """
+    text = f"{option.name} ({option.metadata['text']}) must be {valid}; got {quoted(value)}"
     return OptionError(text)
 
 
@@ -428,7 +456,7 @@ def _checked_number(option: Any, value: Any) -> Any:
             float(value)
             given = int(value) if isinstance(value, Integral) else float(value)
     if not low <= given <= high or (is_whole and given != int(given)):
-        kind = "a whole number" if is_whole else "a number"
+        kind = "an integer" if is_whole else "a number"
         unit = f" [{option.metadata['unit']}]" if option.metadata["unit"] else ""
         raise _refusal(option, f"{kind} from {low:g} to {high:g}{unit}", value)
     return int(given) if is_whole else float(given)
@@ -449,7 +477,7 @@ def _checked_per_joint(option: Any, value: Any) -> float | tuple[float, ...]:
         numbers = (float(value),) if isinstance(value, Real) else tuple(float(x) for x in value)
     if not numbers or not all(x >= 0.0 for x in numbers) or isinstance(value, (bool, str)):
         unit = option.metadata["unit"]
-        raise _refusal(option, f"a number from 0, or one for each joint [{unit}]", value)
+        raise _refusal(option, f"a number of at least 0, or one for each joint [{unit}]", value)
     return numbers[0] if isinstance(value, Real) else numbers
 
 
@@ -459,6 +487,7 @@ def _checked_vector(option: Any, value: Any) -> tuple[float, ...] | None:
     numbers: tuple[float, ...] = ()
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         numbers = tuple(float(x) for x in value)
-    if not numbers or not all(abs(x) <= LARGEST for x in numbers) or isinstance(value, str):
-        raise _refusal(option, f"finite numbers, {LARGEST:g} at most", value)
+    is_valid = numbers and all(abs(x) <= MAX_VECTOR_ENTRY for x in numbers)
+    if not is_valid or isinstance(value, str):
+        raise _refusal(option, f"finite numbers of at most {MAX_VECTOR_ENTRY:g}", value)
     return numbers

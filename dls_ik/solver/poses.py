@@ -1,4 +1,4 @@
-"""Poses of targets as kernels take them: one for each tip, and many of them."""
+"""Desired poses as arrays for the kernels: validation of single poses and of batches."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,17 +13,21 @@ from dls_ik.model.joint import real_array
 from dls_ik.model.pose import ALONE, FORMS, PoseParts, matrices, pose_parts, validated_pose
 from dls_ik.text import quoted
 
-IDENTITY = (0.0, 0.0, 0.0, 1.0)  # quaternion
+IDENTITY = (0.0, 0.0, 0.0, 1.0)  # quaternion x y z w
 
 
 def checked_pose(T: Any, position_only: bool = False) -> Array:
-    """Return a good pose as it is, and :func:`validated_pose` of any other.
+    """Return a pose (4, 4) for the kernels; a valid array is returned without a copy.
 
-    A good one is (4, 4), float64, contiguous and writable: any other array would be another type
-    to the kernels.
+    A valid array is (4, 4), float64, contiguous and writable; kernels are compiled for this type
+    only. Other values are converted by :func:`validated_pose`.
+
+    Args:
+        T: Pose in any form.
+        position_only: Whether a position alone is enough.
 
     Raises:
-        PoseError: If :func:`validated_pose` raises it.
+        PoseError: If the pose is not valid.
     """
     if is_plain(T, (4, 4)) and is_pose(T, POSE_TOLERANCE):
         return cast(Array, T)
@@ -31,15 +35,15 @@ def checked_pose(T: Any, position_only: bool = False) -> Array:
 
 
 def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
-    """Return the poses of k tips as (k, 4, 4), each as :func:`checked_pose` has it.
+    """Return the poses of k tips as (k, 4, 4); a valid array is returned without a copy.
 
     Args:
-        Ts: (k, 4, 4), or a pose in any form for each tip; for a single tip also the pose itself.
-        position_only: whether a position alone is enough, for each tip; default: for none.
+        Ts: (k, 4, 4), or for each tip a pose in any form; for a single tip also the pose itself.
+        k: Number of tips.
+        position_only: (k,) whether a position alone is enough for a tip; () for no tip.
 
     Raises:
-        PoseError: If the number of poses differs from the number of tips, or :func:`validated_pose`
-            raises it.
+        PoseError: If the number of poses is not k, or a pose is not valid.
     """
     free = position_only or (False,) * k
     if k == 1:
@@ -50,46 +54,59 @@ def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
 
 
 def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a value is an array as kernels take it."""
+    """Return whether a value is a C-contiguous, writable float64 array of a shape."""
     is_plain = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
     return bool(is_plain and T.shape == shape)
 
 
 def _only(Ts: Any) -> Any:
-    """Return the pose itself, given as it is or in a sequence of one."""
+    """Return the pose of a single tip, which may be given in a sequence of length one."""
     is_array = isinstance(Ts, np.ndarray) and (Ts.ndim == 3 or Ts.shape == (1, 3))
     return Ts[0] if (isinstance(Ts, (list, tuple)) or is_array) and len(Ts) == 1 else Ts
 
 
 def _separate(Ts: Any, k: int) -> list[Any]:
-    """Return a list of k poses."""
+    """Return a list of k poses.
+
+    Raises:
+        PoseError: If the value is not a sequence of k poses.
+    """
     try:
         given = list(Ts)
     except TypeError as error:
-        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {quoted(Ts)}") from error
+        raise PoseError(
+            f"{k} tips need {k} poses (4, 4), one for each; got {quoted(Ts)}"
+        ) from error
     if len(given) != k:
         shape = f"an array of shape {Ts.shape}" if isinstance(Ts, np.ndarray) else str(len(given))
-        raise PoseError(f"{k} tips have {k} poses (4, 4), one each, not {shape}")
+        raise PoseError(f"{k} tips need {k} poses (4, 4), one for each; got {shape}")
     return given
 
 
 def _pose_of_tip(T: Any, i: int, free: Sequence[bool]) -> Array:
+    """Return the pose (4, 4) of tip i.
+
+    Raises:
+        PoseError: If the pose is not valid; the message gives its number.
+    """
     try:
         return validated_pose(T, free[i])
     except PoseError as error:
         raise PoseError(f"pose {i + 1} of {len(free)}: {error}") from error
 
 
-# Many
+# Batches
 
 
 def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
-    """Return poses (b, k, 4, 4) of k tips, not checked; not copied if they need not be.
+    """Return poses (b, k, 4, 4) of k tips as an array, not validated; a copy only if needed.
 
     Args:
-        Ts: (b, k, 4, 4), positions (b, k, 3) and quaternions (b, k, 4), or a sequence of b poses in
-            any form; where a position is enough, positions (b, k, 3); for a single tip without k.
-        position_only: as for :func:`checked_poses`.
+        Ts: (b, k, 4, 4), or positions (b, k, 3) and quaternions (b, k, 4), or a sequence of b poses
+            in any form, or positions (b, k, 3) if a position is enough. For a single tip k is
+            omitted.
+        k: Number of tips.
+        position_only: As for :func:`checked_poses`.
 
     Raises:
         PoseError: If the values are not numbers, or the array has another shape.
@@ -104,26 +121,27 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
         return given.reshape(-1, k, 4, 4)
     if given.ndim == 2 + len(tips) and given.shape[1:] == (*tips, 3):
         if not all(free):
-            raise PoseError(f"{ALONE}; given an array of shape {given.shape}")
+            raise PoseError(f"{ALONE}; got an array of shape {given.shape}")
         quaternions = np.broadcast_to(IDENTITY, (*given.shape[:-1], 4))
         return matrices(given, quaternions).reshape(-1, k, 4, 4)
-    raise PoseError(f"{_batch_forms(tips)}, not an array of shape {given.shape}")
+    raise PoseError(f"{_batch_forms(tips)}; got an array of shape {given.shape}")
 
 
 def _batch_forms(tips: tuple[int, ...]) -> str:
+    """Return a sentence with the valid forms of a batch; tips is () or (k,)."""
     shape = ", ".join(map(str, ("b", *tips)))
     many = f" for {tips[0]} tips" if tips else ""
     return (
-        f"a batch of poses is an array of numbers ({shape}, 4, 4){many}, (positions ({shape}, 3), "
-        f"quaternions x y z w ({shape}, 4)), or a list of poses"
+        f"a batch of poses must be an array of numbers ({shape}, 4, 4){many}, (positions ({shape}, "
+        f"3), quaternions x y z w ({shape}, 4)), or a list of poses"
     )
 
 
 def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
-    """Return (b, 4, 4) or (b, k, 4, 4) of what is no array."""
+    """Return (b, 4, 4) or (b, k, 4, 4) from a sequence of poses or a pair of arrays."""
     if not isinstance(Ts, Sequence) or isinstance(Ts, str):
-        raise PoseError(f"{_batch_forms(tips)}, not {quoted(Ts)}")
-    together = _of_two_arrays(Ts, tips)
+        raise PoseError(f"{_batch_forms(tips)}; got {quoted(Ts)}")
+    together = _from_two_arrays(Ts, tips)
     if together is not None:
         return together
     b, k = len(Ts), len(free)
@@ -142,7 +160,7 @@ def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
 
 
 def _row_parts(row: Any, name: str, tips: tuple[int, ...], free: tuple[bool, ...]) -> list[Any]:
-    """Return for each tip (4, 4), or a position and a quaternion."""
+    """Return (4, 4), or a position and a quaternion, for each tip of a row."""
     try:
         members = _separate(row, tips[0]) if tips else [_only(row)]
         parts = [pose_parts(T, alone) for T, alone in zip(members, free, strict=True)]
@@ -151,8 +169,8 @@ def _row_parts(row: Any, name: str, tips: tuple[int, ...], free: tuple[bool, ...
         raise PoseError(f"{name}: {error}") from error
 
 
-def _of_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
-    """Return poses of a pair of arrays, positions (b, k, 3) and quaternions (b, k, 4)."""
+def _from_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
+    """Return poses from positions (b, k, 3) and quaternions (b, k, 4), or None for other values."""
     try:
         positions, quaternions = map(real_array, Ts)
     except (TypeError, ValueError, OverflowError):
@@ -160,19 +178,23 @@ def _of_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
     if (positions.shape[-1:], quaternions.shape[-1:]) != ((3,), (4,)):
         return None
     if positions.ndim == 1 + len(tips):
-        raise PoseError(f"{_batch_forms(tips)}; one pose is for solve, or in a list")
+        raise PoseError(f"{_batch_forms(tips)}; give a single pose to solve, or in a list")
     if positions.ndim != 2 + len(tips) or positions.shape[:-1] != quaternions.shape[:-1]:
         shapes = f"{positions.shape} and {quaternions.shape}"
-        raise PoseError(f"{_batch_forms(tips)}, not arrays of shape {shapes}")
+        raise PoseError(f"{_batch_forms(tips)}; got arrays of shape {shapes}")
     return matrices(positions, quaternions)
 
 
 def _numbers(T: Any) -> Array:
-    """Return (4, 4) numbers, or raise a PoseError."""
+    """Return a pose as an array (4, 4).
+
+    Raises:
+        PoseError: If the value has another shape, or is not numbers.
+    """
     try:
         pose = real_array(T)
     except (TypeError, ValueError, OverflowError):
         pose = np.empty(0)
     if pose.shape != (4, 4):
-        raise PoseError(f"{FORMS}, not {quoted(T)}")
+        raise PoseError(f"{FORMS}; got {quoted(T)}")
     return pose

@@ -1,9 +1,9 @@
-"""Structs that kernels read: a robot, a method, its options and a task, checked and put together.
+"""Parameter structs of a solver for the kernels, and the start configurations of attempts.
 
-Methods of KDL, which are there to compare with, have KDL's solvers instead of kernels.
-
-The starts of restarts belong to it: random ones, and for the fast path a table of configurations
-that is searched by their poses (``core/fast/table.py`` has how).
+The structs combine a robot, a method, its options and a task, all validated. KDL methods (for
+comparison) and plug-ins run their attempts in Python instead. Restarts start at random
+configurations; the fast path also has a table of configurations indexed by their tip poses, see
+:mod:`dls_ik.core.fast.table`.
 """
 
 import math
@@ -46,30 +46,30 @@ from dls_ik.solver.plugins import MEMORY, StepState, checked_step
 from dls_ik.solver.task import VECTOR, Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
 
-MIN_JOINT_WEIGHT = 1e-9  # whose inverse counts too
-LEVELS = 9  # of the tree: four times the rows save a tenth of the steps, and cost a second
+MIN_JOINT_WEIGHT = 1e-9  # the inverses of the weights are used too
+TABLE_LEVELS = 9  # depth of the table's tree; 11 would save 10 % of the steps but cost a second
 TABLE_SEED = 1
-LMA_RADIAN = 0.01  # of KDL's norm that a radian counts [m]
-KDL_JOINTS = 6  # at least; with fewer KDL aborts the process
-_BY_RANGE = ("limits", "centring")  # objectives that say nothing about a joint without limits
+LMA_ROTATION_WEIGHT = 0.01  # [m/rad] weight of the rotation in the error norm of KDL's LMA
+MIN_KDL_JOINTS = 6  # KDL aborts the process for arms with fewer joints
+_RANGE_OBJECTIVES = ("limits", "centring")  # objectives that ignore joints without limits
 
 
 class Problem(NamedTuple):
-    """The structs of a solver for one task; of `packed`, `details` and `kdl` two are None."""
+    """The parameter structs for one task; two of `packed`, `details` and `kdl` are None."""
 
     method: Method
     goal: StopCriteria
     starts: Starts
-    packed: Packed | None  # for the full pose of one tip, by a method of the fast path
-    details: GeneralProblem | None  # for anything else
-    kdl: "SeededAttempts | None"  # for methods that are no kernels
-    has_table: bool  # whether the first start may come from a table
+    packed: Packed | None  # fast path: a full pose of one tip and a method that supports it
+    details: GeneralProblem | None  # general path
+    kdl: "SeededAttempts | None"  # attempts in Python: KDL methods and plug-ins
+    has_table: bool  # whether the first attempt may start at a configuration of the table
 
 
 def build_problem(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> Problem:
-    """Return the structs that a solver hands to kernels.
+    """Build the parameter structs for the kernels.
 
     Raises:
         MethodError: If the method does not support the robot or the task; the message gives the
@@ -89,11 +89,11 @@ def build_problem(
     is_quick &= options.rotation_error == VECTOR and method.limits != limits.JC_AS_RUN
     if not is_quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
-        goal = goal._replace(error_tolerance=options.error_tolerance)  # of rows that are in metres
+        goal = goal._replace(error_tolerance=options.error_tolerance)  # task rows are in metres
         return Problem(method, strict_goal(goal, details.task), starts, None, details, None, False)
     check_service(robot, choice, options, 6)
     method = method._replace(lambda_=options.lambda_ * options.length_unit)
-    # A table takes longer to make than a robot with narrowed limits lives, of one request.
+    # Building a table takes longer than a request with narrowed limits lasts.
     has_table = options.starts == "table" and robot.whole is None
     table = start_table(robot, goal.rotation_weight) if has_table else no_table(robot.n)
     packed = pack(build_arm(robot.chain), table, method, goal, starts)
@@ -103,7 +103,7 @@ def build_problem(
 def build_details(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> GeneralProblem:
-    """Return the struct of the general step.
+    """Build the parameter struct of the general step.
 
     Raises:
         MethodError: If the method does not support the robot or the task.
@@ -117,8 +117,8 @@ def build_details(
     direction = _vector("direction", options.direction, np.eye(r)[-1], "row of the task")
     length = float(np.linalg.norm(direction))
     if length == 0.0:
-        raise OptionError("direction is a vector that is not zero")
-    slides = np.ones(robot.n, np.bool_)  # joints that never turn
+        raise OptionError(f"direction must not be a zero vector; got {options.direction}")
+    slides = np.ones(robot.n, np.bool_)  # variables that move prismatic joints only
     slides[robot.chain.variable[~robot.chain.prismatic]] = False
     return GeneralProblem(
         task=rows,
@@ -132,7 +132,7 @@ def build_details(
 
 
 def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams:
-    """Return the parameters of methods: those with the name of an option have its value."""
+    """Return the method parameters; fields named like an option have its value."""
     others: dict[str, Any] = {
         "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
@@ -145,7 +145,7 @@ def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams
 
 
 def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOptions, r: int) -> None:
-    """Check that a method can serve a robot for a task of r rows.
+    """Check that a method supports a robot and a task of r rows.
 
     Raises:
         MethodError: If the method does not support the robot or the task; the message gives the
@@ -154,39 +154,53 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
     about = f"method {choice.name!r} on {robot.name!r}"
     if choice.limits == limits.TA and robot.n <= r:
         raise MethodError(
-            f"{about}: ta adds a row to the task and needs redundancy; {robot.n} joints and "
-            f"{r} rows leave none"
+            f"{about}: ta adds a row to the task and needs a redundant arm; {robot.n} joints and "
+            f"{r} rows leave no redundancy"
         )
     has_objective = choice.limits in (limits.GP, limits.TA)
     if has_objective and options.objective == "obstacle" and options.obstacle is None:
         raise MethodError(
-            f"{about}: objective 'obstacle' needs to know where it is: obstacle=(x, y, z)"
+            f"{about}: objective 'obstacle' needs the obstacle's position: obstacle=(x, y, z)"
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
-        raise MethodError(f"{about}: form 22 damps by alpha1 and alpha2 and takes no other policy")
+        raise MethodError(
+            f"{about}: form 22 damps by alpha1 and alpha2; it needs policy='constant', got "
+            f"{options.policy!r}"
+        )
     by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.WLN)
-    by_limits |= has_objective and options.objective in _BY_RANGE
+    by_limits |= has_objective and options.objective in _RANGE_OBJECTIVES
     if by_limits and not robot.limited.any():
         raise MethodError(
-            f"{about}: it works by the joint limits, and no joint of this robot has both"
+            f"{about}: it needs a joint with both a lower and an upper limit; this robot has none"
         )
 
 
 def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: str) -> Array:
+    """Return an option as a vector of the length of its default.
+
+    Raises:
+        OptionError: If the length differs.
+    """
     if given is None:
         return np.array(default, np.float64)
     if len(given) != len(default):
         raise OptionError(
-            f"{name} has a number for each {entry}, {len(default)}, not {len(given)}: {given}"
+            f"{name} must have one number for each {entry} ({len(default)}); got {len(given)}: "
+            f"{given}"
         )
     return np.array(given, np.float64)
 
 
 def _joint_weights(options: SolverOptions, n: int) -> Array:
+    """Return the joint weights (n,), ones by default.
+
+    Raises:
+        OptionError: If a weight is below `MIN_JOINT_WEIGHT`, or their number is not n.
+    """
     weights = _vector("joint_weights", options.joint_weights, np.ones(n), "joint")
     if not (weights >= MIN_JOINT_WEIGHT).all():
         given = quoted(options.joint_weights)
-        raise OptionError(f"joint_weights are numbers from {MIN_JOINT_WEIGHT:g}, not {given}")
+        raise OptionError(f"joint_weights must be at least {MIN_JOINT_WEIGHT:g}; got {given}")
     return weights
 
 
@@ -194,13 +208,17 @@ def _joint_weights(options: SolverOptions, n: int) -> Array:
 
 
 def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -> Starts:
-    """Return the range of random starts: the limits, or a turn or +-pi m where there are none.
+    """Return the range of random starts.
+
+    The range is the joint limits; an unlimited joint has a range of 2 pi [rad or m].
 
     Args:
-        keeps_limits: whether the method does; otherwise a whole turn would bring answers back that
-            it leaves outside.
+        robot: Robot model.
+        joint_weights: (n,) weights of the joint metric.
+        keeps_limits: Whether the method enforces the joint limits. Otherwise limited joints must
+            not be wrapped by full turns, which would hide answers outside the limits.
     """
-    chain, turning = robot.chain, np.ones(robot.n, np.int64)  # 1: a whole turn changes no pose
+    chain, turning = robot.chain, np.ones(robot.n, np.int64)  # 1: a full turn changes no pose
     turning[chain.variable[chain.prismatic | (chain.scale % 1.0 != 0.0)]] = 0
     return Starts(
         *robot.finite_limits(), turning * (keeps_limits | robot.continuous), joint_weights
@@ -208,7 +226,7 @@ def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -
 
 
 def no_table(n: int) -> ChainTable:
-    """Return a table without rows: all starts are random."""
+    """Return an empty table; all starts are then random."""
     return ChainTable(
         levels=0,
         first_turns=False,
@@ -223,21 +241,21 @@ def no_table(n: int) -> ChainTable:
 
 @lru_cache(maxsize=16)
 def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
-    """Return configurations uniform within the limits, ordered by their poses; takes 0.1 s.
+    """Build a table of random configurations within the limits, sorted by tip pose; takes 0.1 s.
 
     Args:
-        robot: with one tip.
-        rotation_weight: w of the error metric [m/rad].
+        robot: Robot with one tip.
+        rotation_weight: Weight w of the rotation in the error metric [m/rad].
     """
-    arm, rows = build_arm(robot.chain), LEAF << LEVELS
+    arm, rows = build_arm(robot.chain), LEAF << TABLE_LEVELS
     q = robot.random(np.random.default_rng(TABLE_SEED), rows)
-    first_turns, last_turns = _turns(arm, 0), len(arm.variable) > 1 and _turns(arm, -1)
+    first_turns, last_turns = _rotates(arm, 0), len(arm.variable) > 1 and _rotates(arm, -1)
     features, middle = np.empty((rows, 9)), np.empty((rows, 3, 4))
-    fixed = _without_turns(arm, first_turns, last_turns)
+    fixed = _without_end_rotations(arm, first_turns, last_turns)
     fill(fixed, first_turns, last_turns, q, rotation_weight, middle, features)
-    order, by, cut = _tree(features)
+    order, by, cut = _build_tree(features)
     return ChainTable(
-        levels=LEVELS,
+        levels=TABLE_LEVELS,
         first_turns=first_turns,
         last_turns=last_turns,
         by=by,
@@ -248,14 +266,17 @@ def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
     )
 
 
-def _turns(arm: SerialChain, k: int) -> bool:
-    """Return whether element k turns, and its variable drives no other."""
+def _rotates(arm: SerialChain, k: int) -> bool:
+    """Return whether element k is revolute and its variable moves no other element."""
     alone = np.count_nonzero(arm.variable == arm.variable[k]) == 1
     return bool(alone and arm.turn[k, 0] != 0.0)
 
 
-def _without_turns(arm: SerialChain, first_turns: bool, last_turns: bool) -> SerialChain:
-    """Return the arm with joints that turn freely at zero, and without the way from the last."""
+def _without_end_rotations(arm: SerialChain, first_turns: bool, last_turns: bool) -> SerialChain:
+    """Return the arm with a freely rotating first or last joint fixed at zero.
+
+    The offset from a freely rotating last joint to the tip is removed.
+    """
     turn, link = arm.turn.copy(), arm.link.copy()
     if first_turns:
         turn[0] = 0.0
@@ -264,17 +285,20 @@ def _without_turns(arm: SerialChain, first_turns: bool, last_turns: bool) -> Ser
     return arm._replace(turn=turn, link=link)
 
 
-def _tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
-    """Halve the rows again and again by the feature that spreads most.
+def _build_tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
+    """Build a balanced k-d tree; each node is split at the median of its widest feature.
+
+    Args:
+        features: (rows, 9).
 
     Returns:
-        The order of the rows, leaf after leaf; of each node the feature and where it is cut.
+        The order of the rows by leaf, and the split feature and split value of each node.
     """
     order, columns = np.arange(len(features)), np.ascontiguousarray(features.T)
-    by, cut = np.zeros(1 << LEVELS, np.int64), np.zeros(1 << LEVELS)
-    for level in range(LEVELS):
+    by, cut = np.zeros(1 << TABLE_LEVELS, np.int64), np.zeros(1 << TABLE_LEVELS)
+    for level in range(TABLE_LEVELS):
         nodes, count = slice(1 << level, 2 << level), 1 << level
-        rows = order.reshape(count, -1)  # of each node
+        rows = order.reshape(count, -1)  # (nodes, rows of the node)
         values = columns[:, rows]  # (9, nodes, rows)
         by[nodes] = (values.max(axis=2) - values.min(axis=2)).argmax(axis=0)
         widest = values[by[nodes], np.arange(count)]  # (nodes, rows)
@@ -285,11 +309,11 @@ def _tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
     return order, by, cut
 
 
-# Attempts of methods that are no kernels
+# Attempts in Python: KDL methods and plug-ins
 
 
 class SeededAttempts:
-    """Attempts in Python, with seeds and restarts as our kernels have them."""
+    """Attempts in Python, with the same seeds and restarts as the kernels."""
 
     _robot: RobotModel
 
@@ -301,12 +325,14 @@ class SeededAttempts:
         rows: Rows,
         snapshot: SceneSnapshot | None = None,
     ) -> None:
-        """Make up to `attempts` more attempts for every row of poses (b, k, 4, 4).
-
-        Rows whose pose or seed is not valid are passed over.
+        """Make up to `attempts` more attempts for every pose; skip invalid poses and seeds.
 
         Args:
-            snapshot: of a scene in which solutions are to be free of collisions.
+            Ts: (b, k, 4, 4) desired poses.
+            seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+            attempts: Maximum number of attempts per pose.
+            rows: State of the searches, read and written.
+            snapshot: Scene in which solutions must be collision-free.
 
         Raises:
             MethodError: If a plug-in fails; see :func:`dls_ik.solver.plugins.checked_step`.
@@ -320,6 +346,7 @@ class SeededAttempts:
     def _search_row(
         self, T_d: Array, seed: Array, attempts: int, row: Rows, snapshot: SceneSnapshot | None
     ) -> None:
+        """Make up to `attempts` more attempts for one pose (k, 4, 4)."""
         for _ in range(attempts):
             is_first = row.counts[ATTEMPTS] == 0
             start = seed if is_first else random_start(self._robot.finite_limits(), row)
@@ -337,7 +364,7 @@ class SeededAttempts:
                 return
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
-        """Return the last configuration, its errors (2,), the steps made, and if it is reached."""
+        """Return the last q (n,), its errors (2,), the step count, and whether T_d is reached."""
         raise NotImplementedError
 
 
@@ -345,12 +372,12 @@ class SeededAttempts:
 
 
 class KdlAttempts(SeededAttempts):
-    """Attempts of one of KDL's solvers.
+    """Attempts of a KDL solver.
 
-    ``kdl_nr``, Newton-Raphson, and ``kdl_nr_jl``, the same with values clipped to the limits,
-    compare each of six components with one tolerance; ``kdl_lma``, Levenberg-Marquardt, compares
-    one norm in which a radian counts as a hundredth. They get a tolerance that keeps both of ours.
-    KDL does not say how many iterations an attempt took: results count 0.
+    ``kdl_nr`` (Newton-Raphson) and ``kdl_nr_jl`` (the same, clipped to the joint limits) compare
+    each of six error components with one tolerance. ``kdl_lma`` (Levenberg-Marquardt) compares a
+    norm in which 1 rad weighs 0.01 m. Their tolerance is set such that both `position_tolerance`
+    and `rotation_tolerance` hold. KDL does not report iterations: results have 0 steps.
 
     Raises:
         MethodError: If KDL does not support the robot or the task.
@@ -360,16 +387,16 @@ class KdlAttempts(SeededAttempts):
     def __init__(self, robot: RobotModel, method: str, options: SolverOptions, task: Tasks) -> None:
         self._robot, self._method, self._goal = robot, method, options.goal()
         if not is_full_pose(robot, task):
-            raise MethodError(f"method {method!r} solves for the full pose of one tip")
-        if robot.n < KDL_JOINTS:
+            raise MethodError(f"method {method!r} needs a task of the full pose of one tip")
+        if robot.n < MIN_KDL_JOINTS:
             raise MethodError(
-                f"method {method!r} needs at least {KDL_JOINTS} joints, where KDL does not abort; "
-                f"{robot.name!r} has {robot.n}"
+                f"method {method!r} needs at least {MIN_KDL_JOINTS} joints, because KDL aborts the "
+                f"process with fewer; {robot.name!r} has {robot.n}"
             )
         self._kdl = pykdl()
         self._chain = kdl_chain(robot)
         self._fk = self._kdl.ChainFkSolverPos_recursive(self._chain)
-        self._keep: tuple[Any, ...] = ()  # objects that KDL's solver refers to and does not own
+        self._keep: tuple[Any, ...] = ()  # keeps alive objects that KDL's solver refers to
         self._solver = self._new_solver()
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
@@ -389,7 +416,7 @@ class KdlAttempts(SeededAttempts):
         return q, (position, rotation), 0, is_reached
 
     def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
-        """Position [m] and rotation error [rad] at q, by KDL's own kinematics."""
+        """Return the position [m] and rotation error [rad] at q (n,), by KDL's kinematics."""
         if not np.isfinite(q).all():
             return math.inf, math.inf
         actual = self._kdl.Frame()
@@ -398,34 +425,38 @@ class KdlAttempts(SeededAttempts):
         return difference.vel.Norm(), difference.rot.Norm()
 
     def _joints(self, q: Array) -> Any:
+        """Return joint positions (n,) as a KDL array."""
         joints = self._kdl.JntArray(self._robot.n)
         for j, value in enumerate(q):
             joints[j] = float(value)
         return joints
 
     def _new_solver(self) -> Any:
+        """Create the KDL solver of the method."""
         kdl, goal = self._kdl, self._goal
-        most = goal.max_iterations
+        max_iterations = goal.max_iterations
         tolerance = min(goal.position_tolerance, goal.rotation_tolerance)
         tolerance = min(tolerance, goal.error_tolerance / 2.0)
         if self._method == "kdl_lma":
-            return kdl.ChainIkSolverPos_LMA(self._chain, LMA_RADIAN * tolerance, most, 1e-15)
-        velocity = kdl.ChainIkSolverVel_wdls(self._chain)  # a pseudoinverse, by Eigen
+            weighted = LMA_ROTATION_WEIGHT * tolerance
+            return kdl.ChainIkSolverPos_LMA(self._chain, weighted, max_iterations, 1e-15)
+        velocity = kdl.ChainIkSolverVel_wdls(self._chain)  # undamped: an SVD pseudoinverse
         tolerance /= math.sqrt(3.0)
         if self._method == "kdl_nr":
             self._keep = (velocity,)
-            return kdl.ChainIkSolverPos_NR(self._chain, self._fk, velocity, most, tolerance)
+            solver = kdl.ChainIkSolverPos_NR
+            return solver(self._chain, self._fk, velocity, max_iterations, tolerance)
         bounds = [self._joints(limit) for limit in self._robot.finite_limits()]
         self._keep = (velocity, bounds)
         clipped = kdl.ChainIkSolverPos_NR_JL
-        return clipped(self._chain, *bounds, self._fk, velocity, most, tolerance)
+        return clipped(self._chain, *bounds, self._fk, velocity, max_iterations, tolerance)
 
 
 # Plug-ins
 
 
 class PluginAttempts(SeededAttempts):
-    """Attempts of a method of the user's own.
+    """Attempts of a plug-in method.
 
     Raises:
         MethodError: If the method does not support the robot or the task.
@@ -461,14 +492,14 @@ class PluginAttempts(SeededAttempts):
 
 
 def largest_errors(task: TaskParams, e: Array) -> Array:
-    """Return the longest position error of a tip [m] and the largest rotation error [rad], (2,)."""
+    """Return (2,) the largest position error [m] and rotation error [rad] of any tip."""
     found = np.zeros((2, int(task.tip.max()) + 1))
     np.add.at(found, (task.component // 3, task.tip), (e / task.weight) ** 2)
     return np.asarray(np.sqrt(found.max(axis=1)))
 
 
 def random_start(limits: tuple[Array, Array], row: Rows) -> Array:
-    """Return random joint values (n,) within limits; the state in `row` is stepped."""
+    """Draw joint positions (n,) within limits, and advance the random state in `row`."""
     lower, upper = limits
     state = row.counts[STATE:].view(np.uint64)
     return np.asarray(lower + (upper - lower) * [uniform(state) for _ in lower])

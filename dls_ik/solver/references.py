@@ -1,4 +1,4 @@
-"""Papers of the methods, as BibTeX. The keys are those of docs/references.md."""
+"""BibTeX entries of the papers of methods; the keys are those of docs/references.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from dls_ik.solver.method import method_info
 
-# Kind, authors, title, where (journal or proceedings), year, further fields.
+# Entry type, authors, title, journal or proceedings, year, further fields.
 _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
     "Buss & Kim 2004": (
         "article", "Buss, Samuel R. and Kim, Jin-Su",
@@ -79,21 +79,21 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "A computational technique for inverse kinematics",
         "23rd IEEE Conference on Decision and Control", 1984, {}),
 }  # fmt: skip
-_PLACE = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution"}
+_PLACE_FIELDS = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution"}
 
 
 def keys_of(name: str) -> list[str]:
-    """Return the keys of the papers that a method, or a combination of parts, comes from.
+    """Return the keys of the papers that a method or its parts come from.
 
     Raises:
-        MethodError: If a method is unknown.
+        MethodError: If the method is unknown.
     """
     source = method_info(name).source
     return [key for key in _PAPERS if any(part.startswith(key) for part in source.split("; "))]
 
 
 def bibtex(names: Iterable[str]) -> str:
-    """Return the BibTeX entries of the papers of some methods, each once.
+    """Return the BibTeX entries of the papers of methods, without duplicates.
 
     Raises:
         MethodError: If a method is unknown.
@@ -103,10 +103,11 @@ def bibtex(names: Iterable[str]) -> str:
 
 
 def _entry(key: str) -> str:
+    """Return one BibTeX entry."""
     kind, authors, title, place, year, more = _PAPERS[key]
     fields = {"author": authors, "title": f"{{{title}}}"}
     if place:
-        fields[_PLACE[kind]] = place
+        fields[_PLACE_FIELDS[kind]] = place
     if year:
         fields["year"] = str(year)
     rows = ",\n".join(f"  {name} = {{{value}}}" for name, value in {**fields, **more}.items())

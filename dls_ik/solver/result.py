@@ -1,4 +1,4 @@
-"""Results of solves: non-convergence is data, with the best configuration that was found."""
+"""Results of solver calls; non-convergence is data, with the best configuration found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Status(enum.IntEnum):
-    """The end of a solve."""
+    """Outcome of a solve."""
 
     SUCCESS = 0
     OUTSIDE_LIMITS = 1
@@ -39,19 +39,19 @@ class Status(enum.IntEnum):
 
     @property
     def explanation(self) -> str:
-        """The status in a sentence."""
+        """Explanation of the status in a sentence."""
         return _EXPLANATIONS[self]
 
     def __str__(self) -> str:
-        """Return the name."""
+        """Return the name of the status."""
         return self.name
 
     def __repr__(self) -> str:
-        """Return ``Status.SUCCESS``."""
+        """Return the name with its class, as ``Status.SUCCESS``."""
         return f"Status.{self.name}"
 
 
-MISSED = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)  # after attempts
+MISSED = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)  # pose not reached
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
@@ -64,32 +64,32 @@ _EXPLANATIONS = {
     Status.FAR_FROM_SEED: (
         "no answer inside the joint limits is within max_joint_change of the seed"
     ),
-    Status.IN_COLLISION: "the pose is reached, but only in collision",
+    Status.IN_COLLISION: "the pose is reached only in collision",
 }
 
 
 class Obstruction(NamedTuple):
-    """A pose of a path, or the way to it, that no solutions tried are free at."""
+    """A pose of a path, or the segment before it, for which only colliding solutions were found."""
 
-    pose: int  # its number
-    names: Pair  # the two that collide
-    time: float | None  # of the contact, 0 at the pose before to 1; None: at the pose itself
+    pose: int  # index of the pose
+    names: Pair  # colliding pair
+    time: float | None  # contact on the segment from the previous pose, 0 to 1; None at the pose
 
 
 class IkResult(NamedTuple):
-    """The answer for one pose; true as a condition if it is a success."""
+    """Result for one pose; true as a condition if it is a success."""
 
-    success: bool  # inside the limits, and reached within both tolerances or with `approximate`
+    success: bool  # inside the limits, and reached within both tolerances or `approximate`
     status: Status
-    q: Array  # (n,) [rad or m]; without success the best that was found
+    q: Array  # (n,) joint positions [rad or m]; without success the best ones found
     position_error: float  # [m] at q
     rotation_error: float  # [rad] at q
-    iterations: int  # steps over all attempts
+    iterations: int  # steps of all attempts
     restarts: int  # attempts after the first
     duration: float  # [s]
     robot: RobotModel
-    scene: SceneSnapshot | None = None  # as it stood; `success` is free of collisions in it
-    pair_in_the_way: Pair | None = None  # the two that collided most often in its solutions
+    scene: SceneSnapshot | None = None  # scene at the call; q is collision-free if successful
+    pair_in_the_way: Pair | None = None  # pair that collided in most of the solutions found
 
     def __bool__(self) -> bool:
         """Return `success`."""
@@ -97,18 +97,18 @@ class IkResult(NamedTuple):
 
     @property
     def clearance(self) -> float:
-        """Least distance of all pairs that are checked, at q [m]; computed anew, exactly.
+        """Smallest distance of all checked pairs at q [m], computed exactly at each access.
 
         Negative in collision, NaN without a scene.
         """
         return _clearance(self.scene, self.q)
 
     def _repr_html_(self) -> str:
-        """Return a table of the joints, for notebooks."""
+        """Return a table of the joints for notebooks."""
         return result_html(self, self.status.explanation)
 
     def __repr__(self) -> str:
-        """Return the fields in short."""
+        """Return the most important fields in short form."""
         q = np.array2string(self.q, precision=4, separator=", ", threshold=12)
         kind = "" if self.success == (self.status is Status.SUCCESS) else "approximate, "
         return (
@@ -120,9 +120,9 @@ class IkResult(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class IkBatchResult:
-    """The answers for b poses, field by field; ``result[i]`` is the i-th as :class:`IkResult`.
+    """Results for b poses as arrays; ``result[i]`` is an :class:`IkResult`.
 
-    As arrays it has no truth value: ``result.success.all()`` tells whether all are solved.
+    A batch has no truth value: use ``result.success.all()`` to test whether all poses are solved.
     """
 
     success: NDArray[np.bool_]  # (b,)
@@ -132,14 +132,14 @@ class IkBatchResult:
     rotation_error: Array  # (b,) [rad]
     iterations: NDArray[np.int64]  # (b,)
     restarts: NDArray[np.int64]  # (b,)
-    duration: float  # [s] for all of them
+    duration: float  # [s] for the whole batch
     robot: RobotModel
-    scene: SceneSnapshot | None = None  # as it stood
-    pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) with a scene, as of an IkResult
+    scene: SceneSnapshot | None = None  # scene at the call
+    pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) as in IkResult; () without a scene
 
     @property
     def clearance(self) -> Array:
-        """(b,) least distance of all pairs that are checked [m], as :attr:`IkResult.clearance`."""
+        """(b,) smallest distances of all checked pairs [m]; see :attr:`IkResult.clearance`."""
         return np.array([_clearance(self.scene, q) for q in self.q])
 
     def __len__(self) -> int:
@@ -147,31 +147,31 @@ class IkBatchResult:
         return len(self.success)
 
     def __bool__(self) -> bool:
-        """Raise: a batch has no truth value.
+        """Raise an error, as arrays do.
 
         Raises:
-            ValueError: If it is called: like an array, a batch has no single truth value.
+            ValueError: If it is called; a batch has no single truth value.
         """
         raise ValueError(
-            f"the truth value of the answers for {len(self)} poses is ambiguous: use "
+            f"the truth value of a batch of {len(self)} poses is ambiguous: use "
             ".success.all() or .success.any()"
         )
 
     def __repr__(self) -> str:
-        """Return how many are solved, and the time."""
+        """Return the number of solved poses and the duration."""
         return f"{type(self).__name__}({self._about()}, {1e3 * self.duration:.3g} ms)"
 
     def _repr_html_(self) -> str:
-        """Return a table of the first poses, for notebooks."""
+        """Return a table of the first poses for notebooks."""
         return batch_html(self, self._about())
 
     @property
     def statuses(self) -> tuple[Status, ...]:
-        """The status of each solve."""
+        """Statuses of all poses."""
         return tuple(map(Status, self.status.tolist()))
 
     def __getitem__(self, i: int) -> IkResult:
-        """Return the answer for pose `i`; its duration is the batch's share of it."""
+        """Return the result for pose i; its duration is an equal share of the batch's."""
         return IkResult(
             bool(self.success[i]),
             Status(int(self.status[i])),
@@ -187,21 +187,22 @@ class IkBatchResult:
         )
 
     def _about(self) -> str:
+        """Return the number of solved poses as text."""
         return f"{np.count_nonzero(self.success)} of {len(self)} solved"
 
 
 @dataclass(frozen=True, repr=False)
 class IkPathResult(IkBatchResult):
-    """The answers along a path of b poses."""
+    """Results for b successive poses of a path."""
 
-    # (b,) some joint moves by more than max_joint_step from the pose before
+    # (b,) whether a joint moves by more than max_joint_step from the previous pose
     jumps: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    # (b,) with a scene: the first contact on the straight joint path from the pose before
+    # (b,) first contact on the straight joint segment from the previous pose; () without a scene
     contacts: tuple[PathContact | None, ...] = ()
 
     @property
     def obstructions(self) -> tuple[Obstruction, ...]:
-        """Poses that are reached only in collision, and ways to poses that collide."""
+        """Poses reached only in collision, and poses whose segment collides."""
         found = [Obstruction(i, pair, None) for i, pair in enumerate(self.pairs_in_the_way) if pair]
         found += [
             Obstruction(i, each.names, each.time)
@@ -217,15 +218,17 @@ class IkPathResult(IkBatchResult):
         times: ArrayLike | None = None,
         rate: float | None = None,
     ) -> str:
-        """Return the path as CSV, a line for each pose: t [s], joint values [rad or m].
+        """Return the path as CSV with one line per pose: t [s], joint positions [rad or m].
+
+        A warning is logged if the times exceed velocity limits.
 
         Args:
-            file: Where to write it too.
-            times: (b,) [s] of the poses; rate: poses a second; default: as fast as the velocity
-                limits allow. Faster paths are logged.
+            file: File to write in addition.
+            times: (b,) increasing times [s]; by default as fast as the velocity limits allow.
+            rate: Poses per second [Hz], instead of times.
 
         Raises:
-            OptionError: If a pose is not reached, or the times are not valid.
+            OptionError: If a pose is not reached, or the times or the rate are not valid.
             OSError: If the file cannot be written.
         """
         text = csv_text(self.robot, *self._timed(times, rate))
@@ -240,41 +243,48 @@ class IkPathResult(IkBatchResult):
         rate: float | None = None,
         frame_id: str = "",
     ) -> Any:
-        """Return the path as ``trajectory_msgs/msg/JointTrajectory``, which starts at once.
+        """Return the path as ``trajectory_msgs/msg/JointTrajectory`` that starts immediately.
 
         Args:
-            times, rate: as :meth:`to_csv`.
-            frame_id: of the header.
+            times: As for :meth:`to_csv`.
+            rate: As for :meth:`to_csv`.
+            frame_id: Frame in the header.
 
         Raises:
-            OptionError: If a pose is not reached, or the times are not valid.
+            OptionError: If a pose is not reached, or the times or the rate are not valid.
             DlsIkError: If the ROS message packages are not installed.
         """
         return trajectory_message(self.robot, *self._timed(times, rate), frame_id)
 
     def _timed(self, times: ArrayLike | None, rate: float | None) -> tuple[Array, Array]:
-        """Return times (b,) and joint values (b, n) of a path that reaches all poses."""
+        """Return times (b,) and joint positions (b, n).
+
+        Raises:
+            OptionError: If a pose is not reached, or the times or the rate are not valid.
+        """
         missed = np.flatnonzero(~self.success)
         if len(missed):
             raise OptionError(
-                f"poses {listing(map(str, missed))} of {len(self)} are not reached: a path without "
-                "them would go elsewhere; approximate=True of the solver takes the nearest"
+                f"poses {listing(map(str, missed))} of {len(self)} are not reached, so the path is "
+                "incomplete; approximate=True makes the solver use the closest configurations"
             )
         t = path_times(self.robot, self.q, times, rate)
         warn_of_speed(self.robot, t, self.q)
         return t, self.q
 
     def _repr_html_(self) -> str:
-        """Return a table of what each joint does, for notebooks."""
+        """Return a table of the motion of each joint for notebooks."""
         return path_html(self, self._about())
 
     def _about(self) -> str:
+        """Return the numbers of solved poses, jumps and collisions as text."""
         touching = sum(each is not None for each in self.contacts)
         collisions = f", {touching} in collision" if touching else ""
         return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps{collisions}"
 
 
 def _clearance(scene: SceneSnapshot | None, q: Array) -> float:
+    """Return the smallest distance of all checked pairs at q (n,) [m]."""
     if scene is None or not np.isfinite(q).all():
         return math.nan
     closest = scene.distance(q)

@@ -1,7 +1,7 @@
-"""Kinematics in the shape of LeRobot's ``RobotKinematics``: degrees, lists of joints, weights.
+"""Kinematics with the interface of LeRobot's ``RobotKinematics``: degrees, weights.
 
-An arm of five joints reaches few poses: the position is to be met, and the rotation only as well as
-it can be then. Both are weighted in one least-squares problem, whose error stays above zero.
+An arm with five joints reaches few full poses. The position and rotation errors are therefore
+weighted in one least-squares problem, whose minimum is usually above zero.
 """
 
 from __future__ import annotations
@@ -29,32 +29,34 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import WEIGHTS, Task
 from dls_ik.text import listing, quoted, suggest_names
 
-# Damping and steps of the attempts. At a remaining error e undamped steps may turn about the least
-# one, where the arm is stretched: strongly damped ones from the best point show whether they did.
+# Attempts of one call. Weakly damped steps may oscillate about a minimum with a nonzero error, at
+# which the arm is stretched. Strongly damped attempts from the best configuration show whether the
+# error can still decrease.
 STAGES = ((1.0, 16), (30.0, 12), (3.0, 12))  # (error_gain, max_iterations)
-SLOW, SLOW_STEPS = 0.9995, 2  # a stage is over after steps that leave more of the error
-IMPROVED = 2e-3  # share of the squared error by which a stage has to be better to go on
-MAX_WEIGHTS = 64  # whose searches are kept
+STALL_RATIO, STALL_COUNT = 0.9995, 2  # an attempt ends after steps that leave more of the error
+MIN_IMPROVEMENT = 2e-3  # relative decrease of the squared error that justifies a further attempt
+MAX_CACHED_WEIGHTS = 64  # pairs of weights whose searches are cached
 
 
 class RobotKinematics:
-    """Forward and inverse kinematics with the methods of LeRobot's class of this name.
+    """Forward and inverse kinematics with the methods of LeRobot's class of the same name.
 
-    Joint values are in degrees, of prismatic joints in [m], in the order of `joint_names`.
+    Joint positions are in degrees, or in [m] for prismatic joints, in the order of `joint_names`.
 
     Args:
         urdf_path: URDF or xacro file, or the text of a URDF.
-        target_frame_name: link that poses are of, in the frame of the root link.
-        joint_names: joints of the values; default: all that are driven, from the root on. Joints
-            that do not move the frame, such as a gripper's, keep their values.
+        target_frame_name: Link whose pose is computed, in the frame of the root link.
+        joint_names: Joints in the order of the values; by default all driven joints, from the root
+            on. Joints that do not move the frame, such as those of a gripper, keep their values.
 
     Attributes:
-        robot: the chain to the frame, a :class:`dls_ik.RobotModel`.
-        joint_names, target_frame_name: as given, or found.
+        robot: Chain to the frame, a :class:`dls_ik.RobotModel`.
+        joint_names: Joints in the order of the values.
+        target_frame_name: Link whose pose is computed.
 
     Raises:
         RobotModelError: If the description is not a usable robot.
-        ChainError: If the links do not span a chain.
+        ChainError: If there is no movable chain to the frame.
         JointValueError: If a joint is unknown, or a joint that moves the frame has no value.
     """
 
@@ -78,10 +80,10 @@ class RobotKinematics:
         return f"RobotKinematics({self.robot.name}, {self.target_frame_name}, {joints})"
 
     def forward_kinematics(self, joint_pos_deg: ArrayLike) -> Array:
-        """Compute the pose (4, 4) [m] of the frame.
+        """Return the pose (4, 4) of the frame [m].
 
         Args:
-            joint_pos_deg: values of `joint_names` [deg or m]; more are passed over.
+            joint_pos_deg: Values of `joint_names` [deg or m]; further values are ignored.
 
         Raises:
             JointValueError: If there are too few values, or values are not finite numbers.
@@ -95,18 +97,21 @@ class RobotKinematics:
         position_weight: float = 1.0,
         orientation_weight: float = 0.01,
     ) -> Array:
-        """Find joint values near the current ones that bring the frame as near to a pose as it can.
+        """Find joint positions that bring the frame as close as possible to a pose.
 
-        They minimise ``position_weight |dp|^2 + orientation_weight |rotation vector|^2``, dp in
-        [m] and the rotation in [rad], inside the joint limits, from the current values downhill.
+        The search minimises ``position_weight |dp|^2 + orientation_weight |rotation vector|^2``
+        inside the joint limits, starting at the current joint positions; dp is in [m], the rotation
+        vector in [rad]. It returns a local minimum.
 
         Args:
-            current_joint_pos: values of `joint_names` [deg or m], and further ones.
-            desired_ee_pose: (4, 4) [m], or in another form.
-            position_weight, orientation_weight: from 0 on, not both 0.
+            current_joint_pos: Values of `joint_names` [deg or m], and any further values.
+            desired_ee_pose: (4, 4) [m], or a pose in another form.
+            position_weight: Weight of at least 0.
+            orientation_weight: Weight of at least 0; the two weights must not both be 0.
 
         Returns:
-            As many values [deg or m] as were given; those that do not move the frame are the same.
+            As many values as given [deg or m]; values of joints that do not move the frame are
+            unchanged.
 
         Raises:
             JointValueError: If the seed is not valid.
@@ -119,38 +124,52 @@ class RobotKinematics:
             stages = self._new_stages(position_weight, orientation_weight)
         T = checked_pose(desired_ee_pose, orientation_weight == 0.0).reshape(1, 1, 4, 4)
         weights = position_weight, orientation_weight
-        q = _least_error(stages, T, self._configuration(values)[None], weights)
+        q = _minimize_error(stages, T, self._configuration(values)[None], weights)
         values[self._at] = q / self._unit
         return values
 
     def _values(self, given: Any) -> Array:
-        """Return a copy of values [deg or m], at least one for each joint."""
+        """Return a copy of values [deg or m], at least one for each joint.
+
+        Raises:
+            JointValueError: If there are too few values, or values are not numbers.
+        """
         try:
             values = real_array(given)
         except (TypeError, ValueError, OverflowError) as error:
             raise JointValueError(f"joint values must be numbers: {error}") from error
         if values.ndim != 1 or len(values) < len(self.joint_names):
             raise JointValueError(
-                f"expected {len(self.joint_names)} joint values ({listing(self.joint_names)}), or "
-                f"more, given the shape {values.shape}"
+                f"expected at least {len(self.joint_names)} joint values "
+                f"({listing(self.joint_names)}); got an array of shape {values.shape}"
             )
         return values.copy()
 
     def _configuration(self, values: Array) -> Array:
-        """Return (n,) [rad or m] of the chain."""
+        """Return the joint positions (n,) of the chain [rad or m].
+
+        Raises:
+            JointValueError: If a value is not finite.
+        """
         q = values[self._at] * self._unit
-        return q if np.isfinite(q).all() else self.robot.validated_one(q)  # which raises
+        return q if np.isfinite(q).all() else self.robot.validated_one(q)  # raises
 
     def _new_stages(self, position_weight: Any, orientation_weight: Any) -> tuple[Search, ...]:
-        """Return the searches for two weights, and keep them."""
+        """Return the searches for two weights, and cache them.
+
+        Raises:
+            OptionError: If a weight is not valid.
+        """
         weights = position_weight, orientation_weight
         for name, weight in zip(("position", "orientation"), weights, strict=True):
             if not isinstance(weight, Real) or not 0.0 <= float(weight) < math.inf:
-                raise OptionError(f"{name}_weight is a number from 0, not {quoted(weight)}")
+                raise OptionError(
+                    f"{name}_weight must be a number of at least 0; got {quoted(weight)}"
+                )
         largest = max(weights)
         if largest == 0.0:
-            raise OptionError("position_weight and orientation_weight are both 0")
-        # Rows of the task are multiplied by weights, whose squares are those of the squares.
+            raise OptionError("position_weight and orientation_weight must not both be 0")
+        # Task rows are scaled by the roots of the weights, as the weights are those of the squares.
         rows = [math.sqrt(weight / largest) for weight in weights]
         position, rotation = ("xyz" if row >= WEIGHTS[0] else "" for row in rows)
         each = tuple(row for row in rows for _ in "xyz" if row >= WEIGHTS[0])
@@ -163,37 +182,40 @@ class RobotKinematics:
                 rotation_weight=1.0,
                 error_gain=gain,
                 max_iterations=steps,
-                stall_ratio=SLOW,
-                stall_count=SLOW_STEPS,
+                stall_ratio=STALL_RATIO,
+                stall_count=STALL_COUNT,
                 long_attempt_every=0,
                 max_restarts=0,
             ).search
             for gain, steps in STAGES
         )
-        for oldest in list(self._stages)[: 1 - MAX_WEIGHTS]:
+        for oldest in list(self._stages)[: 1 - MAX_CACHED_WEIGHTS]:
             self._stages.pop(oldest, None)
         self._stages[weights] = stages
         return stages
 
 
-def _least_error(
+def _minimize_error(
     stages: Sequence[Search], T: Array, q: Array, weights: tuple[float, float]
 ) -> Array:
-    """Return joint values (n,) of the least weighted error, by attempts each from the best so far.
+    """Return the joint positions (n,) with the smallest weighted error.
 
     Args:
-        T: (1, 1, 4, 4); q: (1, n) where to start.
+        stages: Searches; each makes one attempt from the best configuration so far.
+        T: (1, 1, 4, 4) desired pose.
+        q: (1, n) start [rad or m].
+        weights: Weights of the squared position error and the squared rotation error.
     """
-    least, best = math.inf, q
+    smallest, best = math.inf, q
     for number, search in enumerate(stages):
         row = Rows(np.zeros((1, 4), np.int64), np.empty(q.shape), np.empty((1, 3)))
         search.attempt(T, best, 1, row)
         position, rotation, _ = row.figures.tolist()[0]
         error = weights[0] * position**2 + weights[1] * rotation**2
-        before = least
-        if error < least:
-            least, best = error, row.best
-        is_last = number > 0 and error > (1.0 - IMPROVED) * before
+        before = smallest
+        if error < smallest:
+            smallest, best = error, row.best
+        is_last = number > 0 and error > (1.0 - MIN_IMPROVEMENT) * before
         if is_last or row.counts[0, FOUND] == ALL:
             break
     found: Array = best[0]
@@ -201,7 +223,7 @@ def _least_error(
 
 
 def driven_joints(tree: Tree) -> list[str]:
-    """List the joints with a value of their own, from the root down, siblings by name."""
+    """Return the driven (not mimic or fixed) joints from the root on, siblings sorted by name."""
     names, waiting = [], [*tree.child_joints[tree.root]]
     waiting.sort(key=lambda joint: joint.name, reverse=True)
     while waiting:
@@ -215,6 +237,11 @@ def driven_joints(tree: Tree) -> list[str]:
 
 
 def _checked_names(robot: RobotModel, names: list[str]) -> list[str]:
+    """Return joint names after validation.
+
+    Raises:
+        JointValueError: If a joint is unknown, or a joint that moves the tip is missing.
+    """
     known = driven_joints(robot.tree)
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -224,6 +251,7 @@ def _checked_names(robot: RobotModel, names: list[str]) -> list[str]:
     missing = [name for name in robot.joint_names if name not in names]
     if missing:
         raise JointValueError(
-            f"joint_names lack {listing(map(repr, missing))}, which move {robot.tip!r}"
+            f"joint_names must contain all joints that move {robot.tip!r}; missing: "
+            f"{listing(map(repr, missing))}"
         )
     return names

@@ -1,4 +1,4 @@
-"""Single steps of a method: to teach, to compare, and to reproduce its way to a target."""
+"""Single steps of a method, for teaching, comparison and reproduction of published figures."""
 
 from __future__ import annotations
 
@@ -35,33 +35,36 @@ if TYPE_CHECKING:
 
 
 class Trace(NamedTuple):
-    """The configurations, errors and damping of s steps."""
+    """Configurations, errors and damping factors of s steps."""
 
-    q: Array  # (s + 1, n) [rad or m]
-    error: Array  # (s + 1, r) scaled error at q, against the target of the step from there
+    q: Array  # (s + 1, n) joint positions [rad or m]
+    error: Array  # (s + 1, r) scaled error at q, relative to the target of the following step
     lambda2: Array  # (s,) squared damping factor
-    searches: Array  # (s,) iterations that the optimal damping factor took
+    searches: Array  # (s,) iterations of the search for the optimal damping factor
 
 
 class Inverse(NamedTuple):
-    """The inverse of a method's law and policy at one configuration: P = sum_i gain_i v_i u_i^T."""
+    """Damped inverse of J at one configuration: P = sum_i gain_i v_i u_i^T."""
 
     P: Array  # (n, r)
-    s: Array  # (r,) singular values of the scaled Jacobian, falling
-    gain: Array  # (r,) in the same order
+    s: Array  # (r,) singular values of the scaled Jacobian, descending
+    gain: Array  # (r,) gains in the order of s
 
 
 class Stepper:
-    """A configuration, moved by a method step by step.
+    """A configuration that a method moves step by step.
 
     Args:
-        robot, method, task, options: as for :class:`dls_ik.IkSolver`; KDL's methods have no steps.
-        q: (n,) where to start [rad or m]; default: mid-range.
+        robot: Robot model.
+        method: Name of a method; KDL methods have no single steps.
+        q: (n,) start [rad or m]; None stands for mid-range.
+        task: As for :class:`dls_ik.IkSolver`.
+        options: Options of :class:`dls_ik.IkSolver`.
 
     Raises:
         MethodError: If the method is unknown or does not support the robot or the task.
         OptionError: If an option is not valid.
-        JointValueError: If the start is not valid.
+        JointValueError: If the start configuration is not valid.
     """
 
     def __init__(
@@ -91,25 +94,29 @@ class Stepper:
 
     @property
     def rows(self) -> int:
-        """Rows of the task, r."""
+        """Number of task rows, r."""
         return len(self.details.task.weight)
 
     def reset(self, q: JointValues) -> None:
-        """Start from q (n,) [rad or m], without memory of steps before.
+        """Restart at q (n,) [rad or m], and clear the memory of earlier steps.
 
         Raises:
-            JointValueError: If the array has another length, or values are not finite.
+            JointValueError: If q has another length, or values are not finite.
         """
         self.q = self.robot.validated_one(q).copy()
         self._memory = new_memory(self.robot.chain, self._method, self.details)
         self._own_memory, self._own_steps = np.zeros(MEMORY), 0
 
     def step(self, T: PoseLike, J: ArrayLike | None = None) -> Array:
-        """Move one step toward a pose; return the step dq (n,).
+        """Make one step toward a pose, and return dq (n,).
 
         Args:
             T: (4, 4), or (k, 4, 4) for k tips [m].
-            J: (r, n) scaled Jacobian in place of that at q.
+            J: (r, n) scaled Jacobian to use instead of the Jacobian at q.
+
+        Raises:
+            PoseError: If the pose is not valid.
+            OptionError: If J is not valid.
         """
         before = self.q
         if J is None:
@@ -123,14 +130,15 @@ class Stepper:
         return self.q - before
 
     def run(self, Ts: PoseLike, steps: int) -> Trace:
-        """Make many steps.
+        """Make several steps.
 
         Args:
-            Ts: a pose (4, 4), or (k, 4, 4) for k tips; or one for each step, the last one staying.
-            steps: how many.
+            Ts: A pose (4, 4), or (k, 4, 4) for k tips; or one for each step, where the last one
+                also serves all further steps.
+            steps: Number of steps.
 
         Raises:
-            PoseError: If poses are not valid, or their array has another shape.
+            PoseError: If a pose is not valid, or the array has another shape.
             OptionError: If the number of steps is negative or not an integer.
         """
         steps = checked_count("steps", steps, 0)
@@ -146,27 +154,30 @@ class Stepper:
         return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
 
     def _run_plugin(self, plugin: Plugin, targets: Array, steps: int) -> Trace:
+        """Make several steps of a plug-in."""
         qs, errors = [self.q.copy()], []
         for i in range(steps + 1):
-            e, J = self._look_at(targets[min(i, len(targets) - 1)])
+            e, J = self._error_and_jacobian(targets[min(i, len(targets) - 1)])
             errors.append(e)
             if i < steps:
-                self.q = self.q + self._own_step(plugin, J, e)
+                self.q = self.q + self._plugin_step(plugin, J, e)
                 qs.append(self.q.copy())
         return Trace(np.array(qs), np.array(errors), np.zeros(steps), np.zeros(steps))
 
-    def _own_step(self, plugin: Plugin, J: Array, e: Array) -> Array:
+    def _plugin_step(self, plugin: Plugin, J: Array, e: Array) -> Array:
+        """Return a step (n,) of a plug-in, and count it."""
         limits = self.robot.lower, self.robot.upper
         state = StepState(self.q.copy(), *limits, self._own_steps, self._own_memory)
         self._own_steps += 1
         return checked_step(plugin, J.copy(), e.copy(), state)
 
     def rate(self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None) -> Array:
-        """Move for dt [s] at the method's joint velocity for a velocity of the task.
+        """Move for a time at the joint velocity that the method computes for a task velocity.
 
         Args:
-            x_dot: (r,) velocity of the rows of the task [m/s, rad/s].
-            T: the pose whose axes the task refers to, if it does; default: where the tips are.
+            x_dot: (r,) velocity of the task rows [m/s, rad/s].
+            dt: Duration [s].
+            T: Target pose, if the task is in its axes; None stands for the current tip pose.
 
         Returns:
             (n,) joint velocity [rad/s or m/s].
@@ -188,11 +199,16 @@ class Stepper:
         return self._look(T)[0]
 
     def jacobian(self, T: PoseLike | None = None) -> Array:
-        """Return the scaled Jacobian (r, n) of the task at q; T as for :meth:`rate`."""
+        """Return the scaled Jacobian (r, n) of the task at q; see :meth:`rate` for T."""
         return self._look(T)[1]
 
     def step_for(self, e: ArrayLike, J: ArrayLike, T: PoseLike | None = None) -> Array:
-        """Return the step (n,) for a given scaled error (r,) and Jacobian (r, n); q stays.
+        """Return the step (n,) for a scaled error (r,) and Jacobian (r, n) without moving q.
+
+        Args:
+            e: (r,) scaled error.
+            J: (r, n) scaled Jacobian.
+            T: Target pose, if the task is in its axes; None stands for the current tip pose.
 
         Raises:
             OptionError: If an array has another shape, or a number is not finite or larger than
@@ -201,25 +217,25 @@ class Stepper:
         error = _finite_array(e, (self.rows,), "e")
         J_given = _finite_array(J, (self.rows, self.robot.n), "J")
         if self._plugin is not None:
-            return self._own_step(self._plugin, J_given, error)
+            return self._plugin_step(self._plugin, J_given, error)
         dq = np.empty(self.robot.n)
         structs = self.robot.chain, self._method, self.details, self._memory
         step_for(*structs, self._target(T), self.q, error, J_given, dq)
         return dq
 
     def inverse(self, T: PoseLike) -> Inverse:
-        """Return the inverse of the method's law and policy at q, for the error to a target.
+        """Return the damped inverse of the method's law and policy at q, for the error to a target.
 
-        Without limit strategy or bounds; policies that compare with the last step go by the one
-        made last. Policy accuracy weights J and the error by W: s and gain are those of W J, and
-        P = sum_i gain_i v_i u_i^T W.
+        Limit strategies and step bounds are not included. Policies that depend on the last step use
+        the last step of this stepper. Policy `accuracy` weights J and the error by a matrix W: then
+        s and gain belong to W J, and P = sum_i gain_i v_i u_i^T W.
 
         Raises:
             PoseError: If the pose is not valid.
         """
         error, J = self._look(T)
         if self._plugin is not None:
-            return self._own_inverse(self._plugin, J, error)
+            return self._plugin_inverse(self._plugin, J, error)
         method, params = self._method, self.details.params
         strength, W = self._strength(error, J), np.eye(self.rows)
         if params.policy == damping_policies.ACCURACY:
@@ -232,22 +248,25 @@ class Stepper:
         damping.gains(method, params, s, min(J.shape), strength, gain)
         return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
 
-    def _own_inverse(self, plugin: Plugin, J: Array, error: Array) -> Inverse:
-        """Return the matrix of the steps along the left singular vectors, as long as the error."""
+    def _plugin_inverse(self, plugin: Plugin, J: Array, error: Array) -> Inverse:
+        """Return the inverse measured by steps along the left singular vectors.
+
+        The steps have the length of the error, as a plug-in need not be linear.
+        """
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
         length = max(float(np.linalg.norm(error)), 1e-12)
         count, memory = self._own_steps, self._own_memory.copy()
         found = []
         for u in U.T:
             self._own_steps, self._own_memory = count, memory.copy()
-            found.append(self._own_step(plugin, J, length * u) / length)
+            found.append(self._plugin_step(plugin, J, length * u) / length)
         self._own_steps, self._own_memory = count, memory
         steps = np.array(found).T  # (n, r)
         gain = np.abs(np.einsum("ij,ji->i", Vt, steps))
         return Inverse(steps @ U.T, s, gain)
 
     def _strength(self, error: Array, J: Array) -> float:
-        """Return the damping strength for an error (r,) and J (r, n); the memory stays as it is."""
+        """Return the damping for an error (r,) and J (r, n), without a change of the memory."""
         method, params = self._method, self.details.params
         memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
@@ -265,24 +284,31 @@ class Stepper:
 
     @property
     def searches(self) -> int:
-        """Iterations that the last search for the optimal damping factor took."""
+        """Number of iterations of the last search for the optimal damping factor."""
         return int(self._memory.steps[1])
 
     def _look(self, T: PoseLike | None) -> tuple[Array, Array]:
-        return self._look_at(self._target(T))
+        """Return the scaled error (r,) and Jacobian (r, n) at q for a pose in any form."""
+        return self._error_and_jacobian(self._target(T))
 
-    def _look_at(self, target: Array) -> tuple[Array, Array]:
+    def _error_and_jacobian(self, target: Array) -> tuple[Array, Array]:
+        """Return the scaled error (r,) and Jacobian (r, n) at q for a target (k, 4, 4)."""
         e, J = np.empty(self.rows), np.empty((self.rows, self.robot.n))
         structs = self.robot.chain, self.details, self._memory
         error_and_jacobian(*structs, target, self.q, e, J)
         return e, J
 
     def _target(self, T: PoseLike | None) -> Array:
+        """Return a pose as (k, 4, 4); None stands for the current tip poses."""
         k = len(self.robot.tips)
         return checked_poses(self.robot.fk(self.q) if T is None else T, k, self._position_only)
 
     def _targets(self, Ts: PoseLike) -> Array:
-        """(t, k, 4, 4) from all the shapes that run takes."""
+        """Return targets (t, k, 4, 4) from any form that :meth:`run` accepts.
+
+        Raises:
+            PoseError: If a pose is not valid, or the array has another shape.
+        """
         k, free = len(self.robot.tips), self._position_only
         try:
             given = real_array(Ts)
@@ -295,16 +321,18 @@ class Stepper:
                 try:
                     rows = batch_poses(Ts, k, free)
                 except PoseError:
-                    message = f"targets are poses, one a tip and one a step: {error}"
+                    message = f"targets must be poses, one per tip and step: {error}"
                     raise PoseError(message) from None
                 return np.array([checked_poses(T, k) for T in rows])
         if given.shape[-2:] == (4, 4) and given.ndim in (2, 3, 4):
             if not given.size:
-                raise PoseError(f"there are no targets: an array of shape {given.shape}")
+                raise PoseError(f"there are no targets; got an array of shape {given.shape}")
             per_tip = given.reshape(-1, k, 4, 4) if given.size % (16 * k) == 0 else None
             if per_tip is not None and given.ndim <= (3 if k == 1 else 4):
                 return np.array([checked_poses(T, k) for T in per_tip])
-        raise PoseError(f"targets are poses (4, 4), one a tip and one a step, not {given.shape}")
+        raise PoseError(
+            f"targets must be poses (4, 4), one per tip and step; got shape {given.shape}"
+        )
 
 
 def paced_stepper(
@@ -315,10 +343,18 @@ def paced_stepper(
     task: Tasks = None,
     options: Mapping[str, Any] | None = None,
 ) -> Stepper:
-    """Make a stepper whose steps take dt [s].
+    """Return a stepper whose steps take a fixed time.
 
-    The bound `Delta` of the optimal damping factor is the motion of the slowest joint in that time
-    unless it is given, as in the controller.
+    The default of `Delta`, the bound of the optimal damping factor, is the motion of the slowest
+    joint in that time, as in the controller.
+
+    Args:
+        robot: Robot model.
+        method: Name of a method.
+        q: (n,) start [rad or m].
+        dt: Duration of a step [s].
+        task: As for :class:`Stepper`.
+        options: Solver options by name.
     """
     given: dict[str, Any] = dict(options or {})
     policy = dict(parse_method(method).defaults).get("policy", given.get("policy"))
@@ -329,7 +365,7 @@ def paced_stepper(
 
 
 def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Return a copy of finite numbers of a shape, small enough for products not to overflow.
+    """Return a copy of an array of finite numbers, small enough for products not to overflow.
 
     Raises:
         OptionError: If the value is not valid; the message starts with `name`.
@@ -339,6 +375,6 @@ def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
     except (TypeError, ValueError, OverflowError):
         given = np.array(np.nan)
     if given.shape != shape or not (np.abs(given) <= FARTHEST).all():
-        valid = f"finite numbers of shape {shape}, {FARTHEST:g} at most"
-        raise OptionError(f"{name} is {valid}, not {quoted(values)}")
+        valid = f"finite numbers of shape {shape}, at most {FARTHEST:g}"
+        raise OptionError(f"{name} must be {valid}; got {quoted(values)}")
     return given

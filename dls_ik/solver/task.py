@@ -1,6 +1,6 @@
-"""Tasks: the part of a pose that is to be reached.
+"""Tasks: the part of a pose that the solver must reach.
 
-A task names the axes of a tip's pose that count, whose axes they are, and how exactly.
+A task names the axes of a tip's pose that count, the frame of the axes, and tolerances.
 """
 
 import math
@@ -21,42 +21,42 @@ FRAMES = ("base", "target")
 ANGLES = ("vector", "euler")
 VECTOR, SINE = "vector", "sine"
 ROTATION_ERRORS = (VECTOR, SINE)
-WEIGHTS = (1e-9, 1e9)  # beyond, squares of errors would be lost
-INSIDE = 0.95  # share of a tolerance to which a row beyond it is brought
-SECOND_EULER = 4  # component
+WEIGHTS = (1e-9, 1e9)  # minimum and maximum weight; squares of errors would lose digits beyond
+INNER_SHARE = 0.95  # share of its tolerance to which a row outside the tolerance is brought
+SECOND_EULER = 4  # component of the second Euler angle
 
-Tolerance: TypeAlias = Any  # a number, or three; in a task three
+Tolerance: TypeAlias = Any  # one number or three; a task stores three
 
 
 @dataclass(frozen=True, repr=False)
 class Task:
-    """The part of a tip's pose that is to be reached; by default all of it.
+    """The part of a tip's pose that must be reached; by default the full pose.
 
-    Each axis of the position and of the rotation that counts is one row of the error. Three axes of
-    rotation are the rotation vector. Two leave the tip free to turn about the third, which has to
-    point as the target's does. One is the angle about it, whatever else the tip turns. Or they are
-    Euler angles.
+    Each counting axis of the position and of the rotation is one row of the error. Three rotation
+    axes stand for the rotation vector. Two rotation axes leave the tip free to rotate about the
+    third axis, which must point as the target's. One rotation axis stands for the angle about it,
+    whatever the other rotation is. Alternatively the rotation rows are Euler angles.
 
-    Each row may have a tolerance within which its error counts as zero, so that the tip may be
-    anywhere in a region: the solver looks for the region, not for its middle.
+    Each row may have a tolerance within which its error counts as zero. The tip may then be
+    anywhere in a region: the solver aims just inside the region, not at its center.
 
     Attributes:
         position: Axes along which the position counts, such as ``"xz"``; ``""`` for none.
         rotation: Axes about which the rotation counts.
-        frame: Whose axes they are: ``"base"`` or ``"target"``. The tip's own axes are the target's
-            where the pose is reached.
+        frame: Frame of the axes, ``"base"`` or ``"target"``. The axes of the target are those of
+            the tip when the pose is reached.
         weights: A number from 1e-9 to 1e9 for each row, position before rotation, x before y
-            before z; 1 by default. The error of a rotation has the solver's rotation weight
-            besides.
-        position_tolerance: (x, y, z) how far the tip may be from the target along each axis [m];
-            one number for all three; infinite where an axis does not count. Ignored for an axis
-            that is not in `position`.
-        rotation_tolerance: (x, y, z) how large the component of the rotation may be [rad]; one
-            number for all three. From pi on (pi/2 for the second Euler angle) it is no bound.
-        round: Axes of the position whose tolerance, the same for each, is the radius of a ball
-            (``"xyz"``) or of a cylinder (two axes) instead of a half-length of a box.
-        angles: ``"vector"`` as said above, or ``"euler"``: rotation along x, y, z is the angles a,
-            b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).
+            before z; 1 by default. Rotation rows are also multiplied by the solver's rotation
+            weight.
+        position_tolerance: (x, y, z) maximum distance of the tip from the target along each axis
+            [m]; one number stands for all three; infinite for an axis that does not count. Ignored
+            for axes that are not in `position`.
+        rotation_tolerance: (x, y, z) maximum rotation components [rad]; one number stands for all
+            three. Values of at least pi (pi/2 for the second Euler angle) are no bound.
+        round: Position axes whose tolerance, equal for all of them, is the radius of a ball
+            (``"xyz"``) or of a cylinder (two axes) instead of half-lengths of a box.
+        angles: ``"vector"`` for rotation vectors as above, or ``"euler"``: the rotation rows x, y,
+            z are the angles a, b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).
 
     Raises:
         OptionError: If there is no axis, an axis is unknown or given twice, the frame is unknown, a
@@ -74,27 +74,36 @@ class Task:
     angles: str = "vector"
 
     def __post_init__(self) -> None:
-        """Check the fields, and bring axes, weights and tolerances into one form."""
+        """Validate the fields, and normalise axes, weights and tolerances."""
         for name in ("position", "rotation", "round"):
             object.__setattr__(self, name, _checked_axes(name, getattr(self, name)))
         if not self.rows:
-            raise OptionError("a task needs an axis of position or of rotation; both are empty")
+            raise OptionError("position and rotation of a task are both empty; give an axis")
         if not isinstance(self.frame, str) or self.frame not in FRAMES:
-            raise OptionError(f"the frame of a task is base or target, not {quoted(self.frame)}")
+            raise OptionError(
+                f"frame of a task must be 'base' or 'target'; got {quoted(self.frame)}"
+            )
         if not isinstance(self.angles, str) or self.angles not in ANGLES:
-            raise OptionError(f"angles of a task are vector or euler, not {quoted(self.angles)}")
+            raise OptionError(
+                f"angles of a task must be 'vector' or 'euler'; got {quoted(self.angles)}"
+            )
         object.__setattr__(self, "weights", _checked_weights(self.weights, self.rows))
         for name in ("position_tolerance", "rotation_tolerance"):
             object.__setattr__(self, name, _checked_tolerance(name, getattr(self, name)))
         self._check_round()
 
     def _check_round(self) -> None:
+        """Check that round axes are position axes with equal tolerances.
+
+        Raises:
+            OptionError: If they are not.
+        """
         axes, tolerance = self.round, self.position_tolerance
         radii = {tolerance[AXES.index(axis)] for axis in axes}
         if len(axes) == 1 or set(axes) - set(self.position) or len(radii) > 1:
             raise OptionError(
-                f"round names two or three axes of the position ({quoted(self.position)}) whose "
-                f"position_tolerance is the same, not {quoted(axes)} with {tolerance}"
+                f"round must be two or three axes of position ({quoted(self.position)}) with equal "
+                f"position_tolerance; got {quoted(axes)} with {tolerance}"
             )
 
     def __repr__(self) -> str:
@@ -104,54 +113,58 @@ class Task:
 
     @classmethod
     def pose(cls) -> "Task":
-        """Position and rotation: the full pose."""
+        """Return the task of a full pose, position and rotation."""
         return cls()
 
     @classmethod
     def position_only(cls) -> "Task":
-        """The position, with any rotation."""
+        """Return the task of a position with any rotation."""
         return cls(rotation="")
 
     @classmethod
     def pointing(cls, axis: str = "z") -> "Task":
-        """The position, and one axis of the tip as the target has it: the tip may turn about it."""
+        """Return the task of a position and the direction of one axis of the target.
+
+        Raises:
+            OptionError: If the axis is not x, y or z.
+        """
         if not isinstance(axis, str) or len(axis) != 1 or axis not in AXES:
-            raise OptionError(f"the axis that points is x, y or z, not {quoted(axis)}")
+            raise OptionError(f"the pointing axis must be 'x', 'y' or 'z'; got {quoted(axis)}")
         return cls(rotation=AXES.replace(axis, ""), frame="target")
 
     @classmethod
     def box(cls, x: float, y: float, z: float) -> "Task":
-        """Anywhere in a box, with any rotation: half-lengths [m] along the target's axes."""
+        """Return the task of a box with half-lengths [m] along the target's axes, any rotation."""
         return cls(rotation="", frame="target", position_tolerance=(x, y, z))
 
     @classmethod
     def ball(cls, radius: float) -> "Task":
-        """Anywhere in a ball about the target, with any rotation: radius [m]."""
+        """Return the task of a ball about the target with a radius [m], any rotation."""
         return cls(rotation="", frame="target", position_tolerance=radius, round=AXES)
 
     @classmethod
     def cylinder(cls, radius: float, half_length: float) -> "Task":
-        """Anywhere in a cylinder about the target's z axis [m], with any rotation."""
+        """Return the task of a cylinder [m] about the target's z axis, any rotation."""
         lengths = (radius, radius, half_length)
         return cls(rotation="", frame="target", position_tolerance=lengths, round="xy")
 
     @property
     def rows(self) -> int:
-        """Rows of the error."""
+        """Number of rows of the error."""
         return len(self.position) + len(self.rotation)
 
 
-Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one a tip, or full poses
+Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one for each tip, or full poses
 
 
 class TaskRow(NamedTuple):
     """One row of the error."""
 
-    tip: int
-    component: int  # 0 to 2: position, 3 to 5: rotation
+    tip: int  # index of the tip
+    component: int  # 0 to 2 for position, 3 to 5 for rotation
     weight: float
-    tolerance: float  # [m or rad]; infinite for a row that is no bound
-    is_round: bool
+    tolerance: float  # [m or rad], inf for a row without a bound
+    is_round: bool  # whether the tolerance is the radius of a ball or cylinder
 
 
 def build_task(
@@ -161,19 +174,20 @@ def build_task(
     length_unit: float = 1.0,
     rotation_error: str = VECTOR,
 ) -> TaskParams:
-    """Return the rows that kernels read, of a task for all tips or of one for each.
+    """Return the task struct for the kernels, from a task for all tips or one for each tip.
 
-    Rows are in the order of the tips, of a tip the position before the rotation, x before y
-    before z.
+    Rows are sorted by tip, position before rotation, x before y before z.
 
     Args:
-        rotation_weight: w [m/rad] of rows of rotation.
-        length_unit: the robot's units of length in a metre; rows of position are in metres.
-        rotation_error: vector, or sine: of whole rotations, axis times the sine of the angle.
+        robot: Robot model.
+        task: Task for all tips, or one for each tip; None stands for full poses.
+        rotation_weight: Weight w of rotation rows [m/rad].
+        length_unit: Length units of the robot per metre; position rows are in metres.
+        rotation_error: ``"vector"``, or ``"sine"`` for the axis times the sine of the angle.
 
     Raises:
-        OptionError: If :func:`checked_tasks` raises it, or the sine of a rotation is asked for and
-            the task has none.
+        OptionError: If the tasks are not valid (see :func:`checked_tasks`), or the sine is not
+            possible for a task.
     """
     tasks = checked_tasks(robot, task)
     units = 1.0 / length_unit, rotation_weight
@@ -188,14 +202,14 @@ def build_task(
         tip=np.array([row.tip for row in rows], np.int64),
         component=np.array([row.component for row in rows], np.int64),
         weight=np.array([row.weight for row in rows]),
-        group=np.array([*groups, len(numbers)], np.int64),  # the last of the row that TA adds
+        group=np.array([*groups, len(numbers)], np.int64),  # the last group is the row added by TA
         in_target=np.array([each.frame == "target" for each in tasks]),
         rotation_kind=np.array(kinds, np.int64),
         axis=np.array(axis, np.int64),
         exact_derivative=np.array([any(each.rotation_tolerance) for each in tasks]),
         has_tolerance=bool(tolerance.any()),
         tolerance=tolerance,
-        inner_tolerance=INSIDE * tolerance,
+        inner_tolerance=INNER_SHARE * tolerance,
         round=np.array([row.is_round for row in rows]),
     )
     for array in built:
@@ -205,6 +219,7 @@ def build_task(
 
 
 def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]:
+    """Yield the rows of a task of one tip; units are the factors of position and rotation rows."""
     components = [AXES.index(axis) for axis in task.position]
     components += [3 + AXES.index(axis) for axis in task.rotation]
     tolerances = (*task.position_tolerance, *task.rotation_tolerance)
@@ -219,11 +234,12 @@ def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]
 
 
 def is_bound(component: int, tolerance: float, angles: str) -> bool:
-    """Return whether a row can be beyond its tolerance.
+    """Return whether a tolerance bounds a row, as an error can exceed it.
 
     Args:
-        component: 0 to 2: position, 3 to 5: rotation.
-        angles: of the task.
+        component: 0 to 2 for position, 3 to 5 for rotation.
+        tolerance: [m or rad].
+        angles: ``"vector"`` or ``"euler"``, as in :class:`Task`.
     """
     if component < 3:
         return tolerance < math.inf
@@ -232,13 +248,17 @@ def is_bound(component: int, tolerance: float, angles: str) -> bool:
 
 
 def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
-    """Return how rotation is compared, and the axis that points or is turned about."""
+    """Return the kind of rotation comparison and the axis that points or is rotated about.
+
+    Raises:
+        OptionError: If the sine is asked for and the task does not compare whole rotation vectors.
+    """
     rotation = task.rotation
     if rotation and rotation_error == SINE:
         if rotation != AXES or task.angles != VECTOR or any(task.rotation_tolerance):
             raise OptionError(
-                "rotation_error 'sine' compares all three axes of a rotation, as a vector without "
-                f"tolerance, not those of {task!r}"
+                "rotation_error 'sine' needs a task with all three rotation axes, as a vector "
+                f"without tolerance; got {task!r}"
             )
         return kernels.SINE, 0
     if rotation and task.angles == "euler":
@@ -252,41 +272,42 @@ def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
 
 
 def strict_goal(goal: StopCriteria, task: TaskParams) -> StopCriteria:
-    """Return a goal by which rows with a tolerance are inside it, not the solver's beyond it.
+    """Return stop criteria strict enough for rows with a tolerance.
 
-    The scaled error may be as large as the solver's tolerances make it. A row beyond its own has a
-    larger error, unless its own is as small as some of the solver's.
+    The maximum scaled error becomes the error of a pose at the solver's position and rotation
+    tolerances. A row outside its own tolerance then has a larger error, unless its tolerance is as
+    small as the solver's.
     """
     if not task.has_tolerance:
         return goal
     is_position = task.component < 3
     tolerances = np.where(is_position, goal.position_tolerance, goal.rotation_tolerance)
-    most = float(np.linalg.norm(task.weight * tolerances))
-    return goal._replace(error_tolerance=min(goal.error_tolerance, most))
+    max_error = float(np.linalg.norm(task.weight * tolerances))
+    return goal._replace(error_tolerance=min(goal.error_tolerance, max_error))
 
 
 def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
     """Return one task for each tip; None stands for full poses.
 
     Raises:
-        OptionError: If a value is not a task, or their number differs from that of the tips.
+        OptionError: If a value is not a task, or the number of tasks is not the number of tips.
     """
     if task is None or isinstance(task, Task):
         return (task or Task(),) * len(robot.tips)
     if not isinstance(task, Sequence) or not all(isinstance(each, Task) for each in task):
-        raise OptionError(f"a task is a dls_ik.Task, or a sequence of them, not {quoted(task)}")
+        raise OptionError(f"task must be a dls_ik.Task or a sequence of them; got {quoted(task)}")
     if len(task) != len(robot.tips):
         raise OptionError(
-            f"tasks are one for all tips or one for each of the {len(robot.tips)} "
-            f"({listing(robot.tips)}), not {len(task)}"
+            f"task must be one task for all tips, or one for each of the {len(robot.tips)} tips "
+            f"({listing(robot.tips)}); got {len(task)} tasks"
         )
     return tuple(task)
 
 
 def task_jacobians(robot: RobotModel, task: Task, q: Array) -> Array:
-    """Return the rows (b, r, n) of the geometric Jacobian of one tip that count, at q (b, n).
+    """Return the counting rows (b, r, n) of the geometric Jacobian of a single tip at q (b, n).
 
-    They are in the frame of the task, not weighted.
+    The rows are in the frame of the task and not weighted.
     """
     J = robot.jacobian(q)
     if task.frame == "target":
@@ -297,53 +318,66 @@ def task_jacobians(robot: RobotModel, task: Task, q: Array) -> Array:
 
 
 def rotation_free(tasks: Sequence[Task]) -> tuple[bool, ...]:
-    """Return for each tip whether its rotation does not count."""
+    """Return (k,) whether the rotation of each tip is free."""
     return tuple(not task.rotation for task in tasks)
 
 
 def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
-    """Return whether a task is the full pose of one tip, unweighted, as the fast path solves it."""
+    """Return whether a task is the unweighted full pose of a single tip, as the fast path needs."""
     return checked_tasks(robot, task) == (Task(),)
 
 
 def too_few_joints(robot: RobotModel, task: Tasks) -> str:
-    """Return a message if the robot has fewer joints than a task has numbers to meet, or ''."""
+    """Return a message if the robot has fewer joints than the task has exact rows, or ""."""
     tasks = checked_tasks(robot, task)
     rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
     numbers = sum(row.tolerance == 0.0 for row in rows)
     if numbers <= robot.n:
         return ""
-    return f"with {robot.n} joints {robot.name} reaches few poses in all {numbers} numbers of them"
+    return f"with {robot.n} joints {robot.name} reaches few poses in all {numbers} components"
 
 
 def _checked_axes(name: str, given: Any) -> str:
-    """Return the axes in the order x, y, z."""
+    """Return the axes in the order x, y, z.
+
+    Raises:
+        OptionError: If the value is not a string of different axes.
+    """
     if not isinstance(given, str) or set(given) - set(AXES) or len(set(given)) != len(given):
         raise OptionError(
-            f"{name} of a task takes some of the axes x, y, z, each once, such as 'xy', or '' for "
-            f"none, not {quoted(given)}"
+            f"{name} of a task must be some of the axes x, y, z, each at most once, such as 'xy', "
+            f"or '' for none; got {quoted(given)}"
         )
     return "".join(sorted(given))
 
 
 def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
+    """Return the weights of the rows, or None for weights of 1.
+
+    Raises:
+        OptionError: If a weight is not valid, or their number is not that of the rows.
+    """
     if given is None:
         return None
     try:
         weights = () if isinstance(given, str) else tuple(float(weight) for weight in given)
     except (TypeError, ValueError, OverflowError):
         weights = ()
-    least, most = WEIGHTS
-    if len(weights) != rows or not all(least <= weight <= most for weight in weights):
+    low, high = WEIGHTS
+    if len(weights) != rows or not all(low <= weight <= high for weight in weights):
         raise OptionError(
-            f"weights of a task are numbers from {least:g} to {most:g}, one for each row ({rows}), "
-            f"not {quoted(given)}"
+            f"weights of a task must be numbers from {low:g} to {high:g}, one for each row "
+            f"({rows}); got {quoted(given)}"
         )
     return weights
 
 
 def _checked_tolerance(name: str, given: Any) -> tuple[float, ...]:
-    """Return three numbers from 0 on, of one or three given."""
+    """Return three tolerances from one number or three.
+
+    Raises:
+        OptionError: If the value is not one or three numbers of at least 0.
+    """
     try:
         is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__")
         tolerance = (float(given),) * 3 if is_one else tuple(float(each) for each in given)
@@ -351,6 +385,7 @@ def _checked_tolerance(name: str, given: Any) -> tuple[float, ...]:
         tolerance = ()
     if len(tolerance) != 3 or isinstance(given, str) or not all(t >= 0.0 for t in tolerance):
         raise OptionError(
-            f"{name} of a task is a number from 0 on, or three, for x, y and z, not {quoted(given)}"
+            f"{name} of a task must be a number of at least 0, or three for x, y and z; got "
+            f"{quoted(given)}"
         )
     return tolerance

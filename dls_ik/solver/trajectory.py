@@ -1,4 +1,4 @@
-"""Joint paths with times: as CSV, and as the message of ROS."""
+"""Timed joint paths, as CSV and as ROS trajectory messages."""
 
 from __future__ import annotations
 
@@ -19,61 +19,72 @@ from dls_ik.text import listing, quoted
 
 LOG = logging.getLogger("dls_ik")
 
-MIN_DURATION = 1e-3  # [s] between two poses
-BILLION = 1_000_000_000
-NEAR = 1e-6  # share of a velocity limit that is no excess
+MIN_DURATION = 1e-3  # [s] minimum duration of a path segment
+NANOSECONDS = 1_000_000_000  # nanoseconds per second
+MAX_SPEED_EXCESS = 1e-6  # relative excess over a velocity limit that counts as rounding
 
 
 def path_times(
     robot: RobotModel, q: Array, times: ArrayLike | None = None, rate: float | None = None
 ) -> Array:
-    """Time a joint path q (b, n): as given (b,) [s], at a rate [Hz], or as fast as allowed.
+    """Return times for a joint path: given, at a constant rate, or as fast as allowed.
+
+    Args:
+        robot: Robot with the velocity limits.
+        q: (b, n) joint path [rad or m].
+        times: (b,) increasing times [s].
+        rate: Poses per second [Hz].
 
     Returns:
         Times (b,) [s].
 
     Raises:
-        OptionError: If times do not increase, are not b numbers, or come with a rate; if a rate is
-            not positive; or if neither is given and a moving joint has no velocity limit.
+        OptionError: If the times do not increase, are not b numbers, or come with a rate; if the
+            rate is not positive; or if neither is given and a moving joint has no velocity limit.
     """
     if times is not None and rate is not None:
-        raise OptionError("times and rate are two ways to time a path; give one of them")
+        raise OptionError("times and rate exclude each other; give only one of them")
     if times is not None:
         return _checked_times(times, len(q))
     if rate is not None:
         if not 0.0 < rate < np.inf:
-            raise OptionError(f"rate is a number above 0 [Hz], not {quoted(rate)}")
+            raise OptionError(f"rate must be a number above 0 [Hz]; got {quoted(rate)}")
         return np.arange(len(q)) / rate
     changes = np.abs(np.diff(q, axis=0))  # (b - 1, n)
     unknown = np.isinf(robot.velocity) & (changes > 0.0).any(axis=0)
     if unknown.any():
         name = robot.joint_names[int(np.flatnonzero(unknown)[0])]
-        raise OptionError(f"joint {name} has no velocity limit: give times, or a rate")
+        raise OptionError(f"joint {name} has no velocity limit; give times or a rate")
     durations = np.maximum((changes / robot.velocity).max(axis=1, initial=0.0), MIN_DURATION)
     return np.concatenate([[0.0], np.cumsum(durations)])
 
 
 def _checked_times(given: ArrayLike, b: int) -> Array:
+    """Return increasing times (b,) [s].
+
+    Raises:
+        OptionError: If they are not valid.
+    """
     try:
         t = real_array(given)
     except (TypeError, ValueError, OverflowError):
         t = np.empty(0)
     if t.shape != (b,) or not np.isfinite(t).all() or not (np.diff(t) > 0.0).all():
-        raise OptionError(f"times are {b} numbers [s] that increase, not {quoted(given)}")
+        raise OptionError(f"times must be {b} increasing numbers [s]; got {quoted(given)}")
     return t
 
 
 def warn_of_speed(robot: RobotModel, t: Array, q: Array) -> None:
-    """Log the joints that a timed path moves faster than their limits."""
+    """Log the joints that a timed path moves faster than their velocity limits."""
     share = np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None] / robot.velocity
-    fast = np.flatnonzero(share.max(axis=0, initial=0.0) > 1.0 + NEAR)
+    fast = np.flatnonzero(share.max(axis=0, initial=0.0) > 1.0 + MAX_SPEED_EXCESS)
     if len(fast):
         names = listing(robot.joint_names[j] for j in fast)
         LOG.warning(f"the path is up to {share.max():.3g} times the velocity limit of {names}")
 
 
 def csv_text(robot: RobotModel, t: Array, q: Array) -> str:
-    """Return a line for each pose below a header: t [s] and the joints [rad or m], all digits."""
+    """Return CSV with a header and a line per pose: t [s], joints [rad or m] in full precision."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["t", *robot.joint_names])
@@ -83,7 +94,7 @@ def csv_text(robot: RobotModel, t: Array, q: Array) -> str:
 
 
 def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = "") -> Any:
-    """Return a ``trajectory_msgs/msg/JointTrajectory`` of positions, that starts at once.
+    """Return a ``trajectory_msgs/msg/JointTrajectory`` of positions that starts immediately.
 
     Raises:
         DlsIkError: If the ROS message packages are not installed.
@@ -98,7 +109,7 @@ def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = ""
     message = messages.JointTrajectory(joint_names=list(robot.joint_names))
     message.header.frame_id = frame_id
     for at, values in zip((t - t[0]).tolist(), q.tolist(), strict=True):
-        seconds, nanoseconds = divmod(round(at * BILLION), BILLION)
+        seconds, nanoseconds = divmod(round(at * NANOSECONDS), NANOSECONDS)
         start = durations.Duration(sec=seconds, nanosec=nanoseconds)
         point = messages.JointTrajectoryPoint(positions=values, time_from_start=start)
         message.points.append(point)

@@ -1,12 +1,12 @@
 """A web page that shows an arm following a target, on viser.
 
-``dls_ik.viewer.open(robot)`` opens it from Python; ``robot.show(q)`` and ``robot.play(times, qs)``
-show joint values and paths.
+``dls_ik.viewer.open(robot)`` opens the page from Python; ``dls_ik.show(robot, q)`` and
+``dls_ik.play(robot, times, qs)`` show joint positions and paths.
 """
 
 from typing import TYPE_CHECKING
 
-from dls_ik import on_first_use
+from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
     from dls_ik.viewer.window import Viewer, open_viewer, play, show

@@ -246,11 +246,19 @@ def open_viewer(
 
 
 def show(robot: RobotModel, q: ArrayLike | None = None, **options: Any) -> Viewer:
-    """Show a robot at joint values (n,) on its page, which is opened at the first call.
+    """Show a robot at joint positions (n,) on a web page, inline in a notebook.
+
+    Calls for equal robots share a page. Needs ``pip install 'dls-ik[viewer]'``.
 
     Args:
-        q: default: where the arm moves well.
-        options: of :func:`open_viewer`, where a page is opened.
+        robot: Robot to show.
+        q: Joint positions [rad or m]; None keeps those of the page, or, on a new page, a
+            configuration far from singularities.
+        options: Options of :func:`open_viewer`, used if a page is opened.
+
+    Raises:
+        ViewerError: If viser is not installed, or the page cannot be opened.
+        JointValueError: If the joint positions are not valid.
     """
     viewer = _page_of(robot, options)
     return viewer if q is None else viewer.show(q)
@@ -259,7 +267,19 @@ def show(robot: RobotModel, q: ArrayLike | None = None, **options: Any) -> Viewe
 def play(
     robot: RobotModel, times: ArrayLike, qs: ArrayLike, speed: float = 1.0, **options: Any
 ) -> Viewer:
-    """Show a joint path on the page of a robot, see :meth:`Viewer.play`."""
+    """Replay a joint path in a loop on the page of a robot, see :func:`show`.
+
+    Args:
+        robot: Robot to show.
+        times: (b,) increasing times [s].
+        qs: (b, n) joint positions [rad or m].
+        speed: Factor of the replay speed; values below 1 are slow motion.
+        options: Options of :func:`open_viewer`, used if a page is opened.
+
+    Raises:
+        ViewerError: If viser is not installed, the page cannot be opened, or `speed` is not valid.
+        PathFileError: If the path is not valid.
+    """
     return _page_of(robot, options).play(times, qs, speed)
 
 

@@ -64,8 +64,8 @@ def test_an_srdf_that_is_written_is_taken(scene, tmp_path):
     [
         (["wam", "--srdf", "no.srdf"], "neither SRDF text nor an existing file"),
         (["wam", "--scene", "no.scene"], "No such file"),
-        (["wam", "--write-srdf", "no/such.srdf"], "there is no directory"),
-        (["wam", "--q", "1,2"], "7 joint values are expected"),
+        (["wam", "--write-srdf", "no/such.srdf"], "does not exist"),
+        (["wam", "--q", "1,2"], "expected 7 joint positions"),
         (["config/wam7_dh.yaml"], "has no collision geometry"),
     ],
 )

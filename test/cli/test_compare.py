@@ -39,7 +39,7 @@ def test_a_file_of_poses_is_followed_from_its_first_pose(tmp_path):
     path.write_text("\n".join([f"t,{HEADER}", *times]))
     assert document("compare", "wam", "--path", path)["dt"] == pytest.approx(0.02)
     path.write_text("\n".join([f"t,{HEADER}", *times[:4], *times[7:]]))
-    assert "not evenly spaced: give --rate" in refusal("compare", "wam", "--path", path)
+    assert "not evenly spaced; give --rate" in refusal("compare", "wam", "--path", path)
     path.write_text(f"{HEADER}\n9,9,9,0,0,0,1\n8,9,9,0,0,0,1\n")
     assert "the first pose is not reached" in refusal("compare", "planar_2r", "--path", path)
 
@@ -48,15 +48,15 @@ def test_a_file_of_poses_is_followed_from_its_first_pose(tmp_path):
     ("words", "said"),
     [
         ("wam --path singularty", "did you mean singularity?"),
-        ("wam --path circle", "it is singularity, reach or a file of poses"),
+        ("wam --path circle", "give singularity, reach or a file of poses"),
         ("wam --path no.csv", "No such file"),
-        ("wam --rate 5", "go with a file of poses"),
-        ("wam --seed 0", "go with a file of poses"),
+        ("wam --rate 5", "need a file of poses as --path"),
+        ("wam --seed 0", "need a file of poses as --path"),
         ("wam --method ,", "--method"),
-        ("wam --method KDL_lma", "no single steps; solve and bench compare it"),
+        ("wam --method KDL_lma", "no single steps; use dls-ik solve or bench"),
         ("wam --method svg", "did you mean svf"),
-        ("wam --set nu=-1", "nu is"),
-        ("puma560 --method ta", "needs redundancy"),
+        ("wam --set nu=-1", "nu (SVF: shape factor) must be"),
+        ("puma560 --method ta", "needs a redundant arm"),
         ("planar_2r --task pose", "no configuration at the boundary of the workspace was found"),
         ("wam --plot x.gif", ".png"),
     ],

@@ -47,8 +47,8 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     seen = []
     found = results(*modules, "nowhere_to_be_found", "json", tell=seen.append)
-    assert found["dies"] == (BROKEN, "it ends the process with SIGSEGV")
-    assert found["leaves"] == (BROKEN, "it ends the process with code 7: last words")
+    assert found["dies"] == (BROKEN, "the check ended its process with SIGSEGV")
+    assert found["leaves"] == (BROKEN, "the check ended its process with code 7: last words")
     assert found["raises"] == (BROKEN, "RuntimeError: two lines")
     assert found["exits"] == (BROKEN, "SystemExit: 3")
     assert found["lacks"] == (BROKEN, "No module named 'nowhere_to_be_found'")
@@ -61,7 +61,7 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
 def test_what_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
-    assert results("hangs", patience=1.0) == {"hangs": (BROKEN, "no end of it within 1 s")}
+    assert results("hangs", timeout=1.0) == {"hangs": (BROKEN, "no result within 1 s")}
 
 
 def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monkeypatch):
@@ -73,7 +73,7 @@ def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monke
         assert doctor_checks.abandoned_ports() == ["fastrtps_port7413"]
         state, words = run_check("shared memory")
     assert state == OK
-    assert "1 ports of nodes that were killed" in words
+    assert "1 ports of killed nodes" in words
 
 
 def test_the_parts_work_here():
@@ -89,7 +89,7 @@ def test_parts_of_extras_that_are_not_installed_are_missing_and_not_broken(tmp_p
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     found = results(*names)
     assert [found[name] for name in parts] == [(MISSING, "not installed")] * 3
-    assert [found[part] for part in parts.values()] == [(MISSING, f"without {p}") for p in parts]
+    assert [found[part] for part in parts.values()] == [(MISSING, f"needs {p}") for p in parts]
 
 
 def test_without_numpy_and_rich_it_still_says_so(tmp_path):
@@ -101,7 +101,7 @@ def test_without_numpy_and_rich_it_still_says_so(tmp_path):
     assert ended.returncode == 1, ended.stderr
     assert ended.stderr == ""
     assert "Needed: numpy: broken: ImportError: no luck: pip install numpy" in ended.stdout
-    assert "mend numpy" in ended.stdout.splitlines()[-1]
+    assert "to fix: numpy" in ended.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     state, words = results("kernels")["kernels"]
     assert state == BROKEN
-    assert "others could put code of theirs among the kernels" in words
+    assert "other users could add code to the kernel cache" in words
     assert "all users can write" in words
     assert not list(tmp_path.rglob("*.nbc"))
 

@@ -74,4 +74,4 @@ def test_random_configurations_are_those_of_the_seed_and_values_beyond_limits_ar
     poses = [answer["poses"]["wam_tip"]["matrix"] for answer in answers]
     np.testing.assert_allclose(poses, robot.fk(q), atol=1e-12)
     result = run("fk", "wam", "--q", "wam_j1=3")
-    assert result.stderr == "dls-ik: beyond their limits: wam_j1\n"
+    assert result.stderr == "dls-ik: joints beyond their limits: wam_j1\n"

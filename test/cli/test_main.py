@@ -85,11 +85,11 @@ def test_help_and_completion_import_no_command():
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("reproduc", "no command 'reproduc'; did you mean reproduce?"),
+        ("reproduc", "unknown command 'reproduc'; did you mean reproduce?"),
         ("cal", "did you mean call?"),
         ("zzz", ", ".join(COMMANDS)),
-        ("solve wam --metod x", "dls-ik: no option --metod; did you mean --method?\n"),
-        ("solve wam --zzz x", "solve --help lists them\n"),
+        ("solve wam --metod x", "dls-ik: unknown option --metod; did you mean --method?\n"),
+        ("solve wam --zzz x", "solve --help\n"),
     ],
 )
 def test_an_unknown_command_or_option(typed, said):
@@ -107,7 +107,7 @@ def test_completion():
     [
         (KeyboardInterrupt(), 130, "dls-ik: interrupted\n"),
         (click.UsageError("two\nlines"), 2, "dls-ik: two lines\n"),
-        (EOFError("too short"), 2, "\ndls-ik: a file is cut off: too short\n"),
+        (EOFError("too short"), 2, "\ndls-ik: a file is truncated: too short\n"),
     ],
 )
 def test_errors_of_a_subcommand_that_was_added(error, code, said, monkeypatch):

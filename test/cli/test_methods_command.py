@@ -30,9 +30,9 @@ def test_options_with_their_defaults_and_values():
     lines = run("methods", "--options", columns=200).stdout.splitlines()
     rows = {line.split()[0]: line for line in lines if line}
     assert {each.name for each in fields(SolverOptions)} <= rows.keys()
-    assert rows["timeout"].endswith("longest time for one pose [s]; default 0.05, values 0 to 3600")
+    assert rows["timeout"].endswith("maximum time for one pose [s]; default 0.05, values 0 to 3600")
     assert rows["rotation_error"].endswith("; default vector, values vector, sine")
-    assert "--options takes nothing else" in refusal("methods", "--options", "svf")
+    assert "--options cannot be combined" in refusal("methods", "--options", "svf")
 
 
 def test_papers_of_methods_for_bibtex():

@@ -114,7 +114,7 @@ def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
     rows = [[*PLACES[0], *DOWN], [0.0, 0.0, 3.0, *DOWN], [*PLACES[1], *DOWN]]
     path, out = written(tmp_path / "far.csv", RPY, rows), tmp_path / "o.csv"
     result = run("path", "wam", path, "--out", out, code=NO_SOLUTION)
-    assert "line 3: UNREACHABLE, the nearest found is 2." in result.stderr
+    assert "line 3: UNREACHABLE, the closest configuration is off by 2." in result.stderr
     assert result.stderr.splitlines()[-1].startswith("dls-ik: nothing is written")
     assert not out.exists()
     summary = document("path", "wam", path, "--out", out, "--approximate")
@@ -148,24 +148,30 @@ GOOD = "0.5,0,0.3,0,3,0"
 BAD_FILES = [
     ("", "header"),
     (f"{RPY}\n", "no poses"),
-    ("x,y,z\n1,2,3", "line 1: the header is x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw"),
+    ("x,y,z\n1,2,3", "line 1: the header must be x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw"),
     (f"{RPY},{QUAT}\n", "line 1"),
     (f"{RPY},x\n", "line 1"),
     (f"{RPY}\n{GOOD}\n1,2,3\n", "line 3: 3 values, but the header has 6 columns"),
-    (f"{RPY}\n# a comment\n\n{GOOD}\n0.5,0,up,0,3,0\n", "line 5: z is 'up'"),
-    (f"{RPY}\n0.5,0,nan,0,3,0\n", "line 2: z is 'nan'"),
-    (f"{QUAT}\n0.5,0,0.3,0,0,0,0\n", "line 2: the quaternion"),
-    (f"t,{RPY}\n0,{GOOD}\n0,{GOOD}\n", "line 3: t is 0.0, not later than 0.0"),
-    (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t is -1.0"),
-    ("[[1, 2], 3]", "pose 1: a pose is a 4x4"),
+    (
+        f"{RPY}\n# a comment\n\n{GOOD}\n0.5,0,up,0,3,0\n",
+        "line 5: z must be a finite number; got 'up'",
+    ),
+    (f"{RPY}\n0.5,0,nan,0,3,0\n", "line 2: z must be a finite number; got 'nan'"),
+    (f"{QUAT}\n0.5,0,0.3,0,0,0,0\n", "line 2: quaternion"),
+    (f"t,{RPY}\n0,{GOOD}\n0,{GOOD}\n", "line 3: t must increase; got 0.0 after 0.0"),
+    (f"t,{RPY}\n-1,{GOOD}\n", "line 2: t must be at least 0 [s], and below 2^31; got -1.0"),
+    ("[[1, 2], 3]", "pose 1: a pose must be a 4x4"),
     ("[", "not JSON"),
     ('{"poses": []}', "list of 4x4"),
     ("[]", "no poses"),
-    (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t is 'x'"),
-    (json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]), "some poses"),
+    (json.dumps([{"matrix": np.eye(4).tolist(), "t": "x"}]), "t must be a number; got 'x'"),
+    (
+        json.dumps([{"matrix": np.eye(4).tolist(), "t": 0}, np.eye(4).tolist()]),
+        "for all poses or for none",
+    ),
     (json.dumps([np.diag([2.0, 1, 1, 1]).tolist()]), "pose 1"),
     ("\0\1", "line 1"),
-    (b"\xff\xfe\x00", "no text"),
+    (b"\xff\xfe\x00", "is not text"),
 ]
 
 
@@ -187,7 +193,7 @@ def test_a_robot_without_velocity_limits_needs_a_rate(tmp_path):
     )
     poses = written(tmp_path / "p.csv", RPY, [[0, 1, 0, 0, 0, 0], [0, 0.8, 0.6, 0, 0, 0]])
     words = ("path", urdf, poses, "--task", "position", "--out", tmp_path / "o.csv")
-    assert "joint j has no velocity limit: give --rate" in refusal(*words)
+    assert "joint j has no velocity limit; give --rate" in refusal(*words)
     run(*words, "--rate", 10, "--max-joint-step", 1)
 
 
@@ -198,8 +204,8 @@ def test_files_in_degrees_and_millimetres(circle, tmp_path):
     again = run("path", "wam", other, "--out", "-", "--deg", "--mm").stdout
     np.testing.assert_allclose(table(again)[1], table(once)[1], atol=1e-9)
     said = run("path", "wam", other, "--out", "-", code=NO_SOLUTION).stderr
-    assert "with --deg angles are in degrees" in said
-    assert "with --mm positions are in millimetres" in said
+    assert "use --deg for angles in degrees" in said
+    assert "use --mm for positions in millimetres" in said
 
 
 def test_what_never_ends_is_not_read_a_pipe_that_somebody_writes_to_is(
@@ -212,8 +218,8 @@ def test_what_never_ends_is_not_read_a_pipe_that_somebody_writes_to_is(
     assert len(rows) == len(PLACES)
     monkeypatch.setattr("dls_ik.cli.pose.PIPE_TIMEOUT", 0.1)
     for path, said in (
-        (pipe, "it is a pipe, and nobody writes to it within 0.1 s"),
-        ("/dev/zero", "it is not a file, but a device"),
+        (pipe, "nothing is written to this pipe within 0.1 s"),
+        ("/dev/zero", "it is a device; expected a file"),
     ):
         assert said in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
     monkeypatch.setattr("dls_ik.cli.pose.MAX_BYTES", 100)
@@ -249,7 +255,7 @@ def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
     assert stamp == rows[0, 0]
     assert RobotModel.from_urdf(description.data).joint_names == RobotModel.wam().joint_names
     assert sorted(each.name for each in tmp_path.iterdir()) == ["circle.csv", "moves.bag"]
-    assert "it is there already" in refusal("path", "wam", circle, "--out", folder)
+    assert "it already exists" in refusal("path", "wam", circle, "--out", folder)
     assert len(recorded(folder)[STATE]) == len(states), "what is there stays"
 
 
@@ -304,7 +310,7 @@ def test_a_path_among_obstacles(tmp_path):
     out.unlink()
     scene.write_text(board.format(0.4))  # in the way of the second pose
     result = run("path", "wam", poses, "--out", out, "--scene", scene, code=NO_SOLUTION)
-    assert "line 3: IN_COLLISION, most often in the way: board - " in result.stderr
+    assert "line 3: IN_COLLISION, most frequent collision: board - " in result.stderr
     poses.write_text(rows.replace("0.4,", "0.5,"))  # of the way there
     facts = document("path", "wam", poses, "--out", out, "--scene", scene, code=NO_SOLUTION)
     assert facts["missed"] == []

@@ -79,7 +79,7 @@ def test_values_of_joints_in_degrees():
     [
         (["--xyz", 0.4, 0.2, 0.5, "--rpy", 0, 180, 0], "--rpy has 180 rad, which is 28.6 turns"),
         (["--xyz", 400, 200, 500], "is 671 m away, 701 times the length of wam7"),
-        (["--matrix", "1 0 0 400 0 1 0 200 0 0 1 500"], "with --mm positions are in millimetres"),
+        (["--matrix", "1 0 0 400 0 1 0 200 0 0 1 500"], "use --mm for positions in millimetres"),
         ([*ASKED, "--seed", "wam_j2=90"], "--seed has 90 rad"),
     ],
 )
@@ -98,5 +98,5 @@ def test_what_may_be_meant_is_not_doubted():
 @pytest.mark.parametrize("words", ["1,2,3", "1 2 3", "[1, 2, 3]", "1;2;3", " 1 , 2 , 3 "])
 def test_numbers_in_a_word(words):
     assert parse_numbers(words, 3) == (1.0, 2.0, 3.0)
-    with pytest.raises(click.BadParameter, match="4 or 5 numbers are expected, not 3"):
+    with pytest.raises(click.BadParameter, match="expected 4 or 5 numbers; got 3"):
         parse_numbers(words, 4, 5)

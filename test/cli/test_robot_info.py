@@ -62,13 +62,13 @@ def test_joints_that_follow_others(tmp_path):
     facts = document("info", path)
     assert facts["joints"][1]["mimic"] == {"joint": "j1", "multiplier": 0.5, "offset": 0.25}
     assert facts["joints"][1]["velocity"] is None  # infinite, which JSON has no word for
-    assert "j2 follows: 0.5 x j1 +0.25" in run("info", path, "--quick").stdout
+    assert "j2 mimics: 0.5 x j1 +0.25" in run("info", path, "--quick").stdout
 
 
 def test_a_joint_that_follows_is_not_given(tmp_path):
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC)
-    assert "j2 follows j1" in refusal("fk", path, "--q", "j2=0.1")
+    assert "j2 mimics j1" in refusal("fk", path, "--q", "j2=0.1")
     (pose,) = document("fk", path, "--q", "j1=0.5")["poses"].values()
     along = 0.5 * 0.5 + 0.25  # of the turned z axis
     expected = [0.0, -along * np.sin(0.5), along * np.cos(0.5)]

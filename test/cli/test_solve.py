@@ -41,7 +41,7 @@ def test_methods_are_compared():
     assert [answer["method"] for answer in found["answers"]] == ["auto", "svf+sd"]
     assert all(answer["success"] for answer in found["answers"])
     wide = run("solve", "wam", *POSE, "--method", "auto,svf+sd", "--seed", SEED, columns=100).stdout
-    assert "change: largest of a joint from the seed [rad or m]" in wide
+    assert "change: largest joint change from the seed [rad or m]" in wide
     assert wide.splitlines()[5:7] == [
         "auto    error damping, an active set of limits, restarts",
         "svf+sd  singular value filtering + selective damping",
@@ -81,7 +81,7 @@ def test_the_tolerances_that_a_near_miss_proposes_accept_it():
     down = ("--xyz", 0.25, 0.1, 0.05, "--rpy", 0, 3.14, 0, "--task", "pointing")
     asked = ("solve", str(ROOT / "examples" / "robots" / "desktop_arm.urdf"), *down)
     error = run(*asked, code=NO_SOLUTION).stderr
-    proposed = error.rpartition("; ")[2].removesuffix(" accepts that\n").split()
+    proposed = error.rpartition("; ")[2].removesuffix(" would accept it\n").split()
     assert proposed[0] == "--set", error
     run(*asked, *proposed)
     assert "--set" not in run("solve", "wam", *FAR, code=NO_SOLUTION).stderr
@@ -156,7 +156,7 @@ def test_several_tips_are_to_be_chosen_from():
     from dls_ik.model.files import share_file
 
     said = refusal("solve", share_file("urdf", "y_shape.urdf"), *POSE, code=BAD_INPUT)
-    assert "E0, E1; add one: --tip E0" in said
+    assert "E0, E1; choose one: --tip E0" in said
 
 
 SHELF = "shelf\n* board\n1\nbox\n0.3 0.8 0.02\n0.65 0 0.5\n0 0 0 1\n0 0 0 0\n.\n"
@@ -178,4 +178,4 @@ def test_answers_among_obstacles(tmp_path):
     assert f"{1e3 * closest.distance:.1f} mm: " in run("solve", "wam", *pose, "0.3").stdout
     failed = run("solve", "wam", *pose, "0.5", code=NO_SOLUTION)
     assert "IN_COLLISION" in failed.stderr
-    assert "most often in the way: board - " in failed.stderr
+    assert "most frequent collision: board - " in failed.stderr

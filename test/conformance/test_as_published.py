@@ -70,6 +70,6 @@ def test_the_sine_is_the_error_and_the_angle_what_is_reported():
     "task", [Task.pointing(), Task(angles="euler"), Task(rotation_tolerance=0.1)]
 )
 def test_a_sine_of_part_of_a_rotation_is_refused(task):
-    with pytest.raises(OptionError, match="all three axes"):
+    with pytest.raises(OptionError, match="all three rotation axes"):
         IkSolver(WAM, "jp", task=task, rotation_error="sine")
     IkSolver(WAM, "jp", task=Task.position_only(), rotation_error="sine")

@@ -10,7 +10,7 @@ from oracle_slack import beyond, components, dead_zone
 from dls_ik import RobotModel, Task
 from dls_ik.core import kinematics
 from dls_ik.core.task import hold, release, task_error, task_jacobian
-from dls_ik.solver.task import INSIDE, build_task
+from dls_ik.solver.task import INNER_SHARE, build_task
 
 WAM = RobotModel.wam()
 quick = settings(max_examples=200)
@@ -90,8 +90,10 @@ def test_errors_are_those_beyond_the_region(task, case):
     outside = np.concatenate([away, turn])
     inner = np.concatenate(
         [
-            dead_zone(errors[:3], INSIDE * np.array(task.position_tolerance), "xyz", task.round),
-            dead_zone(errors[3:], INSIDE * np.array(task.rotation_tolerance), "xyz"),
+            dead_zone(
+                errors[:3], INNER_SHARE * np.array(task.position_tolerance), "xyz", task.round
+            ),
+            dead_zone(errors[3:], INNER_SHARE * np.array(task.rotation_tolerance), "xyz"),
         ]
     )
     expected = np.where(outside == 0.0, 0.0, inner)[built.component]

@@ -1,4 +1,4 @@
-"""Singular configurations, axes, reach, and where arms begin: against what geometry says."""
+"""Singularities, axes, reach and ready configurations, compared with geometry."""
 
 import math
 
@@ -39,7 +39,7 @@ def test_the_stretched_elbow_of_the_wam_loses_motion_along_the_arm(wam):
     np.testing.assert_allclose(elbow.loss.moment, 0.0, atol=1e-6)
 
 
-def test_shoulder_and_wrist_of_the_wam_need_two_joints_each(wam):
+def test_shoulder_and_wrist_singularities_of_the_wam(wam):
     _, found = wam
     pairs = [(f.joints, f.q[list(f.joints)]) for f in found.families if len(f.joints) == 2]
     shoulder = [values for joints, values in pairs if joints == (1, 2)]
@@ -47,7 +47,7 @@ def test_shoulder_and_wrist_of_the_wam_need_two_joints_each(wam):
     assert {joints for joints, _ in pairs} <= {(1, 2), (1, 5), (3, 5), (4, 5)}
 
 
-def test_the_puma_has_the_three_of_the_textbooks(puma):
+def test_the_puma_has_the_three_textbook_singularities(puma):
     robot, found = puma
     wrist, elbow, shoulder = (
         next(f for f in found.families if f.joints == joints) for joints in ((4,), (2,), (1, 2))
@@ -60,7 +60,7 @@ def test_the_puma_has_the_three_of_the_textbooks(puma):
 
 
 @pytest.mark.parametrize("arm", ["wam", "puma"])
-def test_the_lost_wrench_loads_no_joint(arm, request):
+def test_the_lost_wrench_needs_no_joint_torque(arm, request):
     robot, found = request.getfixturevalue(arm)
     assert found.families
     for family in found.families:
@@ -72,7 +72,7 @@ def test_the_lost_wrench_loads_no_joint(arm, request):
         )
 
 
-def test_no_singularity_within_the_limits():
+def test_robots_without_singularities_within_the_limits():
     flat = RobotModel.from_name("planar_2r").narrowed([-1.0, 0.5], [1.0, 1.0])
     found = singularities(flat)
     assert (found.rank, found.families) == (2, ())
@@ -83,7 +83,7 @@ def test_no_singularity_within_the_limits():
     assert abs(weakest @ found.weak.force[:2]) == pytest.approx(1.0, abs=0.1)  # rotation counts too
 
 
-def test_conditioning_is_that_of_the_singular_values():
+def test_conditioning_matches_the_singular_values():
     robot = RobotModel.wam()
     measured = conditioning(robot, samples=50, random_seed=3)
     q = robot.random(np.random.default_rng(3), 50)
@@ -95,7 +95,7 @@ def test_conditioning_is_that_of_the_singular_values():
     assert measured.rank == 6
 
 
-def test_axes_that_meet_and_axes_that_are_parallel():
+def test_intersecting_and_parallel_axes():
     assert joint_axes(RobotModel.wam()).meeting == ((0, 1, 2), (4, 5, 6))
     puma = joint_axes(RobotModel.from_name("puma560"))
     assert puma.meeting == ((3, 4, 5),)
@@ -113,16 +113,18 @@ def test_reach_is_between_its_bounds():
     assert flat.most == pytest.approx(2.0)
 
 
-def least_share(robot, q):
+def inverse_condition(robot, q):
     s = np.linalg.svd(robot.jacobian(q), compute_uv=False)
     return s[-1] / s[0]
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560", "gen3", "fr3"])
-def test_an_arm_begins_away_from_singularities_and_limits(name):
+def test_the_ready_configuration_is_away_from_singularities_and_limits(name):
     robot = published(name) if name in ("gen3", "fr3") else RobotModel.from_name(name)
     q = ready_configuration(robot)
-    assert least_share(robot, q) > max(0.05, 2.0 * least_share(robot, robot.clip(0.0 * q)))
+    assert inverse_condition(robot, q) > max(
+        0.05, 2.0 * inverse_condition(robot, robot.clip(0.0 * q))
+    )
     assert robot.within_limits(q)
     assert np.abs(q).max() <= 2.0
     np.testing.assert_array_equal(q, ready_configuration(robot.narrowed(-9.0, 9.0)))
@@ -133,7 +135,7 @@ def test_an_arm_begins_away_from_singularities_and_limits(name):
 
 
 def assert_follows(controller, q, axis):
-    """The first motion is straight: 0.1 m/s along an axis of the base, without a lag."""
+    """Check that the first motion follows a base axis at 0.1 m/s without lag."""
     T = controller.robot.fk(q).copy()
     controller.seed(q)
     for k in range(1, 50):

@@ -17,7 +17,7 @@ kdl = pytest.importorskip("PyKDL", reason="PyKDL is not installed")
 
 
 def kdl_arrays(chain, q):
-    """KDL's forward kinematics (4, 4) and Jacobian (6, n)."""
+    """Return the forward kinematics (4, 4) and the Jacobian (6, n) of KDL."""
     joints, frame, J = kdl.JntArray(len(q)), kdl.Frame(), kdl.Jacobian(len(q))
     for i, value in enumerate(q):
         joints[i] = value
@@ -56,14 +56,14 @@ def test_random_robots(drawn):
 
 
 @pytest.mark.parametrize(("multiplier", "base"), [(1, "a"), (-2, "a"), (-2, "b")])
-def test_mimic_is_refused(multiplier, base):
+def test_mimic_joints_are_refused(multiplier, base):
     follower = LIMIT + f'<mimic joint="m" multiplier="{multiplier}"/>'
     text = urdf("a b c", joint("m"), joint("f", parent="b", child="c", detail=follower))
     with pytest.raises(RobotModelError, match="'c' has mimic joints"):
         kdl_chain(RobotModel.from_urdf(text, base))
 
 
-def test_several_tips_are_refused_one_has_a_segment_for_each_joint():
+def test_one_tip_gives_a_segment_per_joint_several_are_refused():
     robot = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))
     with pytest.raises(RobotModelError, match=r"one tip.*2: E0, E1"):
         kdl_chain(robot)
@@ -72,7 +72,7 @@ def test_several_tips_are_refused_one_has_a_segment_for_each_joint():
     assert chain.getSegment(3).getJoint().getName() == "wam_j4"
 
 
-def test_missing_library_names_the_package(monkeypatch):
+def test_a_missing_library_is_reported_with_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "PyKDL", None)
     with pytest.raises(DlsIkError, match="python3-pykdl"):
         kdl_chain(RobotModel.from_urdf(URDF / "planar_2r.urdf"))

@@ -24,7 +24,7 @@ XACRO = """<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 
 @pytest.mark.parametrize("name", shipped_names())
-def test_shipped_names_and_their_files_are_the_same_robot(name, monkeypatch):
+def test_names_and_files_give_the_same_robot(name, monkeypatch):
     for variable in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"):  # an installation comes first
         monkeypatch.delenv(variable, raising=False)
     assert robot_file(name) == shipped_urdf(name)
@@ -37,7 +37,7 @@ def test_shipped_names_and_their_files_are_the_same_robot(name, monkeypatch):
 
 @pytest.fixture
 def packages(tmp_path, monkeypatch):
-    """A package in an ament prefix, another one in a folder of packages."""
+    """Create one package in an ament prefix and one in ROS_PACKAGE_PATH."""
     for folder in ("install/share/new_arm", "src/old_arm"):
         (tmp_path / folder / "urdf").mkdir(parents=True)
         (tmp_path / folder / "package.xml").touch()
@@ -76,7 +76,7 @@ MISSING = [
 ]
 
 
-def test_missing_files_are_named_with_similar_ones(packages):
+def test_missing_files_are_reported_with_suggestions(packages):
     for given, said in MISSING:
         with pytest.raises(RobotModelError) as caught:
             robot_file(given.format(packages))
@@ -84,7 +84,7 @@ def test_missing_files_are_named_with_similar_ones(packages):
         assert "\n" not in str(caught.value)
 
 
-def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
+def test_xacro_files_are_expanded_with_arguments(tmp_path):
     pytest.importorskip("xacro", reason="needs xacro")
     path = tmp_path / "an arm.urdf.xacro"
     path.write_text(XACRO)
@@ -99,18 +99,20 @@ def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
     assert find_tree(f"{path} reach:=2.5 title:='my arm'").joint["j"].origin[0, 3] == 2.5
     assert "2.5" in find_urdf(f"{path} reach:=2.5")
     for given, said in [
-        (f"{path} raech:=2.5", "has no argument 'raech'; it takes reach, title"),
-        ("wam reach:=2.5", r"are for xacro files, and .* is not one"),
-        (f"{path} title:=my arm", r"NAME:=VALUE, with quotes .* not 'arm'"),
+        (f"{path} raech:=2.5", "has no argument 'raech'; arguments: reach, title"),
+        ("wam reach:=2.5", r"need a xacro file; got"),
+        (f"{path} title:=my arm", r"NAME:=VALUE, with quotes .* got 'arm'"),
     ]:
         with pytest.raises(RobotModelError, match=said):
             find_tree(given)
     path.write_text(used)
-    with pytest.raises(RobotModelError, match=r"Undefined.* given as 'an arm.urdf.xacro NAME:=VAL"):
+    with pytest.raises(
+        RobotModelError, match=r"Undefined.* give arguments as 'an arm.urdf.xacro NAME:=VAL"
+    ):
         find_tree(str(path))
 
 
-def test_missing_xacro_names_the_package(tmp_path, monkeypatch):
+def test_a_missing_xacro_is_reported_with_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
     path = tmp_path / "two.urdf.xacro"
     path.write_text(XACRO)
@@ -118,7 +120,7 @@ def test_missing_xacro_names_the_package(tmp_path, monkeypatch):
         find_tree(str(path))
 
 
-def test_robots_of_xacro_files_in_python(tmp_path):
+def test_robots_from_xacro_files_in_python(tmp_path):
     pytest.importorskip("xacro", reason="needs xacro")
     path = tmp_path / "arm.urdf.xacro"
     declared = '<xacro:arg name="reach" default="1"/><link name="a"/>'
@@ -127,14 +129,14 @@ def test_robots_of_xacro_files_in_python(tmp_path):
     robot = RobotModel.from_urdf(path, mappings={"reach": 2.5})
     assert robot.fk([0.0])[0, 3] == 2.5
     assert RobotModel.from_urdf(str(path)).fk([0.0])[0, 3] == 1.0
-    with pytest.raises(RobotModelError, match="no argument 'raech'; it takes reach"):
+    with pytest.raises(RobotModelError, match="no argument 'raech'; arguments: reach"):
         RobotModel.from_urdf(path, mappings={"raech": 2.5})
     for other in (shipped_urdf("wam"), shipped_urdf("wam").read_text(), tmp_path / "no.xacro"):
-        with pytest.raises(RobotModelError, match=r"mappings such as 'reach' are for files"):
+        with pytest.raises(RobotModelError, match=r"mappings such as 'reach' need a file"):
             RobotModel.from_urdf(other, mappings={"reach": 2.5})
 
 
-def test_xacro_finds_packages_that_ros_does_not_know(tmp_path):
+def test_xacro_finds_packages_outside_the_ros_index(tmp_path):
     pytest.importorskip("xacro", reason="needs xacro")
     for folder, name in (("arm_checkout", "arm_description"), ("grippers", "grippers")):
         (tmp_path / folder / "urdf").mkdir(parents=True)
@@ -156,7 +158,7 @@ def test_xacro_finds_packages_that_ros_does_not_know(tmp_path):
 
 @pytest.fixture
 def so_arm101(tmp_path, monkeypatch):
-    """A clone that robot_descriptions takes for its own, and needs no network for."""
+    """Create a clone that robot_descriptions accepts without network access."""
     pytest.importorskip("robot_descriptions", reason="needs robot_descriptions")
     clone = tmp_path / "new"
     (clone / "Simulation/SO101").mkdir(parents=True)
@@ -175,14 +177,14 @@ def so_arm101(tmp_path, monkeypatch):
     return "so_arm101_description"
 
 
-def test_robots_of_robot_descriptions(so_arm101, monkeypatch, capsys):
+def test_robots_from_robot_descriptions(so_arm101, monkeypatch, capsys):
     robot = RobotModel.from_description(so_arm101, tip="wam_link4")
     assert (robot.name, robot.n) == ("so101", 4)
     assert find_tree(so_arm101) == robot.tree
     assert find_urdf(so_arm101).name == "so101_new_calib.urdf"
     assert capsys.readouterr().out == ""
     for name, mappings, said in [
-        (so_arm101, {"x": 1}, "takes no arguments such as 'x'"),
+        (so_arm101, {"x": 1}, "without arguments; got 'x'"),
         ("so_arm_101_description", None, "did you mean .*so_arm101_description"),
     ]:
         with pytest.raises(RobotModelError, match=said):
@@ -192,7 +194,7 @@ def test_robots_of_robot_descriptions(so_arm101, monkeypatch, capsys):
         RobotModel.from_description(so_arm101)
 
 
-def test_a_description_that_cannot_be_cloned_is_one_line(tmp_path, monkeypatch):
+def test_a_failed_clone_is_reported_in_one_line(tmp_path, monkeypatch):
     pytest.importorskip("robot_descriptions", reason="needs robot_descriptions")
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "file" / "no"))
     (tmp_path / "file").touch()
@@ -204,13 +206,13 @@ def test_a_description_that_cannot_be_cloned_is_one_line(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["arm.urdf", "arm.xacro", "arm.yaml"])
 @pytest.mark.parametrize("load", [find_tree, RobotModel.from_urdf, load_dh])
-def test_a_pipe_is_not_waited_for(tmp_path, name, load):
+def test_named_pipes_are_refused_without_waiting(tmp_path, name, load):
     os.mkfifo(tmp_path / name)
     with pytest.raises(RobotModelError, match=name):
         load(str(tmp_path / name))
 
 
-def test_data_of_the_source_tree_come_first_then_of_the_installation(tmp_path, monkeypatch):
+def test_data_files_of_the_source_tree_precede_the_installed(tmp_path, monkeypatch):
     for file in ("package.xml", "urdf/x.urdf", "share/dls_ik/urdf/x.urdf"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("")

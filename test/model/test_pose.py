@@ -1,4 +1,4 @@
-"""Poses in all forms, against SciPy's rotations; forms that are not clear are refused."""
+"""Poses in all forms, compared with SciPy's rotations; ambiguous forms are refused."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ FREE = Task.position_only()
 
 
 def message(place, turn, names=("position", "orientation")):
-    """An object with the fields of geometry_msgs/msg/Pose, or of Transform."""
+    """Return an object with the fields of geometry_msgs/msg/Pose, or of Transform."""
     parts = (
         SimpleNamespace(**dict(zip("xyz", place, strict=True))),
         SimpleNamespace(**dict(zip("xyzw", turn, strict=True))),
@@ -43,7 +43,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_pose_in_any_form_is_the_same_matrix(form):
+def test_all_forms_of_a_pose_give_the_same_matrix(form):
     given = [FORMS[form](p, q) for p, q in zip(PLACES, TURNS, strict=True)]
     for one, T in zip(given, EXPECTED, strict=True):
         np.testing.assert_allclose(validated_pose(one), T, atol=1e-14)
@@ -61,7 +61,7 @@ def test_arrays_of_positions_and_quaternions():
     np.testing.assert_allclose(four[:, 0], EXPECTED[:4], atol=1e-14)
 
 
-def test_a_pose_is_a_value():
+def test_poses_are_immutable_values():
     pose = Pose([0.1, 0.2, 0.3], [0, 0, 0, 2])
     assert pose == Pose((0.1, 0.2, 0.3))
     assert len({pose, Pose((0.1, 0.2, 0.3)), Pose()}) == 2
@@ -79,12 +79,12 @@ def test_a_pose_is_a_value():
         (lambda: Pose([0, 0]), ["position", "[0, 0]"]),
         (lambda: Pose([0, 0, np.nan]), ["position", "nan"]),
         (lambda: Pose(quaternion=[0, 0, 1]), ["x y z w", "[0, 0, 1]"]),
-        (lambda: Pose(quaternion=[0, 0, 0, 0]), ["no direction"]),
+        (lambda: Pose(quaternion=[0, 0, 0, 0]), ["cannot be normalised"]),
         (lambda: Pose.from_rpy([0, 0, 0], [0, 0]), ["roll", "[0, 0]"]),
         (lambda: Pose.from_matrix(2.0 * np.eye(4)), ["last row"]),
     ],
 )
-def test_bad_values_are_refused_with(make, words):
+def test_invalid_values_are_refused(make, words):
     with pytest.raises(PoseError) as caught:
         make()
     assert [word for word in words if word not in str(caught.value)] == []
@@ -99,7 +99,7 @@ PAIR = (PLACES[0], TURNS[0])
     [
         ([0.1, 0.2, 0.3], ["position alone", "Task.position_only()", "[0.1, 0.2, 0.3]"]),
         (np.zeros(7), ["(7,)", "(T[:3], T[3:])"]),
-        ((PLACES[0], np.zeros(4)), ["no direction"]),
+        ((PLACES[0], np.zeros(4)), ["cannot be normalised"]),
         ((TURNS[0], PLACES[0]), ["(position, quaternion x y z w)"]),  # the wrong way round
         ((PLACES[0], PLACES[1]), ["(position, quaternion x y z w)", "(2, 3)"]),
         (STAMPED, ["SimpleNamespace", "its .pose", "base frame"]),
@@ -107,7 +107,7 @@ PAIR = (PLACES[0], TURNS[0])
         (Rotation.identity(), ["(3, 3)"]),
     ],
 )
-def test_what_is_not_clear_is_refused_with(given, words):
+def test_ambiguous_forms_are_refused(given, words):
     for check in (validated_pose, IkSolver(WAM).solve):
         with pytest.raises(PoseError) as caught:
             check(given)
@@ -117,25 +117,25 @@ def test_what_is_not_clear_is_refused_with(given, words):
 @pytest.mark.parametrize(
     ("given", "k", "words"),
     [
-        (PAIR, 1, ["one pose is for solve", "(b, 4, 4)"]),
+        (PAIR, 1, ["single pose to solve", "(b, 4, 4)"]),
         (PLACES, 1, ["position alone", "(5, 3)"]),
         (np.zeros((5, 7)), 1, ["(b, 4, 4)", "quaternions x y z w (b, 4)", "(5, 7)"]),
         ((PLACES, TURNS[:4]), 1, ["(5, 3) and (4, 4)"]),
         ((PLACES, TURNS), 2, ["2 tips", "(b, 2, 3)"]),
         ([PAIR, "home"], 1, ["pose 2 of 2", "'home'"]),
         ([PAIR, PLACES[0]], 1, ["pose 2 of 2", "position alone"]),
-        ([[PAIR, PAIR], [PAIR]], 2, ["pose 2 of 2", "2 tips", "not 1"]),
+        ([[PAIR, PAIR], [PAIR]], 2, ["pose 2 of 2", "2 tips", "got 1"]),
         ("home", 1, ["'home'"]),
         (None, 1, ["shape ()"]),
     ],
 )
-def test_bad_batches_are_refused_with(given, k, words):
+def test_invalid_batches_are_refused(given, k, words):
     with pytest.raises(PoseError) as caught:
         batch_poses(given, k)
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_rows_of_a_batch_without_a_direction_are_refused_alone():
+def test_zero_quaternions_fail_only_their_row():
     turns = TURNS.copy()
     turns[1], turns[3] = 0.0, np.nan
     places = WAM.fk(WAM.random(5, rng=0))[:, :3, 3]
@@ -144,7 +144,7 @@ def test_rows_of_a_batch_without_a_direction_are_refused_alone():
         assert [str(status) == "REFUSED" for status in found.statuses] == [0, 1, 0, 1, 0]
 
 
-def test_positions_where_the_rotation_does_not_count():
+def test_positions_for_tasks_without_rotation():
     q = WAM.random(4, rng=1)
     T = WAM.fk(q)
     solver = IkSolver(WAM, task=FREE, max_restarts=100)
@@ -162,7 +162,7 @@ def test_positions_where_the_rotation_does_not_count():
     assert len(stepper.run(T[:, :3, 3], 5).q) == 6
 
 
-def test_the_task_of_each_tip_says_whether_a_position_is_enough():
+def test_positions_for_several_tips_depend_on_each_task():
     both = WAM.with_tip("wam_link4")
     T = both.fk(np.full(7, 0.4))
     solver = IkSolver(both, task=[Task(), FREE])
@@ -179,7 +179,7 @@ def test_the_task_of_each_tip_says_whether_a_position_is_enough():
     )
 
 
-def test_messages_of_ros():
+def test_ros_messages():
     messages = pytest.importorskip("geometry_msgs.msg", reason="needs ROS's messages")
     pose = messages.Pose(
         position=messages.Point(x=0.1, y=0.2, z=0.3),
@@ -194,7 +194,7 @@ def test_messages_of_ros():
     np.testing.assert_array_equal(WAM.fk(state(name=names, position=values)), WAM.fk(q))
 
 
-def test_one_seed_in_a_batch_by_either_name():
+def test_one_seed_for_a_batch_by_either_keyword():
     Ts, solver = WAM.fk(WAM.random(3, rng=2)), IkSolver(WAM, max_restarts=100)
     start = np.full(7, 0.2)
     by_name = dict(zip(WAM.joint_names[::-1], start, strict=True))
@@ -208,7 +208,7 @@ def test_one_seed_in_a_batch_by_either_name():
         solver.solve_batch(Ts, start, seed=start)
 
 
-def test_options_with_a_value_for_each_joint_by_name():
+def test_options_with_values_by_joint_name():
     T, q = WAM.fk(WAM.random(rng=3)), np.full(7, 0.2)
     heavy = IkSolver(WAM, joint_weights={"wam_j1": 100.0}, solve_type="distance")
     assert heavy.options.joint_weights == (100.0, *[1.0] * 6)
@@ -232,7 +232,7 @@ def test_options_with_a_value_for_each_joint_by_name():
         IkSolver(WAM, "gp+dls", reference={"wam_j1": 0.0})
 
 
-def test_a_stream_of_poses_in_any_form():
+def test_a_stream_of_poses_in_all_forms():
     q, T = np.full(7, 0.3), WAM.fk(np.full(7, 0.32))
     steps = [LocalIk(WAM, "dls", task=FREE) for _ in range(3)]
     moved = []

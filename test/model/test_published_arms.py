@@ -1,4 +1,4 @@
-"""The arms of ``test/urdf`` and two WAMs: their URDFs say what their published tables say."""
+"""The arms of ``test/urdf`` and two WAMs: URDFs compared with the published tables."""
 
 import xml.etree.ElementTree as ET
 
@@ -30,13 +30,13 @@ def draws(robot, count):
     return robot.random(np.random.default_rng(1), count)
 
 
-def test_every_table_has_its_file():
+def test_every_table_has_a_urdf_file():
     assert sorted(PUBLISHED) == sorted(path.stem for path in TEST_URDF.glob("*.urdf"))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_arm_is_its_table(name):
-    """Poses by the product of the rows and by the file read without the library; limits, kinds."""
+def test_urdf_files_match_the_tables(name):
+    """Compare poses, limits and types of the DH rows with an independent URDF reader."""
     robot, joints = published(name), ARMS[name].joints
     text = (TEST_URDF / f"{name}.urdf").read_text()
     for i, q in enumerate(draws(robot, 50)):
@@ -68,7 +68,7 @@ def test_arm_is_its_table(name):
     ],
 )
 def test_known_poses(name, q, position):
-    """The tip is where the makers' drawings have it, measured along the arm."""
+    """The tip position agrees with the manufacturers' drawings."""
     np.testing.assert_allclose(published(name).fk(q)[:3, 3], position, atol=1e-9)
 
 
@@ -77,7 +77,7 @@ def arm(side, base):
 
 
 @SIDES
-def test_each_arm_moves_as_the_wam_in_its_own_base(side):
+def test_each_arm_moves_as_a_wam_in_its_base_frame(side):
     robot = arm(side, f"{side}_wam_base")
     assert robot.joint_names == tuple(f"{side}_{name}" for name in WAM.joint_names)
     for name in ("lower", "upper", "velocity"):
@@ -86,7 +86,7 @@ def test_each_arm_moves_as_the_wam_in_its_own_base(side):
     np.testing.assert_allclose(robot.fk(q), WAM.fk(q), atol=1e-12)
 
 
-def test_they_stand_beside_each_other_on_the_floor():
+def test_two_wams_stand_next_to_each_other():
     q = WAM.random(np.random.default_rng(1))
     left, right = (arm(side, "base").fk(q) for side in ("left", "right"))
     expected = np.zeros((4, 4))

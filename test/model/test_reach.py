@@ -1,4 +1,4 @@
-"""Bounds on what a robot reaches, and the extremes that they are made of: rigorous and sharp."""
+"""Bounds of the workspace, and the extremes of functionals: rigorous and tight."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,12 @@ thorough = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 ORIGIN = np.zeros(3)
 
 
-def refused(reach, Ts, position=TOLERANCE, rotation=TOLERANCE):
+def are_refused(reach, Ts, position=TOLERANCE, rotation=TOLERANCE):
     return np.array([is_beyond_reach(reach, T, position, rotation) for T in Ts])
 
 
 def configurations(robot, rng, count=200):
-    """Anywhere within the limits, at them, and with joints straight."""
+    """Return random configurations, configurations at the limits, and with joints at zero."""
     lower, upper = robot.finite_limits()
     q = robot.random(rng, count)
     ends = np.where(rng.random(q.shape) < 0.5, lower, upper)
@@ -41,10 +41,10 @@ def configurations(robot, rng, count=200):
 
 @pytest.mark.parametrize("position_only", [False, True])
 @pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
-def test_nothing_reachable_is_refused(robot, position_only):
+def test_reachable_poses_are_not_refused(robot, position_only):
     reach = build_reach(robot.chain, position_only=position_only)
     Ts = robot.fk(configurations(robot, np.random.default_rng(0), 2000))
-    assert not refused(reach, Ts, 0.0, 0.0).any()
+    assert not are_refused(reach, Ts, 0.0, 0.0).any()
 
 
 ANGLES, LENGTHS = st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, 0.7]), st.floats(-1.0, 1.0)
@@ -69,38 +69,38 @@ DH = st.builds(
     st.sampled_from([1e-3, 1, 1e3]),
     st.booleans(),
 )
-def test_nothing_that_dh_rows_reach_is_refused(rows, seed, unit, position_only):
+def test_reachable_poses_of_random_dh_rows_are_not_refused(rows, seed, unit, position_only):
     rows = [row._replace(a=unit * row.a, d=unit * row.d) for row in rows]
     robot = RobotModel.from_dh(rows)
     Ts = robot.fk(configurations(robot, np.random.default_rng(seed)))
     reach = build_reach(robot.chain, position_only=position_only)
-    assert not refused(reach, Ts, 0.0, 0.0).any()
+    assert not are_refused(reach, Ts, 0.0, 0.0).any()
 
 
 @quick
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 12), min_size=1, max_size=3))
-def test_every_tip_of_a_chain(seed, sizes):
-    """Elements that share variables, by any factor, in more than one path."""
+def test_reachable_poses_of_every_tip_are_not_refused(seed, sizes):
+    """Paths share variables with different mimic factors."""
     rng = np.random.default_rng(seed)
     chain = random_chain(rng, sizes)
     Ts = tip_poses(chain, rng.uniform(chain.lower, chain.upper, (100, 4)))
     for tip in range(len(sizes)):
-        assert not refused(build_reach(chain, tip), Ts[:, tip], 0.0, 0.0).any()
+        assert not are_refused(build_reach(chain, tip), Ts[:, tip], 0.0, 0.0).any()
 
 
 CASES = [("wam", 1e-6, 1e-6), ("wam", 0.02, 0.1), ("puma560", 1e-3, 0.0), ("planar_2r", 0.0, 1e-2)]
 
 
 @pytest.mark.parametrize(("name", "position", "rotation"), CASES)
-def test_nothing_within_tolerance_is_refused(name, position, rotation):
+def test_poses_within_tolerance_are_not_refused(name, position, rotation):
     robot, rng = SHIPPED[name], np.random.default_rng(1)
     reach = build_reach(robot.chain)
     Ts = [moved(T, rng, position, rotation) for T in robot.fk(configurations(robot, rng, 1000))]
-    assert not refused(reach, Ts, position, rotation).any()
+    assert not are_refused(reach, Ts, position, rotation).any()
 
 
 def test_planar_arm_in_closed_form():
-    """Both links are 1 m long: a point is reached within 2 m, in the plane alone."""
+    """Both links are 1 m long: points within 2 m in the plane are reachable."""
     robot = SHIPPED["planar_2r"]
     reach = build_reach(robot.chain, position_only=True)
     for radius, expected in ((0.0, False), (1.0, False), (2.0, False), (2.00001, True)):
@@ -117,7 +117,7 @@ def test_planar_arm_in_closed_form():
 
 
 @pytest.mark.parametrize("limits", [(0.5, 2.5), (-2.0, 1.0), (-4.0, -1.0)])
-def test_annulus_of_an_elbow_with_limits(limits):
+def test_the_annulus_of_an_elbow_with_limits(limits):
     rows = [DhRow(a=0.7, lower=-3.0, upper=3.0), DhRow(a=0.4, lower=limits[0], upper=limits[1])]
     reach = build_reach(RobotModel.from_dh(rows).chain, position_only=True)
     elbow = np.cos(np.linspace(*limits, 100_001))
@@ -128,8 +128,8 @@ def test_annulus_of_an_elbow_with_limits(limits):
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560"])
-def test_a_stretched_arm_can_be_stretched_by_the_tolerance(name):
-    """The wrist at its farthest from the shoulder, and the tip moved straight out."""
+def test_poses_beyond_a_stretched_arm_are_accepted_up_to_the_tolerance(name):
+    """The wrist is at its largest distance from the shoulder; the tip is moved further out."""
     robot = SHIPPED[name]
     reach = build_reach(robot.chain)
     Ts = robot.fk(configurations(robot, np.random.default_rng(2), 50_000))
@@ -145,43 +145,43 @@ def test_a_stretched_arm_can_be_stretched_by_the_tolerance(name):
 
 
 @pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
-def test_restarts_find_no_refused_pose(robot):
+def test_restarts_do_not_reach_refused_poses(robot):
     rng = np.random.default_rng(3)
     Ts = np.array([random_pose(rng) for _ in range(300)])
     found = IkSolver(robot, max_restarts=100).solve_batch(Ts).success
-    out = refused(build_reach(robot.chain), Ts)
+    out = are_refused(build_reach(robot.chain), Ts)
     assert not (found & out).any()
     assert out.sum() > 0.8 * (~found).sum()
 
 
-def test_positions_alone_ignore_the_rotation():
+def test_position_only_ignores_the_rotation():
     robot, rng = SHIPPED["wam"], np.random.default_rng(4)
     reach = build_reach(robot.chain, position_only=True)
     Ts = robot.fk(configurations(robot, rng, 500))
     for T in Ts:
         T[:3, :3] = random_pose(rng)[:3, :3]
-    assert not refused(reach, Ts, 0.0, 0.0).any()
+    assert not are_refused(reach, Ts, 0.0, 0.0).any()
     Ts[:, :3, 3] *= 1.2 / np.linalg.norm(Ts[:, :3, 3], axis=1)[:, None]
-    assert refused(reach, Ts).all()
+    assert are_refused(reach, Ts).all()
 
 
-def test_very_many_joints_are_given_up_with_a_word(caplog):
+def test_the_bound_for_many_joints_is_abandoned_with_a_warning(caplog):
     rng = np.random.default_rng(7)
     robot = random_arm(rng, *["revolute"] * 120)
     reach = build_reach(robot.chain)
     assert "120 joints" in caplog.text
     assert "UNREACHABLE" in caplog.text
     Ts = robot.fk(robot.random(rng, 50))
-    assert not refused(reach, Ts, 0.0, 0.0).any()
+    assert not are_refused(reach, Ts, 0.0, 0.0).any()
     Ts[:, :3, 3] += 1e3
-    assert refused(reach, Ts).all()  # no farther than its length
+    assert are_refused(reach, Ts).all()  # no farther than its length
     caplog.clear()
     build_reach(random_arm(rng, *["revolute"] * 12).chain)
     assert not caplog.text
 
 
-def drawn(seed, m, prismatic=0.3):
-    """Elements of random ranges in units of their length, some narrow, some without end."""
+def random_elements(seed, m, prismatic=0.3):
+    """Return elements with random ranges in units of their length: narrow, wide or unlimited."""
     rng = np.random.default_rng(seed)
     elements = path_elements(random_chain(rng, (m,), m, prismatic), 0)
     centre, width = rng.uniform(-3, 3, m), rng.choice([0.0, 0.3, 2.0, 5.0, np.inf], m)
@@ -190,7 +190,7 @@ def drawn(seed, m, prismatic=0.3):
     return elements.scaled(1.0 / elements.length), rng
 
 
-def drawn_functional(kind, rng):
+def random_functional(kind, rng):
     base, tip = rng.normal(scale=0.5, size=(2, 2, 3))
     base[0], tip[0] = base[0] / np.linalg.norm(base[0]), tip[0] / np.linalg.norm(tip[0])
     return {
@@ -201,7 +201,7 @@ def drawn_functional(kind, rng):
     }[kind]()
 
 
-def sampled(elements, functional, rng, count=20_000):
+def sampled_values(elements, functional, rng, count=20_000):
     shares = rng.uniform(size=(count, len(elements.prismatic)))
     at_end = rng.uniform(size=shares.shape) < 0.3
     return functional(poses(elements, np.where(at_end, np.round(shares), shares))[1])
@@ -213,20 +213,20 @@ def sampled(elements, functional, rng, count=20_000):
     st.integers(1, 5),
     st.sampled_from(["distance", "height", "lean", "moment"]),
 )
-def test_no_configuration_is_beyond(seed, m, kind):
-    elements, rng = drawn(seed, m)
-    functional = drawn_functional(kind, rng)
-    numbers = sampled(elements, functional, rng)
+def test_no_configuration_exceeds_the_bounds(seed, m, kind):
+    elements, rng = random_elements(seed, m)
+    functional = random_functional(kind, rng)
+    numbers = sampled_values(elements, functional, rng)
     assert -upper_bound(elements, -functional, Budget()) <= numbers.min()
     assert numbers.max() <= upper_bound(elements, functional, Budget())
 
 
 @pytest.mark.parametrize("kind", ["distance", "height", "lean", "moment"])
 @pytest.mark.parametrize(("m", "seed"), [(1, 0), (1, 1), (2, 2), (2, 3)])
-def test_is_reached(kind, m, seed):
-    elements, rng = drawn(seed, m)
-    functional = drawn_functional(kind, rng)
-    numbers = sampled(elements, functional, rng, 200_000)
+def test_the_bounds_are_attained(kind, m, seed):
+    elements, rng = random_elements(seed, m)
+    functional = random_functional(kind, rng)
+    numbers = sampled_values(elements, functional, rng, 200_000)
     gap = 2e-3 * (numbers.max() - numbers.min()) + 1e-8 * functional.scale
     assert numbers.max() == pytest.approx(upper_bound(elements, functional, Budget()), abs=gap)
     assert numbers.min() == pytest.approx(-upper_bound(elements, -functional, Budget()), abs=gap)
@@ -236,8 +236,8 @@ def test_is_reached(kind, m, seed):
 @given(st.integers(0, 10**6), st.sampled_from(["distance", "height", "lean", "moment"]))
 def test_matrices_multiply_as_transforms(seed, kind):
     rng = np.random.default_rng(seed)
-    functional = drawn_functional(kind, rng)
-    (A, B), _ = poses(drawn(seed, 3)[0], rng.uniform(size=(2, 3)))
+    functional = random_functional(kind, rng)
+    (A, B), _ = poses(random_elements(seed, 3)[0], rng.uniform(size=(2, 3)))
     np.testing.assert_allclose(
         functional.matrix(A @ B), functional.matrix(A) @ functional.matrix(B), atol=1e-12
     )
@@ -245,7 +245,7 @@ def test_matrices_multiply_as_transforms(seed, kind):
 
 def test_functionals_in_closed_form():
     rng = np.random.default_rng(0)
-    T = poses(drawn(0, 3)[0], rng.uniform(size=(1, 3)))[1, 0]
+    T = poses(random_elements(0, 3)[0], rng.uniform(size=(1, 3)))[1, 0]
     (n, b), (a, p) = base, tip = rng.normal(size=(2, 2, 3))
     q, v = T[:3, :3] @ p + T[:3, 3], T[:3, :3] @ a
     assert functionals.squared_distance(b, p)(T) == pytest.approx((q - b) @ (q - b))
@@ -254,8 +254,8 @@ def test_functionals_in_closed_form():
     assert functionals.moment(base, tip)(T) == pytest.approx(n @ np.cross(q - b, v))
 
 
-def test_joints_through_a_point_do_not_matter():
-    """A spherical shoulder and a spherical wrist: the elbow alone."""
+def test_joints_with_axes_through_the_point_are_dropped():
+    """With a spherical shoulder and wrist, only the elbow changes the distance."""
     half = np.pi / 2
     rows = [(0, -half, 0), (0, half, 0), (0.1, -half, 0.5), (-0.1, half, 0)]
     rows += [(0, -half, 0.4), (0, half, 0), (0, 0, 0.2)]
@@ -277,7 +277,7 @@ def test_joints_through_a_point_do_not_matter():
     assert farthest(elements, ORIGIN, scale * wrist, Budget()) == pytest.approx(far, abs=1e-6)
 
 
-def test_a_slide_without_end():
+def test_an_unlimited_prismatic_joint():
     elements = path_elements(random_chain(np.random.default_rng(1), (3,), 3, 1.0), 0)
     elements = elements.scaled(1.0 / elements.length)
     endless = elements._replace(upper=np.full(3, np.inf))
@@ -290,24 +290,24 @@ WORK = [0, 1, 5_000, 50_000, 500_000, Budget().left]
 
 @thorough
 @given(st.integers(0, 10**6), st.integers(1, 16), st.sampled_from(WORK))
-def test_with_little_work_bounds_are_less_sharp_not_wrong(seed, m, work):
-    elements, rng = drawn(seed, m)
+def test_small_budgets_give_looser_valid_bounds(seed, m, work):
+    elements, rng = random_elements(seed, m)
     base, tip = rng.normal(scale=0.5, size=(2, 3))
     functional = functionals.squared_distance(base, tip)
-    seen = np.sqrt(np.maximum(sampled(elements, functional, rng, 2000), 0.0))
+    seen = np.sqrt(np.maximum(sampled_values(elements, functional, rng, 2000), 0.0))
     low, high = (bound(elements, base, tip, Budget(work)) for bound in (nearest, farthest))
     assert low <= seen.min() + 1e-9
     assert seen.max() - 1e-9 <= high
     assert high < np.inf
-    height = drawn_functional("height", rng)
-    assert height(elements_pose(elements)) <= upper_bound(elements, height, Budget(work))
+    height = random_functional("height", rng)
+    assert height(mid_range_pose(elements)) <= upper_bound(elements, height, Budget(work))
 
 
-def elements_pose(elements):
+def mid_range_pose(elements):
     return poses(elements, np.full((1, len(elements.prismatic)), 0.5))[1]
 
 
-def test_the_work_for_very_many_joints_is_bounded():
+def test_the_budget_bounds_the_work_for_many_joints():
     rng = np.random.default_rng(3)
     elements = path_elements(random_chain(rng, (200,), 200, 0.0), 0)
     budget = Budget(2_000_000)

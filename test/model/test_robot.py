@@ -1,4 +1,4 @@
-"""The robot model: arrays, checks of values, narrowed limits, and what one may rely on."""
+"""The robot model: arrays, checks of values, narrowed limits, immutability."""
 
 import dataclasses
 import pickle
@@ -38,7 +38,7 @@ WHEEL = RobotModel.from_urdf(
 quick = settings(max_examples=100)
 
 
-def test_batch_equals_loop_and_any_array_of_numbers_is_taken():
+def test_batches_equal_loops_and_accept_arrays_of_any_number_type():
     q = WAM.random(np.random.default_rng(0), 20)
     np.testing.assert_array_equal(WAM.fk(q), [WAM.fk(each) for each in q])
     np.testing.assert_array_equal(WAM.jacobian(q), [WAM.jacobian(each) for each in q])
@@ -82,7 +82,7 @@ def test_batch_equals_loop_and_any_array_of_numbers_is_taken():
     [WAM.fk, WAM.jacobian, WAM.clip, WAM.within_limits, lambda q: WAM.link_pose("wam_tip", q)],
     ids=["fk", "jacobian", "clip", "within_limits", "link_pose"],
 )
-def test_bad_values_are_refused_with(q, words, use):
+def test_invalid_values_are_refused(q, words, use):
     if q is None:
         q = [None] * 7
     with pytest.raises(JointValueError) as caught:
@@ -90,7 +90,7 @@ def test_bad_values_are_refused_with(q, words, use):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_limits_of_values():
+def test_values_within_and_outside_the_limits():
     inside = np.zeros(7)
     beyond = WAM.upper + 1e-3
     np.testing.assert_array_equal(WAM.within_limits([inside, WAM.upper, beyond]), [1, 1, 0])
@@ -100,7 +100,7 @@ def test_limits_of_values():
     np.testing.assert_array_equal(WAM.clip([beyond, inside]), [WAM.upper, inside])
 
 
-def test_random_fills_the_limits():
+def test_random_values_cover_the_limits():
     q = HAND.random(np.random.default_rng(0), 2000)
     np.testing.assert_allclose(q.min(axis=0), [-np.pi, -2.0], atol=0.02)
     np.testing.assert_allclose(q.max(axis=0), [np.pi, 2.0], atol=0.02)
@@ -110,18 +110,18 @@ def test_random_fills_the_limits():
     np.testing.assert_array_equal(q, again)
 
 
-def test_random_is_drawn_by_size_and_seed_in_either_order():
+def test_random_accepts_size_and_seed_in_either_order():
     drawn = WAM.random(10, rng=3)
     assert drawn.shape == (10, 7)
     for again in (WAM.random(10, 3), WAM.random(np.random.default_rng(3), 10)):
         np.testing.assert_array_equal(again, drawn)
     assert (WAM.random(10) != WAM.random(10)).all(), "others at each call"
     for bad in ((-1,), (2.5,), (True,), (3, -1), (3, "seed"), (np.random.default_rng(0), -1)):
-        with pytest.raises(OptionError, match=r"whole number|Generator"):
+        with pytest.raises(OptionError, match=r"integer|Generator"):
             WAM.random(*bad)
 
 
-def test_equal_robots_are_one_key_also_in_another_process():
+def test_equal_robots_have_equal_hashes_in_other_processes():
     again = RobotModel.from_urdf(URDF / "wam7.urdf")
     others = [
         WAM.narrowed(-1.0, 1.0),
@@ -166,7 +166,7 @@ def test_attributes():
     np.testing.assert_array_equal(HAND.continuous, [True, False])
 
 
-def test_nothing_can_be_changed():
+def test_robots_are_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         WAM.tip = "wam_base"
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -183,7 +183,7 @@ def test_nothing_can_be_changed():
 
 
 @pytest.mark.parametrize("link", HAND.link_names)
-def test_link_pose_of_any_link_is_seen_from_the_base(link):
+def test_link_poses_are_in_the_base_frame(link):
     values = {"turn": 0.7, "slide": -1.2, "open": 0.3}
     pose = HAND.link_pose(link, [0.7, -1.2], {"open": 0.3})
     np.testing.assert_allclose(pose, urdf_pose(GRIPPER, "base", link, values), atol=1e-12)
@@ -192,14 +192,14 @@ def test_link_pose_of_any_link_is_seen_from_the_base(link):
     np.testing.assert_allclose(pose, urdf_pose(GRIPPER, "arm", link, values), atol=1e-12)
 
 
-def test_values_of_the_chain_win_and_others_stand_at_zero_or_the_limit_next_to_it():
+def test_joints_off_the_chain_are_at_the_value_closest_to_zero():
     pose = HAND.link_pose("hand", [0.0, 1.0], {"slide": 2.0, "follow": 9.0})
     np.testing.assert_allclose(pose[:3, 3], [1, 0, 1])
     np.testing.assert_allclose(HAND.link_pose("left", [0, 0])[:3, 3], [0, 0.1, 1])
     np.testing.assert_allclose(HAND.link_pose("right", [0, 0])[:3, 3], [0, 0, 0.9])
 
 
-def test_bad_link_pose():
+def test_invalid_link_poses_are_refused():
     with pytest.raises(ChainError, match=r"'elbow'.*wam_base.*wam_tip"):
         WAM.link_pose("elbow", np.zeros(7))
     with pytest.raises(JointValueError, match=r"'grip'.*turn, slide, open"):
@@ -210,7 +210,7 @@ def test_bad_link_pose():
         HAND.link_pose("left", [[0, 0]])
 
 
-def test_import_is_light():
+def test_the_import_loads_no_heavy_modules():
     code = (
         "import sys, dls_ik.model as m; print({'numba', 'urdf_parser_py', 'yaml'} & {*sys.modules})"
     )
@@ -232,7 +232,7 @@ def test_limits_are_intersected_with_intervals():
     assert not robot.lower.flags.writeable
 
 
-def test_an_empty_intersection_names_joint_and_intervals():
+def test_empty_intersections_are_reported_with_joint_and_intervals():
     with pytest.raises(LimitsError, match=r"'arm'.*\[-2.0, 2.0\].*\[2.5, 3.0\]"):
         WHEEL.narrowed([-np.inf, 2.5, -np.inf], [np.inf, 3.0, np.inf])
     with pytest.raises(LimitsError, match="'wheel'"):
@@ -242,7 +242,7 @@ def test_an_empty_intersection_names_joint_and_intervals():
 
 
 @pytest.mark.parametrize("bad", ["low", np.nan, [1.0, 2.0], None, np.inf, [[0.0] * 3] * 2])
-def test_bad_intervals_are_refused(bad):
+def test_invalid_intervals_are_refused(bad):
     with pytest.raises(LimitsError, match="wheel"):
         WHEEL.narrowed(bad, np.inf)
     with pytest.raises(JointValueError):
@@ -252,7 +252,7 @@ def test_bad_intervals_are_refused(bad):
             WHEEL.narrowed(-1.0, 1.0, near=batch)
 
 
-def test_an_angle_that_is_too_coarse_is_refused_a_turn_or_more_ignored():
+def test_large_angles_are_refused_and_whole_turns_ignored():
     for far in (1.0000001e9, 1e16, 1.7976931348623157e308):
         with pytest.raises(LimitsError, match=r"'wheel'.*too coarse"):
             WHEEL.narrowed([far, -1.0, -1.0], [far, 1.0, 1.0])
@@ -277,8 +277,8 @@ def test_intervals_of_angles_are_modulo_two_pi(middle, reach, near):
 
 @quick
 @given(st.floats(-9.0, 9.0), st.floats(0.1, 3.0), st.floats(-9.0, 9.0), st.floats(0.1, 3.0))
-def test_two_intervals_of_an_angle(first, a, second, b):
-    """The intersection is within both, and is found if it is not empty."""
+def test_two_intervals_of_an_angle_are_intersected(first, a, second, b):
+    """The intersection is within both intervals, and is found unless empty."""
     apart = abs((first - second + np.pi) % TURN - np.pi)
     ends = [np.array([x, -9.0, -9.0]) for x in (first - a, second - b)]
     tops = [np.array([x, 9.0, 9.0]) for x in (first + a, second + b)]
@@ -295,8 +295,8 @@ def test_two_intervals_of_an_angle(first, a, second, b):
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(0.01, 0.5))
-def test_answers_keep_narrowed_limits(seed, reach):
-    """Solutions keep narrowed limits from any seed, and are found for reachable poses."""
+def test_answers_are_within_narrowed_limits(seed, reach):
+    """Solutions from any seed are within narrowed limits, and reachable poses are solved."""
     rng = np.random.default_rng(seed)
     q = WAM.random(rng)
     middle = q + rng.uniform(-reach, reach, 7)
@@ -308,7 +308,7 @@ def test_answers_keep_narrowed_limits(seed, reach):
     np.testing.assert_allclose(WAM.fk(found.q), WAM.fk(q), atol=5e-6)
 
 
-def test_limits_may_leave_one_value_and_what_the_whole_robot_does_not_reach_is_unreachable():
+def test_limits_of_zero_width_and_unreachable_poses():
     narrow = WHEEL.narrowed(0.0, -0.0)
     assert not narrow.random(np.random.default_rng(0), 3).any()
     assert len(IkSolver(narrow).solve_all(narrow.fk(np.zeros(3)), 2)) == 1

@@ -1,4 +1,4 @@
-"""Base and tips: found or given, several solved together, with offsets, bad names."""
+"""Base and tips: found or given, several tips, offsets, invalid names."""
 
 from itertools import pairwise
 
@@ -75,7 +75,7 @@ def test_attributes_of_a_robot_with_two_tips():
 
 
 @pytest.mark.parametrize(("hand", "columns"), [("l_hand", [0, 1, 2]), ("r_hand", [0, 3, 4])])
-def test_a_tip_is_as_it_is_alone(hand, columns):
+def test_each_tip_equals_a_robot_with_one_tip(hand, columns):
     alone, p = RobotModel.from_urdf(TORSO, tip=hand), BOTH.tips.index(hand)
     q = BOTH.random(np.random.default_rng(0), 20)
     np.testing.assert_array_equal(BOTH.fk(q)[:, p], alone.fk(q[:, columns]))
@@ -103,19 +103,19 @@ def test_a_tip_above_another_and_other_constructors():
         (("l_hand", ""), ["tip", "''"]),
         (("l_hand", "tail"), ["no moving joint", "'tail'"]),
         (("l_hand", "base"), ["no moving joint", "'base'"]),
-        (("l_hand", 3), ["sequence of names", "3"]),
-        (7, ["name of a link", "7"]),
-        (np.array(["l_hand", "r_hand"]), ["sequence of names"]),
-        ({"l_hand": 1}, ["sequence of names"]),
+        (("l_hand", 3), ["sequence of them", "3"]),
+        (7, ["link name", "7"]),
+        (np.array(["l_hand", "r_hand"]), ["sequence of them"]),
+        ({"l_hand": 1}, ["sequence of them"]),
     ],
 )
-def test_bad_tips_are_refused_with(tip, words):
+def test_invalid_tips_are_refused(tip, words):
     with pytest.raises(ChainError) as caught:
         RobotModel.from_urdf(TORSO, tip=tip)
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_followers_on_any_path_narrow_their_master():
+def test_mimic_joints_on_any_path_narrow_their_master():
     def follower(multiplier):
         return f'<mimic joint="m" multiplier="{multiplier}"/>' + LIMIT
 
@@ -151,7 +151,7 @@ STAND = urdf(
         *((TORSO, ("base", tip), ("base", "l_hand")) for tip in ("l_hand", ["l_hand"])),
     ],
 )
-def test_ends_are_found_or_as_given(text, given, expected):
+def test_base_and_tip_are_found_or_given(text, given, expected):
     robot = RobotModel.from_urdf(text, *given)
     assert (robot.base, robot.tips) == (expected[0], expected[1:])
     assert robot.fk(np.zeros(robot.n)).shape == (4, 4)
@@ -163,25 +163,25 @@ WRIST = (joint("pan"), joint("roll", parent="b", child="wrist", axis="0 1 0"))
 
 
 def arm(**kinds):
-    """An arm whose wrist carries links by joints of some kinds."""
+    """Return an arm whose wrist carries links on joints of the given kinds."""
     joints = [joint(f"j_{name}", kind, "wrist", name) for name, kind in kinds.items()]
     return urdf(f"a b wrist {' '.join(kinds)}", *WRIST, *joints)
 
 
-def beside(link, text):
-    """An arm with one more link, which a joint of its own moves against the second link."""
+def with_side_link(link, text):
+    """Return an arm with one more link, moved by a further joint relative to the second link."""
     moved = joint("w", parent="b", child=link)
     return text.replace("</robot>", f'{moved}<link name="{link}"/></robot>')
 
 
 def chain(*links):
-    """A serial arm through links."""
+    """Return a serial arm of the given links."""
     joints = [joint(f"joint_{b}", parent=a, child=b, axis="0 1 0") for a, b in pairwise(links)]
     return urdf(" ".join(links), *joints)
 
 
-def grown(text, *joints):
-    """A robot with more joints, each given as (name, kind, parent, child)."""
+def with_joints(text, *joints):
+    """Return a robot with additional joints, each (name, kind, parent, child)."""
     more = "".join(
         joint(name, kind, parent, child) + f'<link name="{child}"/>'
         for name, kind, parent, child in joints
@@ -190,17 +190,17 @@ def grown(text, *joints):
 
 
 SIX = chain("base", *(f"link_{k}" for k in range(1, 7)))
-Z1 = grown(
+Z1 = with_joints(
     SIX,
     ("gripper_mount", "fixed", "link_6", "gripperStator"),
     ("jointGripper", "revolute", "gripperStator", "gripperMover"),
 )
-KR210 = grown(
+KR210 = with_joints(
     SIX,
     ("joint_1-frame", "fixed", "link_1", "counterweight"),
     ("link_6-tool0", "fixed", "link_6", "tool0"),
 )
-MOBILE = grown(
+MOBILE = with_joints(
     SIX,
     ("imu_joint", "fixed", "base", "imu_link"),
     ("wheel_r", "continuous", "base", "wheel_right_link"),
@@ -212,14 +212,14 @@ MOBILE = grown(
     ("head_tilt", "revolute", "head_pan_link", "head_tilt_link"),
     ("camera", "fixed", "head_tilt_link", "head_camera_rgb_optical_frame"),
 )
-NESTED = grown(
+NESTED = with_joints(
     SIX,
     ("mount", "fixed", "link_6", "hand_base"),
     ("jaw_joint", "fixed", "hand_base", "left_jaw"),
     ("rod_joint", "fixed", "hand_base", "rod"),
     ("finger_joint", "fixed", "rod", "right_finger"),
 )
-HUMANOID = grown(
+HUMANOID = with_joints(
     SIX,
     ("l_tool", "fixed", "link_6", "left_tool_frame"),
     *((f"r{k}", "revolute", f"r{k - 1}" if k else "base", f"r{k}") for k in range(6)),
@@ -242,11 +242,11 @@ HANDS = [joint(name, parent="a", child=name) for name in ("l_finger", "r_finger"
         (arm(link_eef="fixed", link_tcp="fixed"), "link_tcp"),
         (arm(camera="fixed", ee_link="fixed"), "ee_link"),
         (arm(plate="fixed", flange="fixed"), "flange"),
-        (beside("wheel", arm(tool0="fixed")), "tool0"),
+        (with_side_link("wheel", arm(tool0="fixed")), "tool0"),
         (arm(camera="fixed", imu_link="fixed", l_finger="prismatic"), "wrist"),
         (arm(camera="fixed", imu_link="fixed"), "wrist"),
         (arm(camera="fixed"), "camera"),
-        (grown(SIX, ("wrist_roll", "revolute", "link_6", "gripper_link")), "gripper_link"),
+        (with_joints(SIX, ("wrist_roll", "revolute", "link_6", "gripper_link")), "gripper_link"),
         (NESTED, "hand_base"),
         (arm(l_finger="fixed", r_finger="fixed"), "wrist"),
         (Z1, "gripperStator"),
@@ -254,7 +254,7 @@ HANDS = [joint(name, parent="a", child=name) for name in ("l_finger", "r_finger"
         (MOBILE, "gripper_link"),
     ],
 )
-def test_grippers_are_passed_over_and_frames_for_tools_are_taken(text, tip):
+def test_grippers_are_ignored_and_tool_frames_preferred(text, tip):
     assert RobotModel.from_urdf(text).tips == (tip,)
 
 
@@ -263,21 +263,21 @@ def test_grippers_are_passed_over_and_frames_for_tools_are_taken(text, tip):
     [
         arm(tool_a="fixed", tool_b="fixed"),
         arm(plate="fixed", bolt="fixed"),
-        beside("lamp", arm(tool0="fixed")),
+        with_side_link("lamp", arm(tool0="fixed")),
         urdf("a l_finger r_finger", *HANDS),
     ],
     ids=["two of a kind", "no name for tools", "another body", "a hand"],
 )
-def test_a_tip_of_several_is_named_as_it_is_typed(text):
+def test_messages_about_several_tips_show_how_to_type_them(text):
     with pytest.raises(
-        AmbiguousTipError, match=r"name one: (tip='\w+')( or tip='\w+')+$"
+        AmbiguousTipError, match=r"choose one: (tip='\w+')( or tip='\w+')+$"
     ) as caught:
         RobotModel.from_urdf(text)
     for tip in caught.value.tips:
         assert RobotModel.from_urdf(text, tip=tip).tips == (tip,)
 
 
-def test_at_most_five_candidates_are_proposed_and_no_sensors_or_wheels():
+def test_up_to_five_tips_are_proposed_without_sensors_and_wheels():
     with pytest.raises(AmbiguousTipError) as caught:
         RobotModel.from_urdf(HUMANOID)
     assert caught.value.tips[:2] == ("left_tool_frame", "right_tool_frame")
@@ -305,13 +305,13 @@ PLANAR = urdf("a b", joint("j", "planar"))
         ((None, "b"), ["'j'", "planar"]),
     ],
 )
-def test_bad_ends_are_refused_with(given, words):
+def test_invalid_bases_and_tips_are_refused(given, words):
     with pytest.raises(ChainError) as caught:
         RobotModel.from_urdf(PLANAR if "b" in given else TWO_ARMS, *given)
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_long_lists_are_shortened():
+def test_long_lists_in_messages_are_shortened():
     links = ["a", "b", *(f"l{i}" for i in range(500))]
     joints = [joint("j"), *(joint(f"k{i}", "fixed", "b", f"l{i}") for i in range(500))]
     with pytest.raises(ChainError, match="and 478 more") as caught:
@@ -319,7 +319,7 @@ def test_long_lists_are_shortened():
     assert len(str(caught.value)) < 300
 
 
-def test_tree_of_two_arms():
+def test_the_tree_of_two_arms():
     tree = load_urdf(TWO_ARMS)
     assert tree.leaves == ("tool", "right", "camera")
     assert [each.name for each in tree.path("base", "tool")] == ["l", "t"]
@@ -346,7 +346,7 @@ OFFSET = rigid(rotation([1, 2, 3], 0.7), [0.03, -0.1, 0.2])
 
 @settings(max_examples=100)
 @given(st.integers(0, 10**6), st.sampled_from(WAM.tree.links[1:]))
-def test_a_further_tip_is_where_its_link_is(seed, link):
+def test_additional_tips_have_the_pose_of_their_link(seed, link):
     robot = WAM.with_tip(link, OFFSET)
     q = WAM.random(np.random.default_rng(seed))
     poses, J = robot.fk(q), robot.jacobian(q)
@@ -359,7 +359,7 @@ def test_a_further_tip_is_where_its_link_is(seed, link):
     np.testing.assert_array_equal(robot.offsets, [np.eye(4), OFFSET])
 
 
-def test_offsets_from_the_start_allow_a_link_twice():
+def test_a_link_with_two_offsets_gives_two_tips():
     robot = RobotModel.from_tree(WAM.tree, WAM.base, (WAM.tip, WAM.tip), (None, OFFSET))
     q = np.full(7, 0.4)
     np.testing.assert_allclose(robot.fk(q)[1], WAM.fk(q) @ OFFSET, atol=1e-14)
@@ -370,7 +370,7 @@ def test_offsets_from_the_start_allow_a_link_twice():
     np.testing.assert_allclose(one.fk(found.q), one.fk(q), atol=5e-6)
 
 
-def test_joints_off_the_chain_stand_where_they_are():
+def test_joints_off_the_chain_keep_the_given_positions():
     arm = RobotModel.from_urdf(HAND, "base", "hand")
     q, others = np.array([0.3, -0.4]), {"f1": 0.8}
     finger = arm.with_tip("finger", OFFSET, others)
@@ -383,7 +383,7 @@ def test_joints_off_the_chain_stand_where_they_are():
         arm.with_tip("finger", others={"f9": 0.0})
 
 
-def test_limits_stay_narrowed():
+def test_additional_tips_keep_narrowed_limits():
     narrow = WAM.narrowed(-0.3, 0.4).with_tip("wam_link3")
     np.testing.assert_array_equal(narrow.lower, WAM.narrowed(-0.3, 0.4).lower)
     again = narrow.narrowed(-0.1, 1.0)
@@ -391,30 +391,30 @@ def test_limits_stay_narrowed():
     assert again.fk(np.zeros(7)).shape == (2, 4, 4)
 
 
-def test_a_tip_that_the_chain_does_not_move_alone_is_refused():
+def test_tips_moved_by_joints_off_the_chain_are_refused():
     arm = RobotModel.from_urdf(HAND, "base", "hand")
-    with pytest.raises(ChainError, match="no joint of the chain moves it"):
+    with pytest.raises(ChainError, match="no joint of the chain moves"):
         arm.with_tip("other")
-    with pytest.raises(ChainError, match="no joint of the chain moves it"):
+    with pytest.raises(ChainError, match="no joint of the chain moves"):
         arm.with_tip("base")
     with pytest.raises(ChainError, match="f1"):
         arm.with_tip("tip")
-    with pytest.raises(ChainError, match="no chain leads"):
+    with pytest.raises(ChainError, match="there is no chain"):
         RobotModel.from_urdf(HAND, "arm", "hand").with_tip("other")
     with pytest.raises(ChainError, match="nowhere"):
         arm.with_tip("nowhere")
 
 
 @pytest.mark.parametrize("bad", [np.eye(3), 2.0 * np.eye(4), np.full((4, 4), np.nan), "x", 1.0])
-def test_an_offset_is_a_rigid_transform(bad):
+def test_offsets_must_be_rigid_transforms(bad):
     with pytest.raises(ChainError, match="offset of tip 'wam_link3'"):
         WAM.with_tip("wam_link3", bad)
     with pytest.raises(ChainError, match="one offset each"):
         RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[None, None])
 
 
-def test_an_offset_that_is_nearly_rigid_is_made_exact():
-    """The fast kinematics assume exact rotations."""
+def test_nearly_rigid_offsets_are_corrected():
+    """The optimized kinematics assume exact rotations."""
     rng = np.random.default_rng(8)
     rough = OFFSET + np.pad(2e-7 * rng.uniform(-1.0, 1.0, (3, 3)), (0, 1))
     robot = RobotModel.from_tree(WAM.tree, tip=WAM.tip, offsets=[rough])
@@ -431,7 +431,7 @@ def test_an_offset_that_is_nearly_rigid_is_made_exact():
             Joint("j", "fixed", "a", "b", bad)
 
 
-def test_an_elbow_in_a_box_and_the_hand_in_its_place():
+def test_an_elbow_in_a_region_and_the_hand_at_its_target():
     robot = WAM.with_tip("wam_link3", OFFSET)
     solver = IkSolver(robot, task=[Task(), Task.box(0.05, 0.1, 0.2)], max_restarts=500)
     rng = np.random.default_rng(2)

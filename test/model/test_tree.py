@@ -1,4 +1,4 @@
-"""Trees: mimic joints, and any tree's chain and kinematics against the oracle."""
+"""Trees: mimic joints, and the kinematics of random trees compared with the oracle."""
 
 import numpy as np
 import pytest
@@ -21,12 +21,12 @@ def mimic(master, multiplier=1.0, offset=0.0, lower=-2, upper=2, velocity=1.5):
     )
 
 
-def two(detail, kind="revolute", first="revolute"):
+def two_joints(detail, kind="revolute", first="revolute"):
     return urdf("a b c", joint("m", first), joint("f", kind, "b", "c", detail))
 
 
-def test_one_variable_and_two_elements():
-    robot = RobotModel.from_urdf(two(mimic("m", 0.5, 0.1)))
+def test_a_mimic_joint_shares_the_variable_of_its_master():
+    robot = RobotModel.from_urdf(two_joints(mimic("m", 0.5, 0.1)))
     assert (robot.joint_names, robot.n) == (("m",), 1)
     np.testing.assert_array_equal(robot.chain.variable, [0, 0])
     np.testing.assert_array_equal(robot.chain.scale, [1.0, 0.5])
@@ -34,7 +34,7 @@ def test_one_variable_and_two_elements():
     angle = 1.5 * 0.8 + 0.1
     np.testing.assert_allclose(robot.fk([0.8])[:2, 0], [np.cos(angle), np.sin(angle)])
     assert robot.jacobian([0.8])[5, 0] == pytest.approx(1.5)
-    fixed = RobotModel.from_urdf(two(mimic("m", 0.0, 0.5)))  # a multiplier of zero
+    fixed = RobotModel.from_urdf(two_joints(mimic("m", 0.0, 0.5)))  # a multiplier of zero
     assert len(fixed.chain.prismatic) == 1
     np.testing.assert_allclose(fixed.fk([0.0])[:2, 0], [np.cos(0.5), np.sin(0.5)])
 
@@ -50,20 +50,20 @@ def test_one_variable_and_two_elements():
         (mimic("m", 0.0, 7.0, -1, 1), (-2.0, 2.0, 1.5)),
     ],
 )
-def test_limits_of_a_follower_narrow_its_master(detail, limits):
-    robot = RobotModel.from_urdf(two(detail))
+def test_limits_of_a_mimic_joint_narrow_its_master(detail, limits):
+    robot = RobotModel.from_urdf(two_joints(detail))
     assert (robot.lower[0], robot.upper[0], robot.velocity[0]) == pytest.approx(limits)
 
 
-def test_a_follower_without_limits_is_refused_and_does_not_stop_its_master():
+def test_mimic_joints_without_limits_are_refused_or_do_not_narrow():
     endless = '<mimic joint="m"/><limit effort="1" velocity="1"/>'
     with pytest.raises(RobotModelError, match=r"'f'.*lower and upper"):
-        RobotModel.from_urdf(two(endless))
-    master = RobotModel.from_urdf(two(endless), tip="b")
+        RobotModel.from_urdf(two_joints(endless))
+    master = RobotModel.from_urdf(two_joints(endless), tip="b")
     assert (master.lower[0], master.upper[0]) == (-2.0, 2.0)
 
 
-def test_master_off_the_chain_lends_its_name_and_limits():
+def test_a_master_off_the_chain_gives_name_and_limits():
     text = urdf(
         "a side b c",
         joint("m", parent="a", child="side"),
@@ -78,7 +78,7 @@ def test_master_off_the_chain_lends_its_name_and_limits():
     np.testing.assert_allclose(pose[:2, 0], [np.cos(0.3), np.sin(0.3)])
 
 
-def test_followers_of_followers():
+def test_mimic_joints_of_mimic_joints():
     text = urdf(
         "a b c d",
         joint("i", detail=mimic("j", 2.0, 1.0, -99, 99)),
@@ -95,8 +95,8 @@ def test_followers_of_followers():
     ("multiplier", "kind", "continuous"),
     [(2.0, "continuous", True), (0.5, "continuous", False), (1.0, "prismatic", False)],
 )
-def test_continuous_only_if_a_turn_changes_nothing(multiplier, kind, continuous):
-    robot = RobotModel.from_urdf(two(mimic("m", multiplier), kind, "continuous"))
+def test_continuous_mimic_joints_need_an_integer_multiplier(multiplier, kind, continuous):
+    robot = RobotModel.from_urdf(two_joints(mimic("m", multiplier), kind, "continuous"))
     assert robot.continuous[0] == continuous
 
 
@@ -111,23 +111,23 @@ HUGE = urdf(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (two(mimic("x")), ["'f'", "'x'", "m, f"]),
-        (two(mimic("m"), first="fixed"), ["'f'", "'m'", "fixed"]),
-        (two(mimic("m"), first="floating"), ["'m'", "floating"]),
-        (two(mimic("f")), ["'f'", "cycle"]),
-        (two(mimic("m", 1.0, 9.0)), ["'f'", "'m'", "no room"]),
+        (two_joints(mimic("x")), ["'f'", "'x'", "m, f"]),
+        (two_joints(mimic("m"), first="fixed"), ["'f'", "'m'", "fixed"]),
+        (two_joints(mimic("m"), first="floating"), ["'m'", "floating"]),
+        (two_joints(mimic("f")), ["'f'", "cycle"]),
+        (two_joints(mimic("m", 1.0, 9.0)), ["'f'", "'m'", "exclude every position"]),
         (urdf("a b c", joint("m", detail=mimic("f")), joint("f", child="c", detail=mimic("m"))),
          ["cycle", "m, f"]),
-        (HUGE, ["'j'", "overflow"]),
+        (HUGE, ["'j'", "within"]),
     ],
 )  # fmt: skip
-def test_bad_masters_are_refused_with(text, words):
+def test_invalid_masters_are_refused(text, words):
     with pytest.raises(RobotModelError) as caught:
         RobotModel.from_urdf(text)
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_a_chain_beside_bad_mimics_is_used_and_a_warning_names_them(caplog):
+def test_invalid_mimic_joints_off_the_chain_give_a_warning(caplog):
     text = urdf(
         "a b finger1 finger2 tip",
         joint("j1"),
@@ -140,7 +140,7 @@ def test_a_chain_beside_bad_mimics_is_used_and_a_warning_names_them(caplog):
     assert robot.joint_names == ("j1", "j2")
     assert set(robot.tree.mimic_of) == {"j1", "j2"}
     (record,) = caplog.records
-    assert "f1, f2 cannot be used" in record.getMessage()
+    assert "f1, f2 are not usable" in record.getMessage()
     assert "mimics the unknown joint 'nobody'" in record.getMessage()
     np.testing.assert_allclose(
         robot.link_pose("finger2", [0.3, 0.0]),
@@ -149,12 +149,14 @@ def test_a_chain_beside_bad_mimics_is_used_and_a_warning_names_them(caplog):
         @ robot.tree.joint["f2"].origin,
     )
     for tip in ("finger1", "finger2"):
-        with pytest.raises(RobotModelError, match="joint 'f1': mimics the unknown joint 'nobody'"):
+        with pytest.raises(
+            RobotModelError, match="joint 'f1': it mimics the unknown joint 'nobody'"
+        ):
             RobotModel.from_urdf(text, tip=tip)
 
 
 def chain_of(drawn, base, tip):
-    """The robot and the values of its variables; discards chains that cannot move."""
+    """Return the robot and the values of its variables; discard chains that cannot move."""
     try:
         robot = RobotModel.from_urdf(drawn.text, base, tip)
     except ChainError:
@@ -162,8 +164,8 @@ def chain_of(drawn, base, tip):
     return robot, np.array([drawn.values[name] for name in robot.joint_names])
 
 
-def frozen(drawn, tip):
-    """Check if all joints above a link follow others with the multiplier 0."""
+def cannot_move(drawn, tip):
+    """Tell whether all joints above a link mimic others with multiplier 0."""
     tree = load_urdf(drawn.text)
     path = [joint for joint in tree.path("l0", tip) if joint.is_driven]
     return all(tree.mimic_of[joint.name].multiplier == 0.0 for joint in path)
@@ -171,7 +173,7 @@ def frozen(drawn, tip):
 
 @quick
 @given(random_robots(), st.data())
-def test_fk_and_jacobian(drawn, data):
+def test_forward_kinematics_and_jacobian_of_random_trees(drawn, data):
     tip = data.draw(st.integers(1, len(drawn.links) - 1))
     above = [0, *drawn.above(tip)]
     base = f"l{data.draw(st.sampled_from(above))}"
@@ -212,14 +214,14 @@ def test_rigidly_attached_links(drawn, data):
 
 @quick
 @given(random_robots())
-def test_only_tip_is_found_or_candidates_are_listed(drawn):
+def test_the_only_tip_is_found_or_candidates_are_listed(drawn):
     inner = {f"l{i}" for i in drawn.parents}
     moving = [x for i, x in enumerate(drawn.links) if x not in inner and drawn.moves(i)]
     try:
         tip, words = RobotModel.from_urdf(drawn.text).tip, ""
     except ChainError as error:
         tip, words = None, str(error)
-    if len(moving) == 1 and not frozen(drawn, moving[0]):
+    if len(moving) == 1 and not cannot_move(drawn, moving[0]):
         assert tip == moving[0]
     elif tip is None and moving:
         assert any(link in words for link in moving)
@@ -229,7 +231,7 @@ def test_only_tip_is_found_or_candidates_are_listed(drawn):
 
 @quick
 @given(random_robots())
-def test_within_the_limits_no_element_is_beyond_its_own(drawn):
+def test_values_within_the_limits_keep_the_limits_of_every_element(drawn):
     robot, _ = chain_of(drawn, None, drawn.links[-1])
     path = robot.tree.path(robot.base, robot.tip)
     for q in robot.random(np.random.default_rng(0), 20):

@@ -65,10 +65,10 @@ def test_targets_are_marked():
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"view": "above"}, OptionError, "auto, space, xy, xz, yz, not 'above'"),
-        ({"count": 1}, OptionError, "2 instants or more, not 1"),
-        ({"target": [1.0, 2.0]}, PoseError, r"\(3,\) or \(j, 3\), all finite, not \(2,\)"),
-        ({"target": [1.0, 2.0, np.nan]}, PoseError, "all finite"),
+        ({"view": "above"}, OptionError, "auto, space, xy, xz, yz; got 'above'"),
+        ({"count": 1}, OptionError, "at least 2 instants; got 1"),
+        ({"target": [1.0, 2.0]}, PoseError, r"\(3,\) or \(j, 3\) finite numbers; got shape \(2,\)"),
+        ({"target": [1.0, 2.0, np.nan]}, PoseError, "finite numbers"),
     ],
 )
 def test_bad_arguments_are_refused(given, error, said):

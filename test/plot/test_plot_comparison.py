@@ -36,9 +36,9 @@ def test_lines_are_the_runs_and_titles_say_their_extremes(wam):
     words = texts(figure)
     for said in (
         "3 methods take wam7 through a singularity",
-        "jp asks a joint for up to 14.7 rad/s, ctp+sd+svf 2.6",
+        "jp commands up to 14.7 rad/s, ctp+sd+svf 2.6",
         "jp reaches the target after 5 steps, sd after 69",
-        "sd is up to 22 mm off, jp 2.7 mm",
+        "sd is off by up to 22 mm, jp by 2.7 mm",
         "limit 2",
     ):
         assert said in words, words

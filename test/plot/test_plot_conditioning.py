@@ -65,8 +65,8 @@ def test_an_arm_that_is_always_on_its_target_and_a_line_for_each_tip():
 
 def test_bad_targets_and_weights_are_refused():
     for target, said in [
-        (np.zeros((3, 4, 4)), r"\(50, 4, 4\) or \(4, 4\), not \(3, 4, 4\)"),
-        (np.full((4, 4), np.nan), "not finite"),
+        (np.zeros((3, 4, 4)), r"\(50, 4, 4\) or \(4, 4\); got \(3, 4, 4\)"),
+        (np.full((4, 4), np.nan), "must be finite"),
     ]:
         with pytest.raises(PoseError, match=said):
             error_and_conditioning(WAM, *swing(WAM), target)

@@ -91,7 +91,7 @@ def test_lines_and_bars_share_their_colours():
 
 
 def test_nothing_to_compare_is_refused():
-    with pytest.raises(OptionError, match="no method to compare"):
+    with pytest.raises(OptionError, match="at least one method"):
         compare_methods({}, {})
     with pytest.raises(OptionError, match="trace of jd has no step"):
         compare_methods(traces(["jd"], 0))

@@ -21,7 +21,7 @@ def test_tip_path_notes_the_distance(name):
     figure = tip_path(robot, times, q, target, title="a title")
     assert_good(figure)
     assert "a title" in texts(figure)
-    assert "mean 1.5 mm, greatest 3 mm" in texts(figure)
+    assert "mean 1.5 mm, largest 3 mm" in texts(figure)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_tip_path_notes_the_distance(name):
 def test_distances_have_a_readable_unit(off, note):
     times, q = swing(WAM, 3)
     target = WAM.fk(q)[:, :3, 3] + [off, 0.0, 0.0]
-    assert f"greatest {note}" in texts(tip_path(WAM, times, q, target))
+    assert f"largest {note}" in texts(tip_path(WAM, times, q, target))
     if not off:
         for draw in (tip_path, tip_planes):  # at rest on its target
             assert_good(draw(WAM, times, 0.0 * q, WAM.fk(0.0 * q)[:, :3, 3]))
@@ -61,11 +61,11 @@ def test_planes_of_few_and_many_joints_without_a_target(n):
 @BOTH
 def test_bad_targets_and_robots_are_refused(draw):
     for target, message in (
-        (np.zeros((3, 3)), r"\(2, 3\), all finite, not \(3, 3\)"),
-        (np.full((2, 3), np.inf), "not finite"),
+        (np.zeros((3, 3)), r"\(2, 3\); got \(3, 3\)"),
+        (np.full((2, 3), np.inf), "must be finite"),
     ):
         with pytest.raises(PoseError, match=message):
             draw(WAM, [0.0, 1.0], np.zeros((2, 7)), target)
     times, q = swing(TWO_TIPS)
-    with pytest.raises(DlsIkError, match="one tip, not E0, E1"):
+    with pytest.raises(DlsIkError, match="one tip; got E0, E1"):
         draw(TWO_TIPS, times, q, np.zeros((len(times), 3)))

@@ -307,8 +307,10 @@ def octomap():
 
 REFUSED = {
     "unknown link 'hand'": lambda: with_carried("hand"),
-    "position of its pose is a finite number, not nan": lambda: world(box("x", (np.nan, 0.0, 0.0))),
-    "600000 vertices or triangles, at most 500000": lambda: world(bad_mesh(600_000)),
+    "position of the pose must be a finite number; got nan": lambda: world(
+        box("x", (np.nan, 0.0, 0.0))
+    ),
+    "at most 500000 triangles; got 600000 vertices": lambda: world(bad_mesh(600_000)),
     "unknown frame 'moon'": lambda: world(box("x", (0.0, 0.0, 0.0), frame="moon")),
     "'wam_link3' is a link of the robot": lambda: world(box("wam_link3", (0.0, 0.0, 0.0))),
     "joint_state has 1 names and 0 positions": lambda: with_joints(["wam_j1"]),
@@ -422,7 +424,7 @@ def test_groups_of_the_srdf_are_served(client):
     assert "'hand'; known: arm, forearm, wrist" in response.error_code.message
     response = ask(client, Q, group="nothing")
     assert response.error_code.val == -15
-    assert "no joints that move" in response.error_code.message
+    assert "no moving joints" in response.error_code.message
 
 
 def test_the_scene_is_replaced_with_the_robot(private_domain):

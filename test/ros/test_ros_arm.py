@@ -140,7 +140,7 @@ def test_which_tip_follows_targets(given, tip):
         ),
         ({"group.both_arms.tip": ["left_wam_tip"] * 2}, "'both_arms'.*more than once"),
         ({"group.both_arms.tip": "left_wam_tip, left_wam_link7"}, "'both_arms'.*rigidly attached"),
-        ({"group.right_arm.base": "left_wam_base"}, "'right_arm'.*no chain leads"),
+        ({"group.right_arm.base": "left_wam_base"}, "'right_arm'.*there is no chain"),
         ({"group.both_arms.method": "kdl_lma"}, "'both_arms'.*kdl_lma"),
     ],
 )

@@ -99,7 +99,7 @@ def test_joint_that_is_not_solved_for_is_checked(arm):
 
 def test_two_intervals_of_a_joint_without_a_common_value(arm):
     given = joint("a1", 0.5), joint("a1", 0.8)
-    words = r"'a1': its limits \[0.4, 0.6\] and the interval \[0.7"
+    words = r"'a1': limits \[0.4, 0.6\] and interval \[0.7"
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, pose(arm, "tool"), *given)
 
 

@@ -100,7 +100,7 @@ def test_a_scene_means_the_same_as_message_and_as_its_yaml() -> None:
     message = messages.PlanningScene()
     set_fields(message, fields)
     given, read = read_messages(fields), read_messages(message)
-    assert read.notes == given.notes == ("an octomap is not supported, its space counts as free",)
+    assert read.notes == given.notes == ("an octomap is not supported; its space counts as free",)
     assert repr(read.operations) == repr(given.operations)
     empty = read_messages(messages.PlanningScene())  # a full scene without anything
     assert [type(each).__name__ for each in empty.operations] == [

@@ -143,7 +143,7 @@ def test_parts_without_effect_are_named_and_the_rest_is_taken(scene):
     state |= {"is_diff": True, "attached_collision_objects": carried}
     world = {"collision_objects": [ball("c", operation=1)]}
     assert scene.load({"is_diff": True, "robot_state": state, "world": world}) == (
-        "robot_state: the robot has no joint finger, passed over",
+        "robot_state: the robot has no joint finger; ignored",
         "touch_links of 'a': no link palm",
         "no attached object 'b' to detach; known: a",
         "no object 'c' to remove; known: b",

@@ -162,7 +162,9 @@ def test_operations_of_objects():
     assert np.allclose(moved.T, TURN)
     (moved,) = operations({"id": "a", "operation": "move", "primitive_poses": [SIDE]})
     assert np.allclose(moved.T, TURN)
-    assert read_scene(thing(operation=3)).notes == ("shapes of 'thing', which is only moved",)
+    assert read_scene(thing(operation=3)).notes == (
+        "shapes of 'thing' ignored: the operation is MOVE",
+    )
 
 
 def test_attached_objects():
@@ -225,51 +227,51 @@ def test_a_robot_that_stands_elsewhere_in_the_frame_of_the_scene():
 def test_unsupported_parts_are_noted_once():
     octomap = {"octomap": {"octomap": {"data": [1, 2]}}}
     notes = read_scene([octomap | {"collision_objects": []}] * 2).notes
-    assert notes == ("an octomap is not supported, its space counts as free",)
+    assert notes == ("an octomap is not supported; its space counts as free",)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (thing(id=""), "it has no id"),
-        (thing(id="a\nb"), "the id of an object is a name"),
-        ({"id": "thing"}, "object 'thing': it has no shapes"),
-        (thing(operation=7), "operation is 0 (add)"),
+        (thing(id=""), "id is missing"),
+        (thing(id="a\nb"), "the id of an object must be a name"),
+        ({"id": "thing"}, "object 'thing': the object has no shapes"),
+        (thing(operation=7), "operation must be 0 (add)"),
         (thing(primitive_pose=[SIDE]), "did you mean primitive_poses"),
         (thing(header={"frame": "a"}), "header: unknown fields of a Header: frame"),
         (thing(pose=[1, 2, 3]), "[1, 2, 3] has no position"),
-        (thing(pose={"position": [1, 2]}), "position of its pose is x y z, not [1, 2]"),
-        (thing(pose={"position": {"x": np.nan}}), "x of position of its pose is a finite number"),
-        (thing(pose={"orientation": [0, 0, 0, 0]}), "0 0 0 0 has no direction"),
+        (thing(pose={"position": [1, 2]}), "position of the pose must be x y z; got [1, 2]"),
+        (thing(pose={"position": {"x": np.nan}}), "x of position of the pose must be a finite"),
+        (thing(pose={"orientation": [0, 0, 0, 0]}), "0 0 0 0 cannot be normalised"),
         (thing(pose={"position": [1e300, 0, 0]}), "rigid transform"),
-        (thing(primitive_poses=[SIDE, SIDE]), "1 primitives, 2 primitive_poses"),
+        (thing(primitive_poses=[SIDE, SIDE]), "1 primitives, but 2 primitive_poses"),
         (thing(primitives=[{"type": 1, "dimensions": [1, 2]}]),
-         "primitives[0]: the dimensions of a box are x, y, z, not 2 numbers"),
-        (thing(primitives=[{"type": 1, "dimensions": [1, 2, np.inf]}]), "a dimension is a finite"),
+         "primitives[0]: the dimensions of a box must be x, y, z; got 2 numbers"),
+        (thing(primitives=[{"type": 1, "dimensions": [1, 2, np.inf]}]), "a dimension must be"),
         (thing(primitives=[{"type": 1, "dimensions": [1, 2, -3]}]), "from 1e-06"),
-        (thing(primitives=[{"type": 9}]), "unknown type 9; known: 1 (box)"),
+        (thing(primitives=[{"type": 9}]), "unknown type 9; known types: 1 (box)"),
         (thing(primitives=[{"type": "bax"}]), "unknown type 'bax'"),
         (thing(primitives=[{"type": 5, "dimensions": [1]}]), "has no area"),
         (thing(primitives="<sequence type: SolidPrimitive, length: 3>"), "--full-length"),
-        (thing(planes=[{"coef": [0, 0, 0, 1]}]), "no direction"),
-        (thing(planes=[{"coef": [0, 0, 1]}]), "not 3 numbers"),
+        (thing(planes=[{"coef": [0, 0, 0, 1]}]), "normal of a plane is too short"),
+        (thing(planes=[{"coef": [0, 0, 1]}]), "got 3 numbers"),
         (thing(meshes=[{"vertices": [[0, 0, 0], "..."]}]), "--full-length"),
-        (thing(meshes=[{"vertices": [[0, 0, 0]], "triangles": [[0, 0, 5]]}]), "names vertex 5"),
-        (thing(meshes=[{"vertices": [], "triangles": [[0, 1]]}]), "three indices"),
+        (thing(meshes=[{"vertices": [[0, 0, 0]], "triangles": [[0, 0, 5]]}]), "from 0 to 0; got 5"),
+        (thing(meshes=[{"vertices": [], "triangles": [[0, 1]]}]), "three vertex indices"),
         (thing(meshes=[{"vertices": [], "triangles": [[0, 1, 2]] * 1_000_000}]), "1000000"),
         (thing(meshes=[{"resource": "file:///etc/x.stl"}]), "object 'thing': meshes[0]: "),
-        (thing(subframe_names=["a"]), "1 subframe_names, 0 subframe_poses"),
-        ({"id": "a", "operation": 3, "primitive_poses": [SIDE, SIDE]}, "not moved within"),
-        ({"link_name": "a", "object": {"operation": 0}}, "needs an id and link_name"),
-        ({"link_name": "a", "object": 5}, "expected a CollisionObject, not 5"),
+        (thing(subframe_names=["a"]), "1 subframe_names, but 0 subframe_poses"),
+        ({"id": "a", "operation": 3, "primitive_poses": [SIDE, SIDE]}, "cannot be moved within"),
+        ({"link_name": "a", "object": {"operation": 0}}, "with id and link_name"),
+        ({"link_name": "a", "object": 5}, "expected a CollisionObject; got 5"),
         ({"robot_state": {"joint_state": {"name": ["a"]}}}, "1 names and 0 positions"),
         ({"robot_state": {"joint_state": {"name": ["a"], "position": ["x"]}}}, "position of 'a'"),
         ({"allowed_collision_matrix": {"entry_names": ["a"]}}, "as many rows and columns"),
         ({"allowed_collision_matrix": {"entry_names": ["a"], "entry_values": [["no"]]}},
-         "true or false, not 'no'"),
+         "true or false; got 'no'"),
         ({"allowed_collision_matrix": {"entry_names": ["a"] * 2000}}, "at most 1000 names"),
         ({"world": {"collision_objects": [0] * 20_000}}, "at most 10000 objects"),
-        ({"is_diff": "false"}, "is_diff is true or false"),
+        ({"is_diff": "false"}, "is_diff must be true or false"),
         ({"frames": 1}, "expected a PlanningScene"),
         (5, "expected a PlanningScene"),
         (None, "expected a message"),
@@ -299,14 +301,14 @@ def test_plain_yaml():
         ("a: &b [1]\nc: *b", "line 1: anchors"),
         ("\na: !!python/object:os.system x", "line 2: tags"),
         ("a: [1\nb: 2]\n", "not YAML"),
-        ("[" * 50 + "]" * 50 + "\n", "nested more than"),
-        ("id: a\nid: b\n", "line 2: not a key, or one that is there: 'id'"),
+        ("[" * 50 + "]" * 50 + "\n", "nested deeper than"),
+        ("id: a\nid: b\n", "line 2: not a key, or a repeated key: 'id'"),
         ("? [1]\n: 2\n", "not a key"),
         ("a: \x07\n", "not YAML"),
-        ("world:\n\tcollision_objects: []\n", "line 2: not YAML: it is indented by spaces"),
+        ("world:\n\tcollision_objects: []\n", "line 2: not YAML: it is indented by tabs"),
         (" \n\n", "it is empty"),
         ("---\n---\n", "no document"),
-        ("a: " + "x" * 17_000_000 + "\n", "more than"),
+        ("a: " + "x" * 17_000_000 + "\n", "longer than"),
     ],
 )
 def test_yaml_that_is_refused(text, message):
@@ -373,16 +375,16 @@ def test_both_versions_of_scene_text():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (".\n", "", "line 33: the text ends before"),
-        ("box", "bax", "line 6: unknown shape 'bax'; known: sphere, box"),
+        (".\n", "", "line 33: the text ends without"),
+        ("box", "bax", "line 6: unknown shape 'bax'; known shapes: sphere, box"),
         ("1 2 3", "1 2 x", "line 7: expected 3 numbers"),
-        ("1 2 3", "1 2 0", "line 7: a box is x, y, z"),
-        ("0 0 1 1", "0 0 0 0", "has no direction"),
-        ("2\nbox", "-2\nbox", "line 5: expected a count, not '-2'"),
+        ("1 2 3", "1 2 0", "line 7: a box must be x, y, z"),
+        ("0 0 1 1", "0 0 0 0", "cannot be normalised"),
+        ("2\nbox", "-2\nbox", "line 5: expected a count; got '-2'"),
         ("mesh\n3 1", "mesh\n9999999 1", "at most 500000 triangles"),
-        ("0 1 2", "0 1 7", "names vertex 7"),
+        ("0 1 2", "0 1 7", "from 0 to 2; got 7"),
         ("* tri", "+ tri", "expected '* NAME' or '.'"),
-        ("* tri", "*", "not the name of an object"),
+        ("* tri", "*", "the name of an object must be printable"),
     ],
 )
 def test_scene_text_that_is_refused(old, new, message):
@@ -455,9 +457,9 @@ def test_meshes_are_read_from_files_beside_the_scene(tmp_path):
 
 
 def test_files_that_are_none(tmp_path):
-    for name, message in (("a.txt", "files end in .scene"), ("a.yaml", "No such file")):
+    for name, message in (("a.txt", "valid endings: .scene"), ("a.yaml", "No such file")):
         with pytest.raises(SceneError, match=message):
             read_scene(tmp_path / name)
     (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\xfd")
-    with pytest.raises(SceneError, match="not text in UTF-8"):
+    with pytest.raises(SceneError, match="not UTF-8 text"):
         read_scene(tmp_path / "b.yaml")

@@ -121,11 +121,11 @@ def instances(depth):
     ("name", "content", "message"),
     [
         ("a.stl", b"", "neither a text nor a binary STL"),
-        ("a.stl", b"x" * 80 + b"\xff\xff\xff\x7f" + b"\0" * 500, "it has 10"),
+        ("a.stl", b"x" * 80 + b"\xff\xff\xff\x7f" + b"\0" * 500, "the file has 10"),
         ("a.stl", b"x" * 80 + (MAX_TRIANGLES + 1).to_bytes(4, "little")
          + b"\0" * (50 * MAX_TRIANGLES + 50), f"at most {MAX_TRIANGLES}"),
-        ("a.stl", STL.replace(b"vertex 1 0 0\n", b""), "1 facets with 2 vertices"),
-        ("a.stl", STL.replace(b"1 0 0", b"1 0 x"), "not three numbers"),
+        ("a.stl", STL.replace(b"vertex 1 0 0\n", b""), "1 facets need 3 vertices; got 2"),
+        ("a.stl", STL.replace(b"1 0 0", b"1 0 x"), "must be three numbers"),
         ("a.obj", OBJ, "no faces"),
         ("a.obj", OBJ + b"f 1 2 3\nf 1 2 x\n", "line 6: 'f 1 2 x'"),
         ("a.obj", OBJ + b"f 1 2 -5\n", "line 5"),
@@ -133,25 +133,25 @@ def instances(depth):
         ("a.obj", OBJ + b"v 1 2\nf 1 2 3", "line 5"),
         ("a.dae", "<!DOCTYPE x [<!ENTITY e 'x'>]><COLLADA/>", "document type"),
         ("a.dae", "PK\3\4", "not XML"),
-        ("a.dae", "<robot/>", "expected <COLLADA>"),
-        ("a.dae", "<COLLADA/>", "0 scenes"),
+        ("a.dae", "<robot/>", "must be <COLLADA>"),
+        ("a.dae", "<COLLADA/>", "one scene to draw; got 0"),
         ("a.dae", instances(40), "nodes are drawn"),
-        ("a.dae", DAE.replace('url="#shared"', 'url="#top"'), "nested more than"),
-        ("a.dae", DAE.replace('url="#shared"', 'url="#no"'), "'no', which does not exist"),
-        ("a.dae", DAE.replace('url="#g"', 'url="file:///etc/passwd"'), "of another file"),
+        ("a.dae", DAE.replace('url="#shared"', 'url="#top"'), "nested deeper than"),
+        ("a.dae", DAE.replace('url="#shared"', 'url="#no"'), "'no', which is unknown"),
+        ("a.dae", DAE.replace('url="#g"', 'url="file:///etc/passwd"'), "refer to the same file"),
         ("a.dae", DAE.replace("<vcount>4", "<vcount>2000000000"), "vcount"),
         ("a.dae", DAE.replace("<vcount>4", "<vcount>-4 8"), "vcount"),
         ("a.dae", DAE.replace('count="4"', 'count="9"'), "positions"),
-        ("a.dae", DAE.replace('stride="4"', 'stride="9999999999999"'), "natural number"),
+        ("a.dae", DAE.replace('stride="4"', 'stride="9999999999999"'), "must be an integer from 0"),
         ("a.dae", DAE.replace('#v" offset="1"', '#v" offset="100000000"'), "offsets below"),
-        ("a.dae", DAE.replace("0 3</p>", "0 4</p>"), "a vertex beyond"),
-        ("a.dae", DAE.replace("9 0 0 0", "9 0 x 0"), "not of numbers"),
-        ("a.dae", DAE.replace('meter="0.5"', 'meter="-1"'), "a unit of -1"),
-        ("a.dae", DAE.replace("<translate>2 0 0", "<translate>nan 0 0"), "is 3 numbers"),
-        ("a.dae", DAE.replace("mesh>", "spline>"), "not a mesh"),
+        ("a.dae", DAE.replace("0 3</p>", "0 4</p>"), "a vertex index is not below"),
+        ("a.dae", DAE.replace("9 0 0 0", "9 0 x 0"), "numbers only"),
+        ("a.dae", DAE.replace('meter="0.5"', 'meter="-1"'), "must be a positive number"),
+        ("a.dae", DAE.replace("<translate>2 0 0", "<translate>nan 0 0"), "be 3 finite numbers"),
+        ("a.dae", DAE.replace("mesh>", "spline>"), "a geometry must be a mesh"),
         ("a.dae", DAE.replace('<instance_geometry url="#g"/></node></lib',
                               '<instance_controller url="#g"/></node></lib'), "not supported"),
-        ("a.png", b"", "files end in .stl, .obj, .dae"),
+        ("a.png", b"", "valid endings: .stl, .obj, .dae"),
     ],
 )  # fmt: skip
 def test_what_is_not_a_whole_mesh_is_refused(name, content, message, tmp_path):
@@ -214,7 +214,7 @@ def test_meshes_are_found(name, file, places):
 )
 def test_meshes_elsewhere_are_not_read_unless_allowed(name, places):
     given = name.format(root=places)
-    with pytest.raises(SceneError, match=r"not where meshes may be read|there is no file"):
+    with pytest.raises(SceneError, match=r"from which meshes may be read|there is no file"):
         find_mesh(given, places / "ws/arm/urdf")
     assert find_mesh(given, places / "ws/arm/urdf", [places]).is_file()
 

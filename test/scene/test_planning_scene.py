@@ -258,20 +258,23 @@ def test_threads_see_whole_scenes(scene):
     [
         (lambda s: s.add_box("wam_link3", [1, 1, 1]), "'wam_link3' is a link of the robot"),
         (lambda s: s.add_box("b", [1, 1, 1], np.ones((4, 4))), "the pose of 'b'"),
-        (lambda s: s.add_box("b", [1, 1, np.nan]), "a box is x, y, z"),
-        (lambda s: s.add_box("", [1, 1, 1]), "a name that is not empty"),  # removal of "" is of all
-        (lambda s: s.add_box(5, [1, 1, 1]), "an object is a name of up to .*, not 5"),
+        (lambda s: s.add_box("b", [1, 1, np.nan]), "a box must be x, y, z"),
+        (lambda s: s.add_box("", [1, 1, 1]), "must not be empty"),  # removal of "" is of all
+        (lambda s: s.add_box(5, [1, 1, 1]), "an object must be a name of up to .*; got 5"),
         (lambda s: s.move("bal", at(0, 0, 0)), "no object 'bal' in the world; did you mean ball"),
         (lambda s: s.remove("x"), "no object 'x' in the world; known are ball, floor"),
         (lambda s: s.attach("ball", "link7"), "unknown link 'link7'"),
         (lambda s: s.attach("ball", "wam_link7", ["hand"]), "unknown link 'hand'"),
-        (lambda s: s.attach("floor", "wam_link7"), "has a plane, which has no end"),
+        (lambda s: s.attach("floor", "wam_link7"), "has a plane, which is unbounded"),
         (lambda s: s.detach("ball"), "no object 'ball' is attached; known are none"),
         (lambda s: s.allow("ball", "bat"), "no link or object 'bat'; known are ball, floor"),
-        (lambda s: s.set_padding(-1.0), "padding of 'wam_base' is from 0 to 10, not -1.0"),
+        (lambda s: s.set_padding(-1.0), "padding of 'wam_base' must be from 0 to 10; got -1.0"),
         (lambda s: s.set_padding({"wam": 0.1}), "unknown link 'wam'"),
-        (lambda s: s.set_scale({"wam_link1": np.nan}), "scale of 'wam_link1' is from 0.01 to 100"),
-        (lambda s: s.save("scene.txt"), "a scene is saved as .scene"),
+        (
+            lambda s: s.set_scale({"wam_link1": np.nan}),
+            "scale of 'wam_link1' must be from 0.01 to 100",
+        ),
+        (lambda s: s.save("scene.txt"), "must end in .scene"),
     ],
 )
 def test_misuse_is_named_and_changes_nothing(scene, change, message):
@@ -301,7 +304,7 @@ def test_a_position_is_a_place_of_an_object(scene):
 
 def test_names_of_robots_and_files_of_scenes_are_neither(scene):
     for make in (PlanningScene, IkSolver):
-        with pytest.raises(RobotModelError, match=r"a robot is a RobotModel, .*, not 'wam'"):
+        with pytest.raises(RobotModelError, match=r"robot must be a RobotModel, .*; got 'wam'"):
             make("wam")
     with pytest.raises(SceneError, match=r"scene must be a PlanningScene.* got 'shelf\.scene'"):
         IkSolver(scene.robot, scene="shelf.scene")
@@ -309,7 +312,7 @@ def test_names_of_robots_and_files_of_scenes_are_neither(scene):
 
 def test_robots_without_geometry():
     robot = RobotModel.from_dh([{"a": 1.0, "lower": -1.0, "upper": 1.0}])
-    with pytest.raises(SceneError, match="no collision geometry: give bodies="):
+    with pytest.raises(SceneError, match="no collision geometry; give bodies="):
         PlanningScene(robot)
     with pytest.raises(SceneError, match="unknown link 'x'"):
         PlanningScene(robot, bodies={"x": Body("x", ((Box([1, 1, 1]), np.eye(4)),))})

@@ -121,7 +121,7 @@ def test_gap_is_narrow(name):
 
 
 def test_a_plane_has_no_spheres():
-    with pytest.raises(TypeError, match="no spheres cover a Plane"):
+    with pytest.raises(TypeError, match="a Plane cannot be covered"):
         fit_spheres(Plane([0, 0, 1]))
 
 

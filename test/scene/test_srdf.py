@@ -72,9 +72,9 @@ def test_groups_have_a_base_and_tips(group, base, tips):
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ("gap", "group 'gap' is not connected: 'left_2' moves 'grip', and is not in it"),
-        ("still", "has no joints that move"),
-        ("lefd", "did you mean left?; known: left, right"),
+        ("gap", "'gap' is not connected: joint 'left_2', which moves 'grip', is not in the group"),
+        ("still", "has no moving joints"),
+        ("lefd", "did you mean left?; known groups: left, right"),
     ],
 )
 def test_groups_without_a_chain(group, message):
@@ -99,7 +99,7 @@ def test_named_poses():
     )
     assert given.state("home", "left") == {"left_1": 0.5, "left_2": -1.0}
     assert given.state("up") == {"right_1": 2.0}
-    with pytest.raises(SceneError, match="'home' is of groups left, right"):
+    with pytest.raises(SceneError, match="'home'; choose one of: left, right"):
         given.state("home")
     with pytest.raises(SceneError, match="unknown pose 'hone' of group 'left'; did you mean home"):
         given.state("hone", "left")
@@ -141,21 +141,21 @@ def test_unknown_names_are_left_out_and_named(caplog):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("<group/>", "line 2: <group> has no 'name'"),
-        ('<group name="a\u0085b"/>', "control characters"),
+        ("<group/>", "line 2: <group> has no attribute 'name'"),
+        ('<group name="a\u0085b"/>', "non-printable characters"),
         ('<group name="a"><group name="b"/></group><group name="b"><group name="a"/></group>',
          "groups contain each other: a, b, a"),
         ('<group name="a"><chain base_link="torso" tip_link="base"/></group>',
-         "no chain leads from 'torso' down to 'base'"),
+         "there is no chain from 'torso' down to 'base'"),
         ('<group name="a"/><group_state name="s" group="a"><joint name="turn" value="x"/>'
-         "</group_state>", "value of <joint> is a number"),
+         "</group_state>", "value of <joint> must be a number"),
         ('<virtual_joint name="v" type="ball" parent_frame="w" child_link="base"/>', "'ball'"),
-        ('<disable_collisions link1="base"/>', "has no 'link2'"),
+        ('<disable_collisions link1="base"/>', "has no attribute 'link2'"),
         ('<link_sphere_approximation link="base"><sphere center="0 0"/>'
 "</link_sphere_approximation>",
-         "center of <sphere> is 3 numbers"),
-        ("<a>" * 200, "nested more than"),
-        ("<xacro:include/>", "run xacro first"),
+         "center of <sphere> must be 3 numbers"),
+        ("<a>" * 200, "nested deeper than"),
+        ("<xacro:include/>", "with xacro first"),
         ("&e;", "line 2"),
         ("<!-- " + "x" * 5_000_000, "larger than"),
     ],
@@ -173,7 +173,7 @@ def test_a_file_that_is_none(tmp_path):
         load_srdf(tmp_path / "none.srdf", TREE)
     path = tmp_path / "a.srdf"
     path.write_text('<!DOCTYPE robot [<!ENTITY e "x">]><robot name="&e;"/>')
-    with pytest.raises(SceneError, match="declarations are not accepted in SRDF"):
+    with pytest.raises(SceneError, match="declarations are not supported in SRDF"):
         load_srdf(path, TREE)
 
 

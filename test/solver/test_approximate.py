@@ -1,8 +1,8 @@
-"""``approximate=True``: the nearest that was found is an answer, and the status says why."""
+"""``approximate=True``: the answer is the closest configuration; the status tells why."""
 
 import numpy as np
 import pytest
-from wishes import PUMA, TOLERANCE, WAM, drawn, errors, robot_of
+from solve_cases import PUMA, TOLERANCE, WAM, drawn, errors, robot_of
 
 from dls_ik import IkSolver, RobotModel, Status, Task
 
@@ -11,7 +11,7 @@ MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)
 
 
 def out_of_reach(robot, count, seed=1):
-    """Poses too far away, and ones in a rotation that the arm cannot take there."""
+    """Return poses that are too far away, and poses with an unreachable rotation."""
     rng = np.random.default_rng(seed)
     Ts = robot.fk(robot.random(rng, count))
     Ts[::2, :3, 3] *= rng.uniform(1.5, 3.0, (len(Ts[::2]), 1))
@@ -25,8 +25,8 @@ def scaled_error(robot, T, q):
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560", "gen3", "column_lwr"])
-def test_all_have_an_answer_and_are_told_as_they_are(name):
-    """Poses that are reached are answered as without."""
+def test_every_pose_has_an_answer_with_its_true_status_and_errors(name):
+    """Reachable poses have the same answers as without the option."""
     robot = robot_of(name)
     Ts, seeds = out_of_reach(robot, 40)
     solver = IkSolver(robot, max_restarts=100)
@@ -46,8 +46,8 @@ def test_all_have_an_answer_and_are_told_as_they_are(name):
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560"])
-def test_no_configuration_nearby_is_better(name):
-    """A minimum of the scaled error within the limits, as far as small motions tell."""
+def test_the_answer_is_a_local_minimum_of_the_error(name):
+    """Small motions within the limits do not reduce the scaled error."""
     robot = robot_of(name)
     rng = np.random.default_rng(2)
     Ts, seeds = out_of_reach(robot, 40)
@@ -62,8 +62,8 @@ def test_no_configuration_nearby_is_better(name):
     assert np.max(gains) <= 1e-2
 
 
-def test_straight_ahead_of_the_planar_arm():
-    """Closed form: 2 m is as near as it comes to 3 m."""
+def test_planar_arm_in_closed_form():
+    """The reach of 2 m leaves an error of 1 m to a target at 3 m."""
     T = np.eye(4)
     T[0, 3] = 3.0
     for seed in ([0.5, 0.5], [-1.0, 2.0], [3.0, -3.0]):
@@ -73,8 +73,8 @@ def test_straight_ahead_of_the_planar_arm():
         assert result.position_error == pytest.approx(1.0, abs=1e-4)
 
 
-def test_a_pose_found_at_last_is_a_success():
-    """Where too few restarts are allowed the nearest that is found may be the pose itself."""
+def test_a_pose_reached_by_the_approximate_search_is_a_success():
+    """With few restarts, the search for the closest configuration may reach the pose itself."""
     Ts, _, seeds = drawn(WAM, 200)
     solver = IkSolver(WAM, max_restarts=0, approximate=True)
     assert not IkSolver(WAM, max_restarts=0).solve_batch(Ts, seeds).success.all()
@@ -88,7 +88,7 @@ def test_a_pose_found_at_last_is_a_success():
 
 
 @pytest.mark.parametrize("name", ["ed", "jc", "jp", "dls"])
-def test_of_published_methods_none_beyond_limits(name):
+def test_published_methods_stay_within_the_limits(name):
     Ts, seeds = out_of_reach(WAM, 50)
     solver = IkSolver(WAM, name, max_restarts=2, approximate=True)
     result = solver.solve_batch(Ts, seeds)
@@ -102,7 +102,7 @@ def test_of_published_methods_none_beyond_limits(name):
 
 
 @pytest.mark.parametrize("rotation_weight", [0.1, 1.0])
-def test_no_answer_is_farther_by_the_weights_than_without(rotation_weight):
+def test_the_weighted_error_is_never_larger_than_of_the_plain_search(rotation_weight):
     rng = np.random.default_rng(3)
     Ts = WAM.fk(WAM.random(rng, 400))
     Ts[:, :3, 3] *= rng.uniform(0.9, 1.3, (400, 1))
@@ -118,7 +118,7 @@ def test_no_answer_is_farther_by_the_weights_than_without(rotation_weight):
     assert (near <= far + 1e-12).all()
 
 
-def test_bad_rows_are_no_answer():
+def test_invalid_rows_stay_failures():
     Ts, seeds = out_of_reach(WAM, 6)
     Ts[2, 0, 0] = np.nan
     seeds[4, 1] = np.inf
@@ -127,7 +127,7 @@ def test_bad_rows_are_no_answer():
     assert np.flatnonzero(~result.success).tolist() == [2, 4]
 
 
-def test_timed_out_is_an_answer_too():
+def test_a_timeout_gives_an_approximate_answer():
     Ts, seeds = out_of_reach(PUMA, 100)
     missed = IkSolver(PUMA, max_restarts=300).solve_batch(Ts, seeds).status == Status.MAX_RESTARTS
     assert missed.any()  # by the search, and not by the bounds
@@ -137,7 +137,7 @@ def test_timed_out_is_an_answer_too():
         assert (result.success, result.status) == (True, Status.TIMED_OUT)
 
 
-def test_for_a_part_of_the_pose():
+def test_tasks_that_constrain_part_of_the_pose():
     Ts, seeds = out_of_reach(WAM, 10)
     solver = IkSolver(WAM, task=Task.position_only(), max_restarts=10, approximate=True)
     result = solver.solve_batch(Ts[::2], seeds[::2])
@@ -148,7 +148,7 @@ def test_for_a_part_of_the_pose():
 @pytest.mark.parametrize(
     "name", ["wam", "puma560", "fr3", "gen3", "ur5e", "stanford", "column_lwr", "youbot"]
 )
-def test_what_is_reachable_is_never_called_unreachable(name):
+def test_reachable_poses_are_never_reported_unreachable(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 300)
     solver = IkSolver(robot, max_restarts=8)

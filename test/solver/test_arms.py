@@ -1,4 +1,4 @@
-"""The default method on real arms: random poses, limits, stretched arms, tasks, any seed."""
+"""The default method on real arms: random poses, limits, stretched arms, tasks, seeds."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ TOLERANCE = 1e-6 * (1.0 + 1e-6)  # [m], [rad]; rounding
 
 
 def check(name, Ts, seeds=None, task=None, **options):
-    """Solve a batch on one of the published arms; every pose must be reached inside the limits."""
+    """Solve a batch on a published arm; every pose must be reached within the limits."""
     robot = published(name)
     result = IkSolver(robot, task=task, **options).solve_batch(Ts, seeds)
     assert result.success.all(), f"{name} missed {np.flatnonzero(~result.success)}"
@@ -25,7 +25,7 @@ def check(name, Ts, seeds=None, task=None, **options):
 
 
 def errors(task, wanted, reached):
-    """(b, 2) norms of what counts of position [m] and rotation [rad] between (b, 4, 4) poses."""
+    """Return the norms (b, 2) of the constrained position [m] and rotation [rad] errors."""
     position = np.linalg.norm(reached[:, :3, 3] - wanted[:, :3, 3], axis=1)
     if task == Task.position_only():
         rotation = np.zeros(len(position))
@@ -44,7 +44,7 @@ COUNT = 150
 
 
 def drawn(name, seed, count=COUNT):
-    """A robot, a random generator, joint values, and their poses by the table."""
+    """Return a robot, a random generator, joint positions, and their poses by the DH table."""
     robot, rng = published(name), np.random.default_rng(seed)
     q = robot.random(rng, count)
     return robot, rng, q, ARMS[name].pose(q)
@@ -52,7 +52,7 @@ def drawn(name, seed, count=COUNT):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_reachable_poses_from_any_seed(name):
-    """At random, far outside, at limits, or none."""
+    """Seeds are random, far outside the limits, at the limits, or absent."""
     robot, rng, _, Ts = drawn(name, 1)
     shape, limits = (COUNT, robot.n), robot.finite_limits()
     for seeds in (
@@ -66,7 +66,7 @@ def test_reachable_poses_from_any_seed(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_parts_of_poses(name):
+def test_tasks_that_constrain_part_of_the_pose(name):
     robot, rng, _, Ts = drawn(name, 5)
     for T in Ts:  # fewer than six joints cannot turn the tool as they like
         T[:] = T @ rigid(rotation([0, 0, 1], rng.uniform(-np.pi, np.pi)), np.zeros(3))
@@ -77,8 +77,8 @@ def test_parts_of_poses(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_half_a_turn_of_any_joint(name):
-    """At the start the rotation error is a half turn: its axis has two directions."""
+def test_seeds_half_a_turn_away(name):
+    """The initial rotation error is half a turn, so the direction of its axis is ambiguous."""
     robot, rng, _, _ = drawn(name, 7, 1)
     lower, upper = robot.finite_limits()
     able = np.flatnonzero(~robot.chain.prismatic & (upper - lower >= np.pi))
@@ -94,7 +94,7 @@ def test_half_a_turn_of_any_joint(name):
 
 
 @pytest.mark.parametrize("name", ["gen3", "fetch"])
-def test_joints_without_limits_are_at_the_turn_nearest_the_seed(name):
+def test_continuous_joints_end_within_half_a_turn_of_the_seed(name):
     robot, rng, q, Ts = drawn(name, 8)
     whole = 2.0 * np.pi * robot.continuous
     for turns in (1, 1000):
@@ -107,8 +107,8 @@ def test_joints_without_limits_are_at_the_turn_nearest_the_seed(name):
     assert result.restarts.max() == 0
 
 
-def marked(robot, rng, count):
-    """Joint values many of which are limits, zero, a quarter turn or mid-range."""
+def special_configurations(robot, rng, count):
+    """Return joint positions at limits, zero, quarter turns and mid-range."""
     lower, upper = robot.finite_limits()
     quarter, q = np.full(robot.n, np.pi / 2), robot.random(rng, count)
     marks = (lower, upper, 0.0 * lower, quarter, -quarter, 0.5 * (lower + upper))
@@ -118,15 +118,15 @@ def marked(robot, rng, count):
     return np.clip(q, lower, upper)
 
 
-def far(robot, q):
-    """How far the tip is from the base."""
+def tip_distance(robot, q):
+    """Return the distance (k,) from the base to the tip."""
     return np.linalg.norm(robot.fk(q)[:, :3, 3], axis=1)
 
 
-def stretched(robot, rng, count, rounds=25):
-    """Joint values at the workspace's edge: the tip as far from the base as it goes thereabouts.
+def stretched_configurations(robot, rng, count, rounds=25):
+    """Return joint positions whose tip is at a local maximum of the distance from the base.
 
-    One joint after the other goes where the distance is largest, on ever finer grids.
+    Each joint in turn moves to its largest distance, on finer and finer grids.
     """
     q = robot.random(rng, count)
     lower, upper = robot.finite_limits()
@@ -136,15 +136,15 @@ def stretched(robot, rng, count, rounds=25):
             tried = np.repeat(q[:, None], 21, axis=1)
             tried[:, :, joint] += 0.5 * width[joint] * np.linspace(-1.0, 1.0, 21)
             tried = np.clip(tried, lower, upper)
-            distance = far(robot, tried.reshape(-1, robot.n)).reshape(count, 21)
+            distance = tip_distance(robot, tried.reshape(-1, robot.n)).reshape(count, 21)
             q = tried[np.arange(count), distance.argmax(axis=1)]
         width = 0.6 * width
     return q
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_wherever_singular_or_at_limits(name):
-    """With every joint at a limit, one joint, every joint at zero, and any mixture."""
+def test_singular_poses_and_poses_at_joint_limits(name):
+    """All joints or one joint at a limit, all joints at zero, and mixtures."""
     robot, rng = published(name), np.random.default_rng(7)
     lower, upper = robot.finite_limits()
     corners = np.where(rng.random((50, robot.n)) < 0.5, lower, upper)
@@ -154,8 +154,8 @@ def test_wherever_singular_or_at_limits(name):
     ends = np.where(np.arange(len(joints)) < len(joints) // 2, lower[joints], upper[joints])
     ones[np.arange(len(joints)), joints] = ends
     zero = robot.clip(np.zeros((5, robot.n)))
-    Ts = ARMS[name].pose(np.vstack([marked(robot, rng, 150), corners, ones, zero]))
-    seeds = marked(robot, rng, len(Ts))
+    Ts = ARMS[name].pose(np.vstack([special_configurations(robot, rng, 150), corners, ones, zero]))
+    seeds = special_configurations(robot, rng, len(Ts))
     seeds[::20] = zero[0]
     for task in (Task.pose(), Task.pointing("z"), Task.position_only()):
         check(name, Ts, seeds, task)
@@ -165,9 +165,9 @@ def test_wherever_singular_or_at_limits(name):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_at_the_edge_of_the_workspace(name):
     robot, rng = published(name), np.random.default_rng(3)
-    q = stretched(robot, rng, 20)
+    q = stretched_configurations(robot, rng, 20)
     near = robot.clip(q + 1e-3 * rng.normal(size=q.shape))
-    assert (far(robot, near) <= far(robot, q) + 1e-7).all()
+    assert (tip_distance(robot, near) <= tip_distance(robot, q) + 1e-7).all()
     Ts, seeds = ARMS[name].pose(q), robot.random(rng, 20)
     check(name, Ts, seeds)
     check(name, Ts, seeds, Task.position_only())

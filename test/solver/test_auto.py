@@ -1,4 +1,4 @@
-"""The default method: every reachable pose is solved, inside the limits, to the tolerance."""
+"""The default method solves every reachable pose within limits and tolerance."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def check(robot, Ts, result, tolerance=1e-6):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_robots(name):
+def test_included_robots(name):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(1)
     Ts = robot.fk(robot.random(rng, 1000))
     check(robot, Ts, IkSolver(robot).solve_batch(Ts, robot.random(rng, 1000)))
@@ -50,7 +50,7 @@ def test_shipped_robots(name):
     ("name", "tolerance"),
     [("wam", 1e-3), ("wam", 1e-12), ("puma560", 1e-9), ("puma560", 1e-12), ("planar_2r", 1e-12)],
 )
-def test_other_tolerances(name, tolerance):
+def test_smaller_and_larger_tolerances(name, tolerance):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(3)
     Ts = robot.fk(robot.random(rng, 200))
     solver = IkSolver(robot, position_tolerance=tolerance, rotation_tolerance=tolerance)
@@ -58,7 +58,7 @@ def test_other_tolerances(name, tolerance):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_drawn_robots(name):
+def test_random_robots(name):
     for drawn in range(4):
         rng = np.random.default_rng([4, drawn])
         robot = random_arm(rng, *KINDS[name])
@@ -69,7 +69,7 @@ def test_drawn_robots(name):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_near_the_seed_no_restart_is_needed(name):
+def test_poses_near_the_seed_need_no_restart(name):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(6)
     middle = 0.5 * (robot.lower + robot.upper)
     q = middle + 0.5 * (robot.random(rng, 200) - middle) + 0.05
@@ -82,7 +82,7 @@ def test_near_the_seed_no_restart_is_needed(name):
 
 
 @pytest.mark.parametrize("q", [[0.3, 1.2], [-2.0, -0.7], [3.0, 2.5]])
-def test_planar_arm_has_two_answers_and_finds_the_one_of_its_seed(q):
+def test_planar_arm_keeps_the_elbow_side_of_its_seed(q):
     robot = RobotModel.from_name("planar_2r")
     (q1, q2), T = q, robot.fk(q)
     solver = IkSolver(robot)
@@ -105,7 +105,7 @@ TURNING = (
 
 
 def solved(far, seed=1, count=60):
-    """A robot, poses, seeds that lie some turns away, and the results."""
+    """Return a robot, poses, seeds whole turns away, and the results."""
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, *TURNING)
     Ts = robot.fk(robot.random(rng, count))
@@ -114,7 +114,7 @@ def solved(far, seed=1, count=60):
 
 
 @pytest.mark.parametrize("far", [0.0, 10.0, 1e3, 1e6, 1e10, 1e15, 1e300])
-def test_answers_are_within_half_a_turn_of_the_seed_and_within_tolerance(far):
+def test_answers_to_far_seeds_are_within_half_a_turn_and_tolerance(far):
     robot, Ts, seeds, result = solved(far)
     if far <= 1e6:
         assert result.success.all()
@@ -129,7 +129,7 @@ def test_answers_are_within_half_a_turn_of_the_seed_and_within_tolerance(far):
         assert robot.within_limits(one.q)
 
 
-def test_a_follower_turns_with_its_master():
+def test_a_mimic_joint_limits_the_turns_of_its_master():
     rng = np.random.default_rng(3)
     robot = random_arm(rng, "continuous", "mimic", *["revolute"] * 5)
     assert not robot.continuous[0]  # a turn of the master is no whole turn of the follower

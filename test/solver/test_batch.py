@@ -1,4 +1,4 @@
-"""Batches: every row as if it were alone, in any layout in memory, without copies."""
+"""Batches: rows are independent, any memory layout is accepted, arrays are not copied."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from wishes import WAM, drawn
+from solve_cases import WAM, drawn
 
 from dls_ik import IkBatchResult, IkResult, IkSolver, Status
 from dls_ik.errors import JointValueError, PoseError
@@ -30,7 +30,7 @@ def assert_same(one, other, rows=slice(None)):
 
 
 @pytest.mark.parametrize("method", ["auto", "ed", "svf+sd", "jc", "ctp+sd+svf"])
-def test_is_a_loop_of_solve(method):
+def test_a_batch_equals_single_solves(method):
     solver = IkSolver(WAM, method, max_restarts=5)
     Ts, seeds = tasks(40)
     inexact = Ts[::3, :3, :3]
@@ -46,7 +46,7 @@ def test_is_a_loop_of_solve(method):
         assert alone.duration > 0.0
 
 
-def test_one_seed_for_all_or_none():
+def test_one_seed_for_all_poses_or_no_seed():
     Ts, seeds = tasks(20)
     every = SOLVER.solve_batch(Ts, np.tile(seeds[0], (20, 1)))
     assert_same(SOLVER.solve_batch(Ts, seeds[0]), every)
@@ -55,7 +55,7 @@ def test_one_seed_for_all_or_none():
     assert_same(published.solve_batch(Ts), published.solve_batch(Ts, middle))
 
 
-def test_empty():
+def test_an_empty_batch():
     for Ts, seeds in ((np.empty((0, 4, 4)), None), (np.empty((0, 4, 4)), np.empty((0, 7)))):
         result = SOLVER.solve_batch(Ts, seeds)
         assert len(result) == 0
@@ -63,7 +63,7 @@ def test_empty():
         assert result.q.shape == (0, 7)
 
 
-def test_a_row_by_its_index():
+def test_a_row_is_selected_by_its_index():
     Ts, seeds = tasks(5)
     batch = SOLVER.solve_batch(Ts, seeds)
     rows = list(batch)
@@ -89,7 +89,7 @@ BAD_ROWS = {
 }
 
 
-def test_bad_poses_and_seeds_are_refused_and_their_neighbours_are_solved():
+def test_invalid_rows_fail_alone():
     Ts, seeds = tasks(30)
     clean, rows = SOLVER.solve_batch(Ts, seeds), [0, *range(4, 16, 2), 20, 29]
     for row, (i, j, value) in zip(rows[1:7], BAD_ROWS.values(), strict=True):
@@ -111,8 +111,8 @@ def test_bad_poses_and_seeds_are_refused_and_their_neighbours_are_solved():
            [[["a"] * 4] * 4], [np.eye(4), np.eye(3)]],
     ids=["one", "3x4", "4-d", "empty list", "number", "text", "none", "words", "ragged"],
 )  # fmt: skip
-def test_other_shapes_of_poses_are_refused(Ts):
-    with pytest.raises(PoseError, match=r"\(b, 4, 4\)|pose \d of \d: a pose is a 4x4 matrix"):
+def test_wrong_pose_shapes_are_refused(Ts):
+    with pytest.raises(PoseError, match=r"\(b, 4, 4\)|pose \d of \d: a pose must be a 4x4 matrix"):
         SOLVER.solve_batch(Ts)
 
 
@@ -121,7 +121,7 @@ def test_other_shapes_of_poses_are_refused(Ts):
               np.zeros((1, 5, 7)), 0.0, "seeds", [["a"] * 7] * 5],
     ids=["short", "narrow", "few", "many", "3-d", "number", "text", "words"],
 )  # fmt: skip
-def test_other_shapes_of_seeds_are_refused(seeds):
+def test_wrong_seed_shapes_are_refused(seeds):
     with pytest.raises(JointValueError, match=r"seeds?"):
         SOLVER.solve_batch(tasks(5)[0], seeds)
 
@@ -139,8 +139,8 @@ def misaligned(array):
     return view
 
 
-class Named(np.ndarray):
-    """An array of another class."""
+class ArraySubclass(np.ndarray):
+    """Subclass of a NumPy array."""
 
 
 LAYOUTS = {
@@ -156,14 +156,14 @@ LAYOUTS = {
     "misaligned": misaligned,
     "object": lambda array: array.astype(object),
     "long double": lambda array: array.astype(np.longdouble),
-    "subclass": lambda array: array.view(Named),
+    "subclass": lambda array: array.view(ArraySubclass),
     "masked": np.ma.array,
     "one broadcast": lambda array: np.broadcast_to(array[0], array.shape),
 }
 
 
-def solve_every_way(layout):
-    """Answers of solve_batch and solve, with poses and seeds in a layout."""
+def answers_with_layout(layout):
+    """Return the answers of solve_batch and solve to poses and seeds in a memory layout."""
     rng = np.random.default_rng(1)
     solver = IkSolver(WAM, max_restarts=100)
     Ts, seeds = WAM.fk(WAM.random(rng, 6)), WAM.random(rng, 6)
@@ -179,12 +179,14 @@ def solve_every_way(layout):
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "one broadcast"])
-def test_layout_makes_no_difference(layout):
-    for ours, expected in zip(solve_every_way(layout), solve_every_way("as it is"), strict=True):
+def test_the_memory_layout_does_not_change_the_answers(layout):
+    for ours, expected in zip(
+        answers_with_layout(layout), answers_with_layout("as it is"), strict=True
+    ):
         np.testing.assert_array_equal(ours, expected)
 
 
-def test_single_precision_is_taken_for_what_it_is():
+def test_single_precision_poses_are_solved_as_given():
     rng = np.random.default_rng(2)
     solver = IkSolver(WAM, max_restarts=100)
     Ts = WAM.fk(WAM.random(rng, 6)).astype(np.float32)
@@ -200,13 +202,13 @@ SIGNATURES = """
 import test_batch
 from dls_ik.core.search_rows import search_packed
 for layout in test_batch.LAYOUTS:
-    test_batch.solve_every_way(layout)
+    test_batch.answers_with_layout(layout)
 print(len(search_packed.signatures))
 """
 
 
-def test_every_layout_runs_the_same_machine_code():
-    """Another type of array would be compiled for, which takes as long as at the first start."""
+def test_no_layout_compiles_another_kernel():
+    """A kernel compiled for another array type would delay the call as much as the first start."""
     result = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{SIGNATURES}"],
         env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
@@ -220,7 +222,7 @@ FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterati
 
 
 @pytest.mark.parametrize("layout", ["as it is", "read-only", "fortran", "misaligned"])
-def test_given_arrays_stay_as_they_are(layout):
+def test_given_arrays_are_not_changed(layout):
     Ts, _, seeds = drawn(WAM, 30)
     Ts[3, :3, :3] += 1e-5  # made exact, in a copy
     Ts[7] = np.nan
@@ -235,7 +237,7 @@ def test_given_arrays_stay_as_they_are(layout):
 
 
 @pytest.mark.parametrize("kind", [complex, "M8[s]", "m8[s]"])
-def test_what_are_no_real_numbers_is_refused(kind):
+def test_arrays_of_other_types_are_refused(kind):
     Ts = np.tile(np.eye(4), (2, 1, 1)).astype(kind)
     with pytest.raises(PoseError, match="numbers"):
         SOLVER.solve_batch(Ts)
@@ -245,7 +247,7 @@ def test_what_are_no_real_numbers_is_refused(kind):
         SOLVER.solve_batch(np.eye(4)[None], np.zeros(7).astype(kind))
 
 
-def test_arrays_as_kernels_take_them_are_not_copied():
+def test_contiguous_arrays_are_not_copied():
     Ts = drawn(WAM, 10)[0]
     poses = batch_poses(Ts, 1)
     assert np.shares_memory(poses, Ts)
@@ -254,7 +256,7 @@ def test_arrays_as_kernels_take_them_are_not_copied():
 
 
 def peak_bytes(call):
-    """What NumPy and Python allocate at most during a call, kernels' own scratch aside."""
+    """Return the peak allocation of NumPy and Python during a call, without kernel work space."""
     call()
     tracemalloc.start()
     try:
@@ -264,7 +266,7 @@ def peak_bytes(call):
         tracemalloc.stop()
 
 
-def test_memory_grows_with_the_answers_alone():
+def test_memory_is_proportional_to_the_answers():
     count = 6000
     q = WAM.random(np.random.default_rng(1), count)
     Ts = WAM.fk(q)
@@ -275,8 +277,8 @@ def test_memory_grows_with_the_answers_alone():
     assert each < Ts[0].nbytes + answer
 
 
-def test_imports_stay_light():
-    """Threads, paths and tables are not loaded before a solver is."""
+def test_the_import_loads_no_heavy_modules():
+    """Modules of threads, paths and tables are loaded with the first solver."""
     code = "import sys, dls_ik; print('numba' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""Threads and determinism: the same answers on any number of threads; interrupts."""
+"""Threads: answers are equal on any number of threads; interrupts keep finished rows."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from wishes import PUMA, WAM, drawn
+from solve_cases import PUMA, WAM, drawn
 
 from dls_ik import IkSolver, RobotModel, Status, Task
 from dls_ik.errors import BatchInterrupted, DlsIkError, OptionError
@@ -21,8 +21,8 @@ from dls_ik.solver.solver import MAX_CACHED_TASKS
 FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterations", "restarts")
 
 
-def some(robot, count, seed=1):
-    """Poses, some of them out of reach, and seeds."""
+def sample_tasks(robot, count, seed=1):
+    """Return poses, every fifth three times as far from the base, and seeds."""
     Ts, _, seeds = drawn(robot, count, seed)
     Ts[::5, :3, 3] *= 3.0
     return Ts, seeds
@@ -38,8 +38,8 @@ def assert_same(one, other):
              {"approximate": True}, {"max_joint_change": 0.7}], ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("seeded", [False, True], ids=["anywhere", "seeded"])
-def test_any_number_of_threads(wish, seeded):
-    Ts, seeds = some(WAM, 100)
+def test_the_number_of_threads_does_not_change_the_answers(wish, seeded):
+    Ts, seeds = sample_tasks(WAM, 100)
     solver = IkSolver(WAM, max_restarts=30)
     seeds = seeds if seeded or "max_joint_change" in wish else None
     one = solver.solve_batch(Ts, seeds, threads=1, **wish)
@@ -47,8 +47,8 @@ def test_any_number_of_threads(wish, seeded):
         assert_same(solver.solve_batch(Ts, seeds, threads=threads, **wish), one)
 
 
-def test_more_tasks_than_are_kept_in_threads_of_the_caller():
-    """Two threads go through more tasks than are kept; four ask for one that others let go of."""
+def test_more_tasks_than_the_cache_holds_in_caller_threads():
+    """Two threads use more tasks than the cache holds; four ask for a task that was dropped."""
     solver, interval = IkSolver(PUMA), sys.getswitchinterval()
     tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MAX_CACHED_TASKS)]
     done = threading.Event()
@@ -74,14 +74,14 @@ def test_more_tasks_than_are_kept_in_threads_of_the_caller():
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.0, 2.5, "2", True, np.nan, [2]])
-def test_other_numbers_of_threads_are_refused(threads):
+def test_invalid_thread_counts_are_refused(threads):
     with pytest.raises(OptionError, match="threads"):
         IkSolver(WAM).solve_batch(np.eye(4)[None], threads=threads)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 100, 3000])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_progress_rises_to_the_end_in_the_callers_thread(count, threads):
+def test_progress_is_reported_to_the_end_in_the_callers_thread(count, threads):
     Ts = np.tile(WAM.fk(np.full(7, 0.3)), (count, 1, 1))
     calls, callers = [], set()
 
@@ -99,7 +99,7 @@ def test_progress_rises_to_the_end_in_the_callers_thread(count, threads):
 
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, DlsIkError])
-def test_what_progress_raises_comes_out(kind):
+def test_exceptions_of_the_progress_callback_reach_the_caller(kind):
     calls = []
 
     def progress(done, _):
@@ -107,14 +107,14 @@ def test_what_progress_raises_comes_out(kind):
         if len(calls) == 2:
             raise kind("enough")
 
-    Ts, seeds = some(WAM, 400)
+    Ts, seeds = sample_tasks(WAM, 400)
     with pytest.raises(kind, match="enough"):
         IkSolver(WAM, max_restarts=5).solve_batch(Ts, seeds, threads=2, progress=progress)
     assert len(calls) == 2
 
 
-def hold(monkeypatch, Ts):
-    """Begin none of these poses, however fast the machine is, before the batch is told to end."""
+def block_attempts(monkeypatch, Ts):
+    """Block the attempts at these poses until the batch is told to stop."""
     held, ends, attempt = {T[:3, 3].tobytes() for T in Ts}, threading.Event(), Search.attempt
 
     class Pool(ThreadPoolExecutor):
@@ -122,25 +122,25 @@ def hold(monkeypatch, Ts):
             ends.set()
             return super().__exit__(*error)
 
-    def held_attempt(self, poses, *more):
+    def blocked_attempt(self, poses, *more):
         if poses[0, 0, :3, 3].tobytes() in held:
             ends.wait()
         return attempt(self, poses, *more)
 
     monkeypatch.setattr(solver_calls, "ThreadPoolExecutor", Pool)
-    monkeypatch.setattr(Search, "attempt", held_attempt)
+    monkeypatch.setattr(Search, "attempt", blocked_attempt)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_interrupt_keeps_what_was_finished(threads, monkeypatch):
-    Ts, seeds = some(WAM, 2000)
+def test_an_interrupt_keeps_the_finished_rows(threads, monkeypatch):
+    Ts, seeds = sample_tasks(WAM, 2000)
     solver = IkSolver(WAM, max_restarts=20)
 
     def progress(done, _):
         if done >= 500:
             raise KeyboardInterrupt
 
-    hold(monkeypatch, Ts[500:])
+    block_attempts(monkeypatch, Ts[500:])
     with pytest.raises(BatchInterrupted) as caught:
         solver.solve_batch(Ts, seeds, threads=threads, progress=progress)
     monkeypatch.undo()
@@ -172,7 +172,7 @@ def answers(solver, Ts, seeds):
     return np.array([solver.solve(T, q, timeout=3600.0).q for T, q in zip(Ts, seeds, strict=True)])
 
 
-def test_random_seed():
+def test_the_random_seed_determines_the_answers():
     Ts, seeds = tasks(30)
     a, b, c = (
         answers(IkSolver(WAM, random_seed=k, starts="random", **SHORT), Ts, seeds)
@@ -196,7 +196,7 @@ def test_threads_that_share_a_solver(method, restarts):
         np.testing.assert_array_equal(shared, alone)
 
 
-def test_threads_with_robots_of_their_own():
+def test_threads_with_separate_robots():
     def work(name):
         robot, rng = RobotModel.from_name(name), np.random.default_rng(2)
         Ts = robot.fk(robot.random(rng, 30))
@@ -208,7 +208,7 @@ def test_threads_with_robots_of_their_own():
             np.testing.assert_array_equal(q, work(name))
 
 
-def test_answers_are_the_callers_to_keep():
+def test_later_solves_do_not_change_earlier_results():
     Ts, seeds = tasks(2)
     solver = IkSolver(WAM)
     first = solver.solve(Ts[0], seeds[0], timeout=3600.0)
@@ -229,7 +229,7 @@ from dls_ik.errors import BatchInterrupted
 robot = RobotModel.wam()
 rng = np.random.default_rng(1)
 T = robot.fk(robot.random(rng, 1000))
-T[::9, :3, :3] = robot.fk(robot.random(rng, 112))[:, :3, :3]  # some out of grasp, so slow
+T[::9, :3, :3] = robot.fk(robot.random(rng, 112))[:, :3, :3]  # some rotations unreachable, so slow
 solver = IkSolver(robot, max_restarts=200)
 solver.solve_batch(T[:2])
 whole = np.tile(T, (300, 1, 1))

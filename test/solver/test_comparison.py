@@ -1,4 +1,4 @@
-"""Methods along paths: the published figures, paths that separate methods, refusals."""
+"""Comparison of methods along paths: published figures, test paths, invalid arguments."""
 
 import re
 
@@ -16,7 +16,7 @@ WAM = RobotModel.wam()
 STREAMED = ("jp", "jd", "svf", "dls", "sd", "sdls+clamp", "odls")
 
 
-def test_the_path_of_the_wam_is_that_of_the_benchmarks_and_its_figures_those_of_the_page():
+def test_the_wam_path_and_its_figures_match_benchmarks_and_docs():
     path, known = singular_path(WAM), paths()["wrist"]
     np.testing.assert_allclose(path.start, known.start(), atol=1e-12)
     np.testing.assert_allclose(path.Ts[[0, 700]], [known.pose(0.0), known.pose(7.0)], atol=1e-15)
@@ -38,7 +38,7 @@ ARMS = {
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_paths_of_any_arm_separate_methods(name):
+def test_methods_differ_on_the_paths_of_all_arms(name):
     robot = ARMS[name]
     task = default_task(robot)
     path = singular_path(robot, task)
@@ -54,14 +54,14 @@ def test_paths_of_any_arm_separate_methods(name):
         assert IkSolver(robot).solve_path(path.Ts[:630:7], path.start).success.all()
 
 
-def test_a_path_out_of_reach_leaves_it_by_half_its_width_and_comes_back():
+def test_the_unreachable_path_leaves_the_workspace_by_half_its_width():
     path = reach_path(WAM)
     lost = [not IkSolver(WAM).solve(path.Ts[i], timeout=5.0).success for i in (0, 314, 628)]
     assert lost == [False, True, False]
 
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing("z"), Task("xz", "y")])
-def test_condition_numbers_are_those_of_the_stepper(task):
+def test_condition_numbers_equal_those_of_the_stepper(task):
     Ts = WAM.fk(WAM.random(np.random.default_rng(2), 3))
     start = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.4, 0.1])
     run = compare_on_path(WAM, ["jd"], PosePath("", Ts, 0.1, start), task).along["jd"]
@@ -76,7 +76,7 @@ def test_condition_numbers_are_those_of_the_stepper(task):
     )
 
 
-def test_a_target_ends_a_run_and_methods_are_named_once():
+def test_a_run_stops_at_its_target_and_duplicate_methods_are_refused():
     compared = compare_on_path(WAM, ["ED", "ed", "jt"], singular_path(WAM), steps=12)
     assert list(compared.along) == ["ed", "jt"]
     errors = compared.at_target["ed"].error
@@ -85,16 +85,16 @@ def test_a_target_ends_a_run_and_methods_are_named_once():
     assert compared.peaks()["jt"].iterations is None
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_invalid_comparisons_are_refused():
     path = singular_path(WAM)
     for names, error, words in (
-        ([], OptionError, "no method"),
+        ([], OptionError, "methods is empty"),
         (["kdl_lma"], MethodError, "single steps"),
         (["svg"], MethodError, "did you mean svf"),
     ):
         with pytest.raises(error, match=words):
             compare_on_path(WAM, names, path)
-    with pytest.raises(OptionError, match="two poses"):
+    with pytest.raises(OptionError, match="2 poses"):
         compare_on_path(WAM, ["jp"], path._replace(Ts=path.Ts[:1]))
     with pytest.raises(RobotModelError, match="one tip"):
         singular_path(RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1")))

@@ -1,4 +1,4 @@
-"""The first solve says why it takes long; later processes have nothing to say."""
+"""Compilation: the first process announces it, later processes load kernels silently."""
 
 import os
 import subprocess
@@ -91,7 +91,7 @@ def start(*arguments, **environment):
     )
 
 
-def test_compilation_is_announced_before_it_is_over(tmp_path):
+def test_compilation_is_announced_when_it_starts(tmp_path):
     process = start(NUMBA_CACHE_DIR=str(tmp_path))
     try:
         assert "compiling kernels" in process.stderr.readline()
@@ -101,7 +101,7 @@ def test_compilation_is_announced_before_it_is_over(tmp_path):
         process.communicate()
 
 
-def test_an_old_numba_is_named_with_what_mends_it():
+def test_an_old_numba_is_refused_with_a_remedy():
     said = compilation_message("0.58.1")
     assert "0.58.1" in said
     assert said.endswith("pip install 'numba>=0.59'")
@@ -109,8 +109,8 @@ def test_an_old_numba_is_named_with_what_mends_it():
     assert compilation_message("0.68.1", is_kept=False) == COMPILING_UNKEPT
 
 
-def test_a_damaged_kernel_is_compiled_again_and_one_that_cannot_be_kept_is_used(kernel_cache):
-    """With a line each; kernels on disk are loaded without a word."""
+def test_damaged_and_unsaveable_kernels_are_compiled_and_used(kernel_cache):
+    """Each is reported in one log line; kernels on disk are loaded silently."""
 
     def solve():
         out, err = start(NUMBA_CACHE_DIR=str(kernel_cache)).communicate()
@@ -132,13 +132,13 @@ def test_a_damaged_kernel_is_compiled_again_and_one_that_cannot_be_kept_is_used(
     assert f"cannot be kept in {path.parent} (Is a directory)" in unwritten
 
 
-def test_nothing_is_left_to_compile_while_an_arm_moves():
+def test_a_controller_compiles_nothing_after_its_warm_up():
     out, err = start("-c", BEFORE + LIFE).communicate()
     assert (out, err) == ("[]\n", "")
 
 
-def test_nothing_is_left_to_compile_after_the_warm_up_of_an_installation():
-    """By the page: presets, plots, obstacles; all solutions, ways."""
+def test_the_installation_warm_up_compiles_every_kernel():
+    """Presets, plots, obstacles, all solutions and paths of the documentation compile nothing."""
     pytest.importorskip("viser")
     pytest.importorskip("coal")
     out, err = start("-c", BEFORE + PAGE).communicate()
@@ -168,7 +168,7 @@ assert counts.any() and not compiled and len(asked) == 1
 """
 
 
-def test_a_process_that_must_not_compile_names_the_kernel_for_another_one(kernel_cache):
+def test_a_process_that_must_not_compile_reports_the_missing_kernel(kernel_cache):
     for file in kernel_cache.rglob("selection.count_pair-*"):
         file.unlink()
     process = start("-c", ELSEWHERE, NUMBA_CACHE_DIR=str(kernel_cache))

@@ -1,4 +1,4 @@
-"""Robots, seeds and targets of extreme numbers: an answer or a refusal, never anything else."""
+"""Robots, seeds and targets with extreme numbers give an answer or a documented error."""
 
 from functools import cache
 
@@ -14,38 +14,41 @@ METHODS = ("jp", "jt", "dls", "odls", "ed", "svf+sd", "sdls", "jw", "gp+odls", "
            "ctp+sd+svf")  # fmt: skip
 
 
-def six(length=1.0, lower=-2.5, upper=2.5):
-    """An arm of 6 joints whose wrist meets in a point."""
+def six_joint_arm(length=1.0, lower=-2.5, upper=2.5):
+    """Return an arm of 6 joints with a spherical wrist."""
     a, d = [0.1, 0.5, 0.02, 0.0, 0.0, 0.0], [0.4, 0.0, 0.0, 0.5, 0.0, 0.1]
     alpha = [HALF, 0.0, HALF, -HALF, HALF, 0.0]
     rows = zip(a, alpha, d, strict=True)
     return [DhRow(length * x, y, length * z, lower=lower, upper=upper) for x, y, z in rows]
 
 
-def row(kind="revolute", a=0.0, alpha=0.0, room=1.0):
+def dh_row(kind="revolute", a=0.0, alpha=0.0, room=1.0):
     return DhRow(a=a, alpha=alpha, kind=kind, lower=-room, upper=room)
 
 
-def snake(n, alpha, room=2.0):
-    return [row(a=0.1, alpha=alpha * (-1) ** i, room=room) for i in range(n)]
+def planar_chain(n, alpha, room=2.0):
+    return [dh_row(a=0.1, alpha=alpha * (-1) ** i, room=room) for i in range(n)]
 
 
 ROWS = {
-    **{f"lengths of {length:g}": six(length) for length in (1e-300, 1e-160, 1e-9, 1e3, 1e8)},
-    "from a hair to a thousand km": [row(a=10.0 ** (3 * i - 12), alpha=1.0) for i in range(7)],
-    "60 joints in a plane": snake(60, 0.0),
-    "60 joints in space": snake(60, HALF),
-    "60 joints that hardly move": snake(60, HALF, 1e-6),
-    "60 joints that move by denormals": snake(60, HALF, 1e-310),
-    "one that turns": [row(a=0.3)],
-    "one that slides": [row("prismatic")],
-    "all coincide": [row()] * 6,
-    "all meet": [row(alpha=1.0)] * 7,
+    **{
+        f"lengths of {length:g}": six_joint_arm(length)
+        for length in (1e-300, 1e-160, 1e-9, 1e3, 1e8)
+    },
+    "from a hair to a thousand km": [dh_row(a=10.0 ** (3 * i - 12), alpha=1.0) for i in range(7)],
+    "60 joints in a plane": planar_chain(60, 0.0),
+    "60 joints in space": planar_chain(60, HALF),
+    "60 joints that hardly move": planar_chain(60, HALF, 1e-6),
+    "60 joints that move by denormals": planar_chain(60, HALF, 1e-310),
+    "one that turns": [dh_row(a=0.3)],
+    "one that slides": [dh_row("prismatic")],
+    "all coincide": [dh_row()] * 6,
+    "all meet": [dh_row(alpha=1.0)] * 7,
     "none can move": [DhRow(a=0.3, alpha=1.0, lower=0.5, upper=0.5)] * 7,
-    "every other can": [row(a=0.3, alpha=1.0, room=2.0 * (i % 2)) for i in range(14)],
-    "slides of a hair": [row("prismatic", alpha=HALF, room=1e-300)] * 3 + six(),
-    "slides without an end": [row("prismatic", alpha=HALF, room=1e300)] * 3 + six(),
-    "turns without an end": six(lower=-1e16, upper=1e16),
+    "every other can": [dh_row(a=0.3, alpha=1.0, room=2.0 * (i % 2)) for i in range(14)],
+    "slides of a hair": [dh_row("prismatic", alpha=HALF, room=1e-300)] * 3 + six_joint_arm(),
+    "slides without an end": [dh_row("prismatic", alpha=HALF, room=1e300)] * 3 + six_joint_arm(),
+    "turns without an end": six_joint_arm(lower=-1e16, upper=1e16),
 }
 
 
@@ -55,7 +58,7 @@ def robot_of(name):
 
 
 def configurations(robot):
-    """Ordinary ones, at limits, and absurd ones: (14, n)."""
+    """Return configurations (14, n): ordinary, at limits, and extreme."""
     rng = np.random.default_rng(0)
     ends = np.clip([robot.lower, robot.upper], -1e9, 1e9)
     absurd = [np.full(robot.n, x) for x in (1e15, -1e160, 1e308, -1e308, -0.0, 5e-324, -1e-310)]
@@ -75,7 +78,7 @@ def targets(robot):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_there_is_an_answer(name):
+def test_extreme_values_give_an_answer_or_an_error(name):
     robot = robot_of(name)
     q, Ts = configurations(robot), targets(robot)
     k = list(ROWS).index(name)
@@ -101,14 +104,14 @@ def test_there_is_an_answer(name):
 @pytest.mark.parametrize(
     "name", [name for name in ROWS if not name.startswith(("60 joints that", "none", "every"))]
 )
-def test_auto_finds_what_there_is(name):
+def test_auto_solves_the_reachable_poses(name):
     robot = robot_of(name)
     rng = np.random.default_rng(2)
     result = IkSolver(robot, max_restarts=300).solve_batch(robot.fk(robot.random(rng, 6)))
     assert result.success.all()
 
 
-def test_other_ways_to_ask():
+def test_other_calls_accept_extreme_values():
     for name in ("one that turns", "all coincide", "none can move", "60 joints in space"):
         robot = robot_of(name)
         solver, T = (

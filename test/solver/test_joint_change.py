@@ -1,9 +1,9 @@
-"""``max_joint_change``: how far from the seed an answer may be, joint by joint."""
+"""``max_joint_change``: maximum distance of each joint from the seed."""
 
 import numpy as np
 import pytest
 from arms import random_arm
-from wishes import PUMA, WAM, assert_solutions, drawn, errors, robot_of, turning
+from solve_cases import PUMA, WAM, assert_solutions, drawn, errors, robot_of, turning
 
 from dls_ik import IkSolver, Status, Task
 from dls_ik.errors import OptionError
@@ -13,7 +13,7 @@ ROUND = 1e-12
 
 
 def near_poses(robot, change, count=60, seed=1):
-    """Poses that configurations within `change` of some seeds reach, and those seeds."""
+    """Return poses reachable within `change` of the seeds, and the seeds."""
     rng = np.random.default_rng(seed)
     seeds = robot.random(rng, count)
     away = rng.uniform(-1.0, 1.0, seeds.shape) * np.minimum(change, 3.0)
@@ -25,7 +25,7 @@ def near_poses(robot, change, count=60, seed=1):
     ("name", "kind"),
     [("wam", "speed"), ("puma560", "distance"), ("fr3", "manipulability"), ("stanford", "speed")],
 )
-def test_answers_are_within_it(name, change, kind):
+def test_answers_are_within_the_maximum_change(name, change, kind):
     robot = robot_of(name)
     Ts, seeds = near_poses(robot, change)
     solver = IkSolver(robot, max_joint_change=change, solve_type=kind)
@@ -36,7 +36,7 @@ def test_answers_are_within_it(name, change, kind):
     assert_solutions(robot, Ts[ok], solver.solve_batch(Ts[ok], seeds[ok]))
 
 
-def test_of_a_call_or_of_the_options():
+def test_the_value_of_a_call_replaces_that_of_the_options():
     Ts, seeds = near_poses(WAM, 0.3)
     narrow, wide = IkSolver(WAM, max_joint_change=0.3), IkSolver(WAM)
     one, other = narrow.solve_batch(Ts, seeds), wide.solve_batch(Ts, seeds, max_joint_change=0.3)
@@ -49,7 +49,7 @@ def test_of_a_call_or_of_the_options():
         np.testing.assert_array_equal(again.q, q)
 
 
-def test_none_allowed_leaves_the_seed():
+def test_zero_change_returns_the_seed():
     Ts, q, seeds = drawn(WAM, 10)
     solver = IkSolver(WAM, max_joint_change=0.0, max_restarts=10)
     at_seed = solver.solve_batch(Ts, q)
@@ -93,7 +93,7 @@ FREE = {
 
 
 def far_seeds(robot, turns, change, count=40):
-    """Poses near some seeds, and seeds so many turns of the joints without limits away."""
+    """Return poses near seeds, and these seeds moved by turns of the continuous joints."""
     Ts, seeds = near_poses(robot, change, count)
     ways = np.random.default_rng(7).choice([-1.0, 1.0], seeds.shape)
     return Ts, seeds + 2.0 * np.pi * turns * ways * robot.continuous
@@ -101,7 +101,7 @@ def far_seeds(robot, turns, change, count=40):
 
 @pytest.mark.parametrize("change", [1.5, 4.0])
 @pytest.mark.parametrize(("name", "kind"), list(zip(FREE, [*KINDS, "speed"], strict=True)))
-def test_a_seed_whole_turns_away_reaches_the_same(name, change, kind):
+def test_seeds_whole_turns_away_reach_the_same_poses(name, change, kind):
     robot = FREE[name]
     solver = IkSolver(robot, max_restarts=300, solve_type=kind, max_joint_change=change)
     restarts = []
@@ -127,8 +127,8 @@ def test_one_pose_paths_and_all_solutions_from_seeds_turns_away():
         assert (np.abs(found - seed) <= 1.5).all()
 
 
-def test_a_change_of_any_size_is_none():
-    """Random values anywhere within it would have no digits left."""
+def test_a_huge_maximum_change_equals_no_maximum():
+    """Random restarts over the whole allowed range would lose all digits."""
     robot = FREE["seven"]
     Ts, seeds = far_seeds(robot, 3, 3.0, count=10)
     solver = IkSolver(robot, max_restarts=100, max_joint_change=1e15, starts="random")
@@ -136,7 +136,7 @@ def test_a_change_of_any_size_is_none():
     assert all(len(solver.solve_all(T, 8, seeds[0])) == 8 for T in Ts)
 
 
-def test_of_a_part_of_the_pose():
+def test_tasks_that_constrain_part_of_the_pose():
     Ts, seeds = near_poses(WAM, 0.3, count=20)
     solver = IkSolver(WAM, task=Task.position_only(), max_joint_change=0.3)
     result = solver.solve_batch(Ts, seeds)
@@ -145,7 +145,7 @@ def test_of_a_part_of_the_pose():
 
 
 @pytest.mark.parametrize("name", ["jp", "svf", "jd"])
-def test_methods_that_do_not_heed_it_say_so(name):
+def test_methods_without_this_option_refuse_it(name):
     Ts, _, seeds = drawn(PUMA, 50)
     solver = IkSolver(PUMA, name, max_iterations=300)
     free = solver.solve_batch(Ts, seeds)
@@ -161,7 +161,7 @@ def test_methods_that_do_not_heed_it_say_so(name):
         assert alone.status == result.status[i]
 
 
-def test_without_a_seed_there_is_nothing_to_be_near():
+def test_the_option_needs_a_seed():
     T = WAM.fk(np.zeros(7))
     bounded = IkSolver(WAM, max_joint_change=1.0)
     calls = [

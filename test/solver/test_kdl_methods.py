@@ -1,4 +1,4 @@
-"""KDL's solvers behind the interface of our own: what they answer, and what they refuse."""
+"""KDL solvers as methods of IkSolver: answers and refused options."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_answers_reach_their_pose(name):
     assert (found.restarts[reached] > 0).any() == (name == "kdl_nr_jl")  # the others need none
 
 
-def test_newton_ends_outside_the_limits_and_says_so():
+def test_newton_reports_answers_outside_the_limits():
     rng = np.random.default_rng(2)
     found = IkSolver(WAM, "kdl_nr").solve_batch(WAM.fk(WAM.random(rng, 40)), WAM.random(rng, 40))
     outside = found.status == Status.OUTSIDE_LIMITS
@@ -38,7 +38,7 @@ def test_newton_ends_outside_the_limits_and_says_so():
 
 
 @pytest.mark.parametrize("name", KDL)
-def test_figures_of_a_miss_are_those_of_the_values_it_comes_with(name):
+def test_errors_of_a_failure_belong_to_its_joint_positions(name):
     far = WAM.fk(np.zeros(7)) + 3.0 * np.eye(4, k=3)
     for restarts in (0, 3):
         missed = IkSolver(WAM, name, max_restarts=restarts).solve(far, np.full(7, 0.3), 60.0)
@@ -49,13 +49,13 @@ def test_figures_of_a_miss_are_those_of_the_values_it_comes_with(name):
         assert missed.rotation_error == pytest.approx(np.linalg.norm(error[3:]), abs=1e-9)
 
 
-def test_one_pose_as_many():
+def test_single_and_batch_answers_are_equal():
     solver, rng = IkSolver(WAM, "kdl_lma"), np.random.default_rng(3)
     T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)
     np.testing.assert_array_equal(solver.solve(T, seed).q, solver.solve_batch([T], seed).q[0])
 
 
-def test_a_matrix_that_is_no_rotation_is_refused():
+def test_matrices_that_are_not_rotations_are_refused():
     T, seed = WAM.fk(np.full(7, 0.3)), np.zeros(7)
     scaled = T.copy()
     scaled[:3, :3] *= 1.3
@@ -67,7 +67,7 @@ def test_a_matrix_that_is_no_rotation_is_refused():
 
 
 @pytest.mark.parametrize("name", KDL)
-def test_refused_with_the_reason(name):
+def test_unsupported_options_are_refused_with_the_reason(name):
     for made in (
         lambda: IkSolver(RobotModel.from_name("planar_2r"), name),
         lambda: IkSolver(WAM, name, task=Task.position_only()),

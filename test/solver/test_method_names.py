@@ -1,4 +1,4 @@
-"""Names of methods: every combination of parts, in any order and case, and nothing else."""
+"""Names of methods: valid combinations of parts, in any order and case."""
 
 import re
 from itertools import product
@@ -25,17 +25,17 @@ PAPERS = [
 ]  # fmt: skip
 
 
-def every_choice():
-    """(law, strategy, reach, bound, words) of all that is not empty."""
+def part_combinations():
+    """Return (law, strategy, reach, bound, words) of every nonempty combination."""
     for law, strategy, error, bound in product(LAWS, STRATEGIES, REACHES, BOUNDS):
         words = [word for part in (law, strategy, error, bound) for word in part.split("+") if word]
         if words:
             yield law, strategy, error, bound, words
 
 
-def test_every_combination_has_one_name_in_any_order_and_case_or_is_refused_with_a_reason():
+def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
     random, named = Random(1), {}
-    for law, strategy, error, bound, words in every_choice():
+    for law, strategy, error, bound, words in part_combinations():
         name = "+".join(words)
         if not is_legal(law, strategy):
             with pytest.raises(MethodError, match=law if law == "jt" else "optimal") as caught:
@@ -60,7 +60,7 @@ def test_every_combination_has_one_name_in_any_order_and_case_or_is_refused_with
     assert len(meanings) == len(set(named.values())) == len(named)
 
 
-def test_the_papers_names_are_listed():
+def test_the_names_of_the_papers_are_listed():
     assert set(PAPERS) <= set(method_names())
 
 
@@ -75,7 +75,7 @@ def test_listed_names_are_different_methods():
     assert len({parse_method(name) for name in names}) == len(set(names)) == len(names)
 
 
-def test_every_method_has_a_long_name_and_says_its_use():
+def test_every_method_has_a_long_name_and_a_purpose():
     table = method_table()
     assert [info.name for info in table] == [*method_names()]
     assert len({info.long_name for info in table}) == len(table)
@@ -93,7 +93,7 @@ def test_every_method_has_a_long_name_and_says_its_use():
 
 
 @pytest.mark.parametrize("name", KDL)
-def test_names_of_kdl_stand_alone(name):
+def test_kdl_names_have_no_further_parts(name):
     assert parse_method(name).is_kdl
     assert parse_method(name.upper()).name == name
     with pytest.raises(MethodError):
@@ -104,7 +104,7 @@ def test_default_is_auto():
     assert IkSolver(WAM).method == "auto"
 
 
-def test_a_name_brings_options_and_those_given_come_first():
+def test_given_options_replace_those_of_the_name():
     assert solver_options(parse_method("dls"), {}).lambda_ == 0.1
     assert solver_options(parse_method("gp+dls+clamp"), {"lambda_": 0.2}).lambda_ == 0.2
     assert solver_options(parse_method("odls"), {}).policy == "optimal"
@@ -121,7 +121,7 @@ TWICE = ["jd+jd", "jp+jp", "sd+sd", "ctp+ctp+sd", "svf+svf"]
 
 
 @pytest.mark.parametrize("name", [*UNKNOWN, *TWICE, *MEANT, *ALONE])
-def test_unknown_names_say_what_may_be_meant_or_what_there_is(name):
+def test_unknown_names_suggest_similar_or_list_all(name):
     with pytest.raises(MethodError) as caught:
         IkSolver(WAM, name)
     assert isinstance(caught.value, DlsIkError)
@@ -130,7 +130,7 @@ def test_unknown_names_say_what_may_be_meant_or_what_there_is(name):
     if name in TWICE:
         assert words.endswith(f"; {name.partition('+')[0]} is given twice")
     elif name in ALONE:
-        assert words.endswith(" is a method by itself, not a part")
+        assert words.endswith(" cannot be combined with other parts")
     elif name in MEANT:
         assert words.endswith(f"did you mean {MEANT[name]}?")
         assert len(words) < 100
@@ -151,7 +151,7 @@ TWO_OF_A_KIND = {
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind, names in TWO_OF_A_KIND.items() for name in names]
 )
-def test_two_parts_of_a_kind_are_refused_by_name(kind, name):
+def test_two_parts_of_one_kind_are_refused(kind, name):
     with pytest.raises(MethodError) as caught:
         parse_method(name)
     assert repr(name) in str(caught.value)

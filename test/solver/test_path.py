@@ -1,8 +1,8 @@
-"""``solve_path``: each pose from the answer before, and told where that jumps."""
+"""``solve_path``: each pose is solved from the previous answer; jumps are reported."""
 
 import numpy as np
 import pytest
-from wishes import PUMA, TOLERANCE, WAM, errors, robot_of, turning
+from solve_cases import PUMA, TOLERANCE, WAM, errors, robot_of, turning
 
 import dls_ik
 from dls_ik import IkSolver, Status, Task
@@ -15,7 +15,7 @@ FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterati
 
 
 def joint_path(robot, rng, count=200):
-    """Configurations along a smooth curve through the middle of the ranges."""
+    """Return configurations along a smooth curve through the middle of the joint ranges."""
     lower, upper = robot.finite_limits()
     t = np.linspace(0.0, 1.0, count)[:, None]
     phase, size = rng.uniform(0.0, 2.0 * np.pi, robot.n), rng.uniform(0.1, 0.3, robot.n)
@@ -30,15 +30,15 @@ def check_solved(robot, Ts, result):
 
 
 def largest_moves(q):
-    """(b,) largest change of a joint from the pose before; 0 at first."""
+    """Return the largest joint change (b,) from the previous pose; 0 for the first."""
     return np.concatenate([[0.0], np.abs(np.diff(q, axis=0)).max(axis=1)])
 
 
 @pytest.mark.parametrize(
     ("name", "seeded"), [("wam", True), ("fr3", False), ("iiwa14", True), ("gen3", False)]
 )
-def test_along_a_smooth_path(name, seeded):
-    """Solved everywhere, and no joint jumps that is not told."""
+def test_smooth_paths_are_solved_without_unreported_jumps(name, seeded):
+    """Every pose is solved, and every jump of a joint is reported."""
     robot = robot_of(name)
     path = joint_path(robot, np.random.default_rng(1))
     Ts = robot.fk(path)
@@ -51,8 +51,8 @@ def test_along_a_smooth_path(name, seeded):
 
 
 @pytest.mark.parametrize("name", ["puma560", "ur5e"])
-def test_without_redundancy_it_follows_the_configurations(name):
-    """Away from singularities the branch of the seed is the only one that is near."""
+def test_nonredundant_arms_keep_the_branch_of_the_seed(name):
+    """Away from singularities, all other branches are far from the seed."""
     robot = robot_of(name)
     t = np.linspace(0.0, 1.0, 300)[:, None]
     lower, upper = robot.finite_limits()
@@ -64,7 +64,7 @@ def test_without_redundancy_it_follows_the_configurations(name):
     np.testing.assert_allclose(result.q, path, atol=2e-5)
 
 
-def test_between_two_places_it_jumps_once():
+def test_a_path_of_two_distant_poses_has_one_jump():
     rng = np.random.default_rng(2)
     one, other = PUMA.clip(0.3 * rng.normal(size=6)), PUMA.clip(0.3 * rng.normal(size=6) + 1.5)
     Ts = PUMA.fk(np.repeat([one, other], 5, axis=0))
@@ -79,7 +79,7 @@ JUMPS = [1e-6, 0.05, 0.5, 3.0, 1, np.inf, np.float32(0.5), np.int64(1), np.float
 
 
 @pytest.mark.parametrize("jump", JUMPS, ids=lambda jump: quoted(jump, 20))
-def test_what_counts_as_a_jump(jump):
+def test_the_jump_threshold(jump):
     path = joint_path(WAM, np.random.default_rng(3), 40)
     result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], max_joint_step=jump)
     assert result.success.all()
@@ -87,7 +87,7 @@ def test_what_counts_as_a_jump(jump):
     np.testing.assert_array_equal(result.jumps, expected)
 
 
-def test_the_first_pose_is_a_jump_from_a_seed_that_is_far():
+def test_a_first_pose_far_from_the_seed_is_a_jump():
     path = joint_path(PUMA, np.random.default_rng(4), 5)
     seed = PUMA.clip(path[0] + 1.5)
     assert IkSolver(PUMA).solve_path(PUMA.fk(path), seed).jumps[0]
@@ -95,7 +95,7 @@ def test_the_first_pose_is_a_jump_from_a_seed_that_is_far():
 
 
 @pytest.mark.parametrize("approximate", [False, True])
-def test_unreachable_poses_in_the_middle(approximate):
+def test_unreachable_poses_within_a_path(approximate):
     path = joint_path(WAM, np.random.default_rng(5), 30)
     Ts = WAM.fk(path)
     Ts[10:13, :3, 3] *= 5.0
@@ -109,7 +109,7 @@ def test_unreachable_poses_in_the_middle(approximate):
     assert WAM.within_limits(result.q).all()
 
 
-def test_refused_poses_in_the_middle():
+def test_invalid_poses_within_a_path():
     path = joint_path(WAM, np.random.default_rng(6), 20)
     Ts = WAM.fk(path)
     Ts[0, 0, 0] = Ts[7, 2, 3] = np.nan
@@ -121,7 +121,7 @@ def test_refused_poses_in_the_middle():
     assert not result.jumps[bad].any()
 
 
-def test_each_pose_is_as_solved_from_the_answer_before():
+def test_each_pose_is_solved_from_the_previous_answer():
     path = joint_path(WAM, np.random.default_rng(7), 50)
     Ts, solver = WAM.fk(path), IkSolver(WAM, max_restarts=1000)
     result, last = solver.solve_path(Ts, path[0]), path[0]
@@ -132,7 +132,7 @@ def test_each_pose_is_as_solved_from_the_answer_before():
         last = result.q[i]
 
 
-def test_slightly_inexact_rotations_where_it_jumps():
+def test_inexact_rotations_are_corrected_at_jumps():
     rng = np.random.default_rng(8)
     Ts = WAM.fk(WAM.random(rng, 20))
     exact = IkSolver(WAM).solve_path(Ts, np.zeros(7))
@@ -142,7 +142,7 @@ def test_slightly_inexact_rotations_where_it_jumps():
     np.testing.assert_allclose(rough.q, exact.q, atol=1e-3)
 
 
-def test_is_the_same_every_time_and_a_batch_result():
+def test_the_result_is_deterministic_and_a_batch_result():
     path = joint_path(WAM, np.random.default_rng(9), 40)
     Ts = WAM.fk(path)
     one, other = (IkSolver(WAM).solve_path(Ts, path[0]) for _ in range(2))
@@ -155,7 +155,7 @@ def test_is_the_same_every_time_and_a_batch_result():
     assert one[3].status is Status.SUCCESS
 
 
-def test_joints_without_limits_go_on_turning():
+def test_continuous_joints_keep_turning():
     rng = np.random.default_rng(10)
     robot = turning(rng)
     t = np.linspace(0.0, 1.0, 400)[:, None]
@@ -165,7 +165,7 @@ def test_joints_without_limits_go_on_turning():
     np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > 0.5)
 
 
-def test_parts_of_poses_and_no_poses():
+def test_partial_tasks_and_empty_paths():
     path = joint_path(WAM, np.random.default_rng(11), 20)
     result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], Task.position_only())
     assert result.success.all()
@@ -176,7 +176,7 @@ def test_parts_of_poses_and_no_poses():
 
 
 @pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
-def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
+def test_a_closer_solution_is_searched_after_a_far_first_answer(robot):
     rng = np.random.default_rng(5)
     solver, last = IkSolver(robot), robot.random(rng, 1)[0]
     Ts = robot.fk(robot.random(rng, 40))
@@ -196,7 +196,7 @@ def test_where_the_first_answer_is_far_a_nearer_one_is_looked_for(robot):
     [0.0, -1.0, np.nan, "far", None, True, [0.5], -(10**5000)],
     ids=lambda jump: quoted(jump, 20),
 )
-def test_other_jumps_are_refused(jump):
+def test_invalid_jump_thresholds_are_refused(jump):
     with pytest.raises(OptionError, match="max_joint_step"):
         IkSolver(WAM).solve_path(np.eye(4)[None], max_joint_step=jump)
 
@@ -212,12 +212,12 @@ def test_bad_poses_and_seeds_are_refused():
 
 
 def solved_path():
-    """A short path of the WAM, and its solver."""
+    """Return a short path of the WAM and its solver."""
     q = joint_path(WAM, np.random.default_rng(3), 6)
     return IkSolver(WAM).solve_path(WAM.fk(q), q[0])
 
 
-def test_a_path_as_csv_is_read_back(tmp_path):
+def test_csv_files_of_a_path_are_read_back(tmp_path):
     path = solved_path()
     text = path.to_csv(tmp_path / "path.csv", rate=20.0)
     assert (tmp_path / "path.csv").read_text() == text
@@ -230,7 +230,7 @@ def test_a_path_as_csv_is_read_back(tmp_path):
     np.testing.assert_allclose(share.max(axis=1), 1.0)  # as fast as allowed
 
 
-def test_a_path_as_a_message_of_ros():
+def test_a_path_as_a_ros_message():
     pytest.importorskip("trajectory_msgs.msg", reason="needs ROS's messages")
     path = solved_path()
     message = path.to_trajectory_msg(times=[5.0, 5.5, 6.0, 7.25, 8.0, 9.0], frame_id="base")
@@ -247,19 +247,19 @@ def test_a_path_as_a_message_of_ros():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"times": [0.0, 1.0]}, "6 numbers"),
-        ({"times": [0.0, 1.0, 2.0, 2.0, 3.0, 4.0]}, "increase"),
+        ({"times": [0.0, 1.0]}, "6 increasing numbers"),
+        ({"times": [0.0, 1.0, 2.0, 2.0, 3.0, 4.0]}, "increasing"),
         ({"times": "now"}, "'now'"),
         ({"rate": 0.0}, "above 0"),
         ({"rate": 5.0, "times": np.arange(6.0)}, "one of them"),
     ],
 )
-def test_times_that_are_not_valid(given, said):
+def test_invalid_times_are_refused(given, said):
     with pytest.raises(OptionError, match=said):
         solved_path().to_csv(**given)
 
 
-def test_a_path_that_misses_a_pose_is_not_written_and_a_fast_one_is_told(caplog):
+def test_incomplete_paths_are_not_written_and_fast_ones_warn(caplog):
     path = solved_path()
     path.to_csv(rate=1000.0)
     assert "times the velocity limit of wam_j1" in caplog.text
@@ -269,6 +269,6 @@ def test_a_path_that_misses_a_pose_is_not_written_and_a_fast_one_is_told(caplog)
         IkSolver(WAM).solve_path(T, path.q[0]).to_csv()
     wheel = dls_ik.RobotModel.from_dh([{"a": 1.0, "kind": "continuous"}] * 2)
     free = IkSolver(wheel, task=Task.position_only()).solve_path(wheel.fk([[0.1, 1], [0.2, 1]]))
-    with pytest.raises(OptionError, match="no velocity limit: give times, or a rate"):
+    with pytest.raises(OptionError, match="no velocity limit; give times or a rate"):
         free.to_csv()
     assert free.to_csv(rate=1.0)

@@ -1,4 +1,4 @@
-"""Methods of the user's own: a damped inverse beside the library's, and steps that fail."""
+"""Plugin methods: a damped inverse compared with the library's, and steps that fail."""
 
 import threading
 
@@ -20,8 +20,8 @@ WAM = RobotModel.wam()
 
 
 @pytest.fixture(autouse=True)
-def _only_ours(monkeypatch, own_plugins):
-    monkeypatch.setattr(plugins, "SLOWEST_STEP", 0.4)
+def _registered_plugins_only(monkeypatch, own_plugins):
+    monkeypatch.setattr(plugins, "STEP_TIMEOUT", 0.4)
 
 
 def damped(J, e, state):
@@ -34,15 +34,15 @@ def transposed(J, e, state):
     return 0.1 * (J.T @ e) + 0.0 * state.q * state.memory[0]
 
 
-def pairs(count):
+def poses_and_seeds(count):
     rng = np.random.default_rng(4)
     return WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
 
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing()])
-def test_a_damped_inverse_of_ones_own_is_ed(task):
+def test_a_damped_inverse_plugin_equals_ed(task):
     register_method("mine", damped)
-    T, q = pairs(12)
+    T, q = poses_and_seeds(12)
     ours, own = (IkSolver(WAM, name, task=task).solve_batch(T, q) for name in ("ed", "mine"))
     np.testing.assert_array_equal(own.iterations, ours.iterations)
     np.testing.assert_array_equal(own.status, ours.status)
@@ -52,16 +52,16 @@ def test_a_damped_inverse_of_ones_own_is_ed(task):
     np.testing.assert_allclose(other.error, one.error, atol=1e-9)
 
 
-def test_restarts_are_those_of_the_solver():
+def test_plugins_restart_like_other_methods():
     register_method("mine", damped)
-    T, q = pairs(6)
+    T, q = poses_and_seeds(6)
     found = IkSolver(WAM, "mine", max_restarts=40, max_iterations=8).solve_batch(T, q)
     assert found.iterations.max() > 8
 
 
-def test_a_kernel_of_numba_takes_the_same_arguments():
+def test_a_numba_kernel_as_step_function():
     register_method("kernel", transposed)
-    T, q = pairs(1)
+    T, q = poses_and_seeds(1)
     trace = Stepper(WAM, "kernel", q[0]).run(T[0], 30)
     assert np.linalg.norm(trace.error[-1]) < np.linalg.norm(trace.error[0])
 
@@ -77,7 +77,10 @@ def raises(J, e, state):
 
 FAULTS = {
     "nan": (lambda J, e, state: np.full(7, np.nan), "not finite in step 0"),
-    "short": (lambda J, e, state: np.zeros(6), r"array of shape \(6,\) in step 0; a step is 7"),
+    "short": (
+        lambda J, e, state: np.zeros(6),
+        r"array of shape \(6,\) in step 0; a step must be 7",
+    ),
     "words": (lambda J, e, state: "seven", "returns 'seven'"),
     "raises": (raises, "raises IndexError: index 9"),
     "never": (never_ends, "takes more than 0.4 s"),
@@ -86,17 +89,17 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_step_that_fails_is_named_with_its_reason(name):
+def test_failing_steps_are_reported_with_the_reason(name):
     step, reason = FAULTS[name]
     register_method(name, step, "mine.py")
-    T, q = pairs(1)
+    T, q = poses_and_seeds(1)
     with pytest.raises(MethodError, match=rf"'{name}' \(mine.py\).*{reason}"):
         IkSolver(WAM, name).solve(T[0], q[0])
 
 
-def test_a_step_that_never_ends_in_another_thread_is_stopped_too():
+def test_an_endless_step_is_stopped_in_any_thread():
     register_method("never", never_ends)
-    T, q = pairs(1)
+    T, q = poses_and_seeds(1)
     found = []
 
     def run():
@@ -111,7 +114,7 @@ def test_a_step_that_never_ends_in_another_thread_is_stopped_too():
     assert "takes more than" in found[0]
 
 
-def test_rows_of_table_v_go_on_without_one_that_fails():
+def test_table_v_continues_without_a_failing_plugin():
     register_method("nan", FAULTS["nan"][0])
     register_method("mine", damped)
     report = begin(experiment("table-v"), 8, 0, ["ed", "nan", "mine"], MEANT)
@@ -128,8 +131,8 @@ def sliding(J, e, state):
 
 
 @pytest.fixture(scope="module")
-def walled():
-    """A WAM, its pose, a target behind a wall, and the scene with it."""
+def wam_with_wall():
+    """Return a WAM, its pose, a target behind a wall, and the scene with the wall."""
     q = np.array([0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2])
     T, place = WAM.fk(q), np.eye(4)
     place[:3, 3] = T[:3, 3] + [0.35, 0.0, 0.0]
@@ -140,21 +143,23 @@ def walled():
     return q, goal, scene
 
 
-def followed(controller, goal, cycles, dt=0.01, start=0):
-    """Outputs of a controller that is sent a target in each cycle that takes one."""
+def controller_outputs(controller, goal, cycles, dt=0.01, start=0):
+    """Return the outputs of a controller that receives a target in each cycle."""
     for k in range(start, start + cycles):
         if not controller.hold_reason:
             controller.follow_pose(goal, k * dt)
         yield controller.cycle(k * dt, dt)
 
 
-def test_beside_a_scene_a_plugin_slides_along_a_wall_at_its_distance(walled):
-    q, goal, scene = walled
+def test_with_a_scene_a_plugin_slides_along_a_wall(wam_with_wall):
+    q, goal, scene = wam_with_wall
     register_method("mine", sliding)
     controller = Controller(WAM, "mine", scene=scene, when_stuck="hold", min_distance=0.01)
     controller.seed(q)
     calls = []
-    out = [(o.q, o.state, calls.append(o.state)) for o in followed(controller, goal, 250)][-1]
+    out = [
+        (o.q, o.state, calls.append(o.state)) for o in controller_outputs(controller, goal, 250)
+    ][-1]
     distances = scene.distance(out[0]).distance
     assert 0.01 <= distances < 0.015
     tip = WAM.fk(out[0])[:3, 3] - WAM.fk(q)[:3, 3]
@@ -164,11 +169,11 @@ def test_beside_a_scene_a_plugin_slides_along_a_wall_at_its_distance(walled):
 
 
 @pytest.mark.parametrize("name", ["nan", "short", "raises", "never", "later"])
-def test_a_plugin_that_fails_in_motion_beside_a_scene_is_a_fault_and_the_arm_stops(
-    walled, name, monkeypatch
+def test_a_plugin_that_fails_near_obstacles_stops_the_arm_with_a_fault(
+    wam_with_wall, name, monkeypatch
 ):
     monkeypatch.setattr(plugin_step, "PLUGIN_TIMEOUT", 0.2)
-    q, goal, scene = walled
+    q, goal, scene = wam_with_wall
     step = FAULTS[name][0]
     register_method(
         "mine",
@@ -178,7 +183,7 @@ def test_a_plugin_that_fails_in_motion_beside_a_scene_is_a_fault_and_the_arm_sto
     )
     controller = Controller(WAM, "mine", scene=scene, acceleration=4.0)
     controller.seed(q)
-    outputs = list(followed(controller, goal, 150))
+    outputs = list(controller_outputs(controller, goal, 150))
     states = [o.state for o in outputs]
     assert states.count(ServoState.FAULT) == 130
     assert "'mine'" in outputs[-1].message
@@ -189,7 +194,7 @@ def test_a_plugin_that_fails_in_motion_beside_a_scene_is_a_fault_and_the_arm_sto
     assert min(scene.distance(o.q).distance for o in outputs[::10]) > 0.01
     register_method("mine", sliding)
     controller.reset()
-    assert next(followed(controller, goal, 1, start=150)).state is ServoState.FOLLOWING
+    assert next(controller_outputs(controller, goal, 1, start=150)).state is ServoState.FOLLOWING
 
 
 class Silent:
@@ -197,7 +202,7 @@ class Silent:
         yield from items
 
 
-def test_a_plugin_has_a_line_in_figures_1_and_2():
+def test_plugins_have_lines_in_figures_1_and_2():
     register_method("mine", damped)
     register_method("nan", FAULTS["nan"][0])
     for what in ("figure-1", "figure-2"):
@@ -211,7 +216,7 @@ def test_a_plugin_has_a_line_in_figures_1_and_2():
 
 
 @pytest.mark.parametrize(("what", "key"), [("section-5", "distance"), ("figure-4", "excess")])
-def test_a_plugin_follows_moving_targets_and_comes_to_fixed_ones(what, key):
+def test_plugins_follow_moving_targets_and_reach_fixed_ones(what, key):
     register_method("mine", lambda J, e, state: 0.3 * np.linalg.pinv(J, 0.1) @ e)
     register_method("short", lambda J, e, state: np.zeros(3))
     report = begin(experiment(what), 3)
@@ -222,13 +227,13 @@ def test_a_plugin_follows_moving_targets_and_comes_to_fixed_ones(what, key):
     assert failed
     assert len(failed) < len(rows)
     assert all(
-        "a step is 25 numbers" in r["missing"] or "7 numbers" in r["missing"] for r in failed
+        "a step must be 25 numbers" in r["missing"] or "7 numbers" in r["missing"] for r in failed
     )
     assert any(note.startswith("short: not run") for note in report.notes)
     experiment(what).plot(report)
 
 
-def test_files(tmp_path):
+def test_plugin_files(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def step(J, e, state):\n    return J.T @ e\n")
     assert load_plugin(file) == ("mine",)
@@ -237,9 +242,9 @@ def test_files(tmp_path):
     for text, reason in [
         ("x = 1\n", "neither a function step"),
         ("1 / 0\n", "ZeroDivisionError"),
-        ("METHODS = {'jp': print}\n", "'jp' is a published method"),
+        ("METHODS = {'jp': print}\n", "'jp' is a built-in method"),
         ("METHODS = {'My One': print}\n", "lower-case letters"),
-        ("METHODS = {'one': 3}\n", "step is a function"),
+        ("METHODS = {'one': 3}\n", "step must be a function"),
     ]:
         file.write_text(text)
         with pytest.raises(MethodError, match=reason):
@@ -251,7 +256,7 @@ def test_files(tmp_path):
 
 
 @pytest.mark.parametrize("make", [lambda: LocalIk(WAM, "mine"), lambda: Controller(WAM, "mine")])
-def test_a_controller_follows_by_it_within_the_limits(make):
+def test_a_controller_with_a_plugin_keeps_the_limits(make):
     register_method("mine", lambda J, e, state: 5.0 * damped(J, e, state))
     follower, q = make(), np.array([0.1, 0.5, 0.2, 1.4, 0.0, -0.6, 0.3])
     goal = np.array([0.4, 0.9, 0.1, 1.9, 0.3, -0.2, 0.1])
@@ -269,7 +274,7 @@ def test_a_controller_follows_by_it_within_the_limits(make):
     np.testing.assert_allclose(WAM.fk(q), T, atol=2e-3)
 
 
-def test_a_step_that_leads_away_is_replaced_and_one_that_fails_moves_nothing():
+def test_diverging_steps_are_replaced_and_failing_steps_do_not_move():
     register_method("away", lambda J, e, state: -J.T @ e)
     follower, goal = LocalIk(WAM, "away"), WAM.fk(np.full(7, 0.4))
     follower.reset(np.full(7, 0.2))

@@ -1,4 +1,4 @@
-"""Poses, seeds and timeouts of a solve: what is taken in any form, and what is refused."""
+"""Poses, seeds and timeouts of a solve: accepted forms and refused values."""
 
 import numpy as np
 import pytest
@@ -19,11 +19,11 @@ def solve(T):
     return SOLVER.solve(T, START, timeout=3600.0)
 
 
-def with_rotation(R):
+def pose_with_rotation(R):
     return rigid(R, GOOD[:3, 3])
 
 
-def changed(*entries):
+def changed_pose(*entries):
     T = GOOD.copy()
     for i, j, value in entries:
         T[i, j] = value
@@ -31,7 +31,7 @@ def changed(*entries):
 
 
 R = GOOD[:3, :3]
-MIRRORED, SCALED = with_rotation(R @ np.diag([1.0, 1.0, -1.0])), with_rotation(1.01 * R)
+MIRRORED, SCALED = pose_with_rotation(R @ np.diag([1.0, 1.0, -1.0])), pose_with_rotation(1.01 * R)
 BAD = {  # and words of the message
     "none": (None, ["4x4"]),
     "text": ("pose", ["4x4", "'pose'"]),
@@ -43,27 +43,30 @@ BAD = {  # and words of the message
     "a list of poses": ([GOOD, GOOD], ["4x4"]),
     "16 numbers": (GOOD.ravel(), ["4x4"]),
     "empty": (np.empty((0, 4, 4)), ["4x4"]),
-    "nan": (changed((0, 3, np.nan)), ["finite", "nan"]),
-    "nan in the rotation": (changed((1, 1, np.nan)), ["finite", "nan"]),
-    "nan in the last row": (changed((3, 2, np.nan)), ["finite", "nan"]),
-    "minus inf": (changed((0, 0, -np.inf)), ["finite", "inf"]),
-    "last row": (changed((3, 0, 0.1)), ["(0, 0, 0, 1)", "0.1"]),
-    "last entry": (changed((3, 3, 2.0)), ["(0, 0, 0, 1)"]),
+    "nan": (changed_pose((0, 3, np.nan)), ["finite", "nan"]),
+    "nan in the rotation": (changed_pose((1, 1, np.nan)), ["finite", "nan"]),
+    "nan in the last row": (changed_pose((3, 2, np.nan)), ["finite", "nan"]),
+    "minus inf": (changed_pose((0, 0, -np.inf)), ["finite", "inf"]),
+    "last row": (changed_pose((3, 0, 0.1)), ["(0, 0, 0, 1)", "0.1"]),
+    "last entry": (changed_pose((3, 3, 2.0)), ["(0, 0, 0, 1)"]),
     "transposed": (GOOD.T.copy(), ["last row", "transposed?"]),
     "zero": (np.zeros((4, 4)), ["last row"]),
-    "scaled": (SCALED, ["rotation", "off by 0.02", "may be by 0.001", "scaled by 1.01"]),
-    "shrunk": (with_rotation(0.99 * R), ["rotation"]),
-    "mirrored": (MIRRORED, ["rotation", "mirrors", "sign of one of its columns"]),
-    "point reflection": (with_rotation(-R), ["rotation"]),
-    "sheared": (with_rotation(R @ (np.eye(3) + 0.01 * np.eye(3, k=1))), ["rotation"]),
-    "flat": (with_rotation(R @ np.diag([1.0, 1.0, 0.0])), ["rotation"]),
-    "rough": (with_rotation(R + 0.01), ["off by 0.", "U @ Vt", "numpy.linalg.svd"]),
-    **{f"{far:g} m": (changed((1, 3, far)), ["1e+09 m"]) for far in (1.1e9, -1e10, 1e200, 1e305)},
+    "scaled": (SCALED, ["rotation", "differs by 0.02", "allowed are 0.001", "scaled by 1.01"]),
+    "shrunk": (pose_with_rotation(0.99 * R), ["rotation"]),
+    "mirrored": (MIRRORED, ["rotation", "reflection", "sign of one column"]),
+    "point reflection": (pose_with_rotation(-R), ["rotation"]),
+    "sheared": (pose_with_rotation(R @ (np.eye(3) + 0.01 * np.eye(3, k=1))), ["rotation"]),
+    "flat": (pose_with_rotation(R @ np.diag([1.0, 1.0, 0.0])), ["rotation"]),
+    "rough": (pose_with_rotation(R + 0.01), ["differs by 0.", "U @ Vt", "numpy.linalg.svd"]),
+    **{
+        f"{far:g} m": (changed_pose((1, 3, far)), ["1e+09 m"])
+        for far in (1.1e9, -1e10, 1e200, 1e305)
+    },
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_refused_with_what_was_given_and_what_is_valid(kind):
+def test_invalid_poses_are_refused_with_value_and_remedy(kind):
     T, words = BAD[kind]
     for check in (validated_pose, solve):
         with pytest.raises(PoseError) as caught:
@@ -73,19 +76,19 @@ def test_refused_with_what_was_given_and_what_is_valid(kind):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.longdouble])
-def test_other_precisions(kind):
+def test_poses_of_other_precision(kind):
     T = GOOD.astype(kind)
     result = solve(T)
     assert result.success
     np.testing.assert_allclose(WAM.fk(result.q), GOOD, atol=2e-3 if kind is np.float16 else 2e-6)
 
 
-def test_whole_numbers():
+def test_integer_poses():
     assert validated_pose(np.eye(4, dtype=int)).dtype == np.float64
 
 
-def test_given_arrays_stay_as_they_are():
-    T, seed = with_rotation(R + 1e-5), START.copy()
+def test_given_arrays_are_not_changed():
+    T, seed = pose_with_rotation(R + 1e-5), START.copy()
     kept = T.copy()
     SOLVER.solve(T, seed, timeout=3600.0)
     np.testing.assert_array_equal(T, kept)
@@ -93,43 +96,45 @@ def test_given_arrays_stay_as_they_are():
 
 
 @pytest.mark.parametrize("size", [1e-13, 1e-10, 1e-7, 1e-4])
-def test_a_slightly_inexact_rotation_is_made_exact(size):
+def test_inexact_rotations_are_corrected(size):
     noise = np.random.default_rng(1).uniform(-size, size, (3, 3))
-    polished = validated_pose(with_rotation(R + noise))
+    polished = validated_pose(pose_with_rotation(R + noise))
     S = polished[:3, :3]
     np.testing.assert_allclose(S @ S.T, np.eye(3), atol=1e-12)
     np.testing.assert_allclose(S, R, atol=3 * size)
-    result = solve(with_rotation(R + noise))
+    result = solve(pose_with_rotation(R + noise))
     assert result.success
     np.testing.assert_allclose(WAM.fk(result.q)[:3, :3], S, atol=2e-6)
 
 
-def test_the_nearest_rotation_is_taken():
+def test_the_closest_rotation_is_used():
     R_stretched = R @ np.diag([1.0002, 0.9999, 1.0])  # nearest to it, in the Frobenius norm: R
-    np.testing.assert_allclose(validated_pose(with_rotation(R_stretched))[:3, :3], R, atol=1e-12)
+    np.testing.assert_allclose(
+        validated_pose(pose_with_rotation(R_stretched))[:3, :3], R, atol=1e-12
+    )
 
 
-def test_a_rotation_typed_with_four_digits():
-    T = with_rotation(np.round(rotation([1, 2, 3], 0.7) @ R, 4))
+def test_rotations_with_four_digits():
+    T = pose_with_rotation(np.round(rotation([1, 2, 3], 0.7) @ R, 4))
     assert np.linalg.norm(validated_pose(T)[:3, :3] - T[:3, :3]) < 2e-4
 
 
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e9, -1e9])
-def test_however_far_away_the_answer_is_finite(far):
-    T = changed((0, 3, far))
+def test_far_positions_give_finite_answers(far):
+    T = changed_pose((0, 3, far))
     result = SOLVER.solve(T, START, timeout=3600.0)
     assert result.status is Status.UNREACHABLE
     assert WAM.within_limits(result.q)
     assert result.position_error == pytest.approx(abs(far), rel=0.01)
 
 
-def test_the_way_told_to_mend_a_rotation_mends_it():
+def test_the_remedy_in_the_message_corrects_a_rotation():
     rough = R + 0.01
     U, _, Vt = np.linalg.svd(rough)
-    assert solve(with_rotation(U @ Vt))
+    assert solve(pose_with_rotation(U @ Vt))
 
 
-def test_poses_of_one_tip_and_of_several():
+def test_poses_for_one_and_several_tips():
     two = np.array([GOOD, np.eye(4)])
     assert checked_poses(two, 2) is two
     ones = [(Ts, two[:1]) for Ts in (GOOD, GOOD[None], [GOOD], GOOD.tolist(), [GOOD.tolist()])]
@@ -153,7 +158,7 @@ def test_poses_of_one_tip_and_of_several():
         (np.array(1.0), 1, ["4x4"]),
         ([[1.0, 0.0], [0.0]], 1, ["4x4"]),
         (GOOD, 2, ["2 tips", "2 poses", "(4, 4)"]),
-        ([GOOD], 2, ["2 tips", "not 1"]),
+        ([GOOD], 2, ["2 tips", "got 1"]),
         (np.array([GOOD] * 3), 2, ["2 tips", "(3, 4, 4)"]),
         (3.0, 2, ["2 tips", "3.0"]),
         (None, 2, ["2 tips", "None"]),
@@ -162,7 +167,7 @@ def test_poses_of_one_tip_and_of_several():
         ([GOOD, "home"], 2, ["pose 2 of 2", "'home'"]),
     ],
 )
-def test_bad_poses_are_refused_with(Ts, k, words):
+def test_invalid_poses_for_several_tips_are_refused(Ts, k, words):
     with pytest.raises(PoseError) as caught:
         checked_poses(Ts, k)
     assert [word for word in words if word not in str(caught.value)] == []
@@ -188,13 +193,13 @@ BAD_SEEDS = {
 
 
 @pytest.mark.parametrize("kind", BAD_SEEDS)
-def test_bad_seeds_are_refused(kind):
+def test_invalid_seeds_are_refused(kind):
     with pytest.raises(JointValueError) as caught:
         SOLVER.solve(GOOD, BAD_SEEDS[kind])
     assert isinstance(caught.value, DlsIkError)
 
 
-def test_the_joint_is_named():
+def test_messages_about_seeds_name_the_joint():
     with pytest.raises(JointValueError, match=r"wam_j4.*nan"):
         SOLVER.solve(GOOD, BAD_SEEDS["nan"])
     with pytest.raises(JointValueError, match=r"7.*\(6,\)"):
@@ -216,7 +221,7 @@ def test_without_a_seed_auto_starts_near_the_pose():
 
 
 @pytest.mark.parametrize("far", [0.1, 1.0, 10.0, 1e3, 1e9, 1e300])
-def test_seeds_outside_the_limits_are_taken_and_the_answer_is_inside(far):
+def test_seeds_outside_the_limits_give_answers_within(far):
     rng = np.random.default_rng(1)
     for _ in range(10):
         seed = np.where(rng.random(7) < 0.5, WAM.lower - far, WAM.upper + far)
@@ -227,19 +232,19 @@ def test_seeds_outside_the_limits_are_taken_and_the_answer_is_inside(far):
 
 
 @pytest.mark.parametrize("seed", [WAM.lower, WAM.upper, Q])
-def test_seeds_at_a_limit_or_at_the_answer(seed):
+def test_seeds_at_a_limit_and_at_the_solution(seed):
     result = SOLVER.solve(WAM.fk(seed), seed, timeout=3600.0)
     assert (result.success, result.iterations, result.restarts) == (True, 0, 0)
     np.testing.assert_array_equal(result.q, seed)
 
 
 @pytest.mark.parametrize("timeout", [-1.0, -1e-9, np.nan, np.inf, 1e9, "soon", [1.0], 1j])
-def test_bad_timeouts_are_refused(timeout):
+def test_invalid_timeouts_are_refused(timeout):
     with pytest.raises(OptionError, match="timeout"):
         SOLVER.solve(GOOD, SEED, timeout=timeout)
 
 
 @pytest.mark.parametrize("timeout", [0, 0.0, 1e-9, 1, np.float64(0.5), np.float32(0.5), 3600])
-def test_timeouts(timeout):
+def test_valid_timeouts(timeout):
     result = SOLVER.solve(WAM.fk(SEED), SEED, timeout)
     assert result.success

@@ -1,4 +1,4 @@
-"""Steps with full weights, and by a running estimate of the least singular values."""
+"""Published steps: full weight matrices and estimates of the smallest singular values."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
 from dls_ik.solver.plugins import MEMORY, StepState, register_method
-from dls_ik.solver.published_steps import running_filter, turned, weighted_damped
+from dls_ik.solver.published_steps import running_filter, updated_singular_vector, weighted_damped
 from dls_ik.solver.stepper import Stepper
 
 
@@ -15,7 +15,7 @@ def rng():
     return np.random.default_rng(7)
 
 
-def spd(rng, n):
+def random_spd_matrix(rng, n):
     A = rng.normal(size=(n, n))
     return A @ A.T + 0.1 * np.eye(n)
 
@@ -28,14 +28,14 @@ def state(n, memory=None, iteration=0):
 
 @pytest.mark.parametrize(("r", "n"), [(2, 3), (6, 7), (6, 5), (3, 3)])
 def test_full_weights_solve_the_normal_equations(rng, r, n):
-    W1, W2 = spd(rng, r), spd(rng, n)
+    W1, W2 = random_spd_matrix(rng, r), random_spd_matrix(rng, n)
     for J in (rng.normal(size=(r, n)), np.outer(np.ones(r), np.ones(n))):
         e = rng.normal(size=r)
         expected = np.linalg.solve(J.T @ W1 @ J + W2, J.T @ W1 @ e)
         np.testing.assert_allclose(weighted_damped(W1, W2)(J, e, state(n)), expected, atol=1e-9)
 
 
-def test_plain_weights_are_damped_least_squares(rng):
+def test_identity_weights_are_damped_least_squares(rng):
     robot = RobotModel.wam()
     stepper = Stepper(robot, "jd", rng.uniform(-1.0, 1.0, 7), lambda_=0.3)
     J, e = stepper.jacobian(), rng.normal(size=6)
@@ -48,29 +48,29 @@ def test_plain_weights_are_damped_least_squares(rng):
                [[1.0, np.nan], [np.nan, 1.0]], "none", [], 1.0]
 )  # fmt: skip
 def test_weights_are_symmetric_and_positive_definite(weight):
-    with pytest.raises(MethodError, match="W1 is a symmetric, positive definite matrix"):
+    with pytest.raises(MethodError, match="W1 must be a symmetric, positive definite matrix"):
         weighted_damped(weight, np.eye(2))
 
 
-def test_weights_for_another_task_are_refused():
+def test_weights_of_the_wrong_size_are_refused():
     step = weighted_damped(np.eye(2), np.eye(3))
-    with pytest.raises(MethodError, match=r"J is \(6, 7\), its weights are for \(2, 3\)"):
+    with pytest.raises(MethodError, match=r"J has shape \(6, 7\); the weights are for \(2, 3\)"):
         step(np.zeros((6, 7)), np.zeros(6), state(7))
 
 
-def test_the_estimate_turns_along_with_the_singular_vector(rng):
+def test_the_estimate_follows_the_singular_vector(rng):
     J, change = rng.normal(size=(6, 7)), rng.normal(size=(6, 7))
     u = np.full(6, 6**-0.5)
     for t in np.linspace(0.0, 1.0, 400):
         U, s, _ = np.linalg.svd(J + t * change)
-        u = turned(J + t * change, u, 1e-3)
+        u = updated_singular_vector(J + t * change, u, 1e-3)
         if t > 0.05:
             assert np.linalg.norm((J + t * change).T @ u) == pytest.approx(s[-1], rel=0.02)
             assert abs(u @ U[:, -1]) > 0.98
 
 
 @pytest.mark.parametrize("bound", [0.5, 2.0, 20.0])
-def test_filtering_by_the_estimate_is_nf_once_it_has_turned(rng, bound):
+def test_filtering_with_a_converged_estimate_equals_nf(rng, bound):
     robot = RobotModel.wam()
     stepper = Stepper(robot, "nf", rng.uniform(-1.0, 1.0, 7), velocity_bound=bound)
     J, e = stepper.jacobian(), rng.normal(size=6)
@@ -80,19 +80,19 @@ def test_filtering_by_the_estimate_is_nf_once_it_has_turned(rng, bound):
     np.testing.assert_allclose(found, stepper.step_for(e, J), atol=1e-6)
 
 
-def test_a_filter_at_a_singularity_is_finite_and_bad_arguments_are_refused():
+def test_filters_are_finite_at_singularities_and_check_arguments():
     J = np.diag([1.0, 0.5, 0.0])
     found = running_filter(4.0)(J, np.ones(3), state(3))
     assert np.isfinite(found).all()
     assert np.abs(found).max() < 10.0
     for value in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(MethodError, match="velocity_bound is a positive number"):
+        with pytest.raises(MethodError, match="velocity_bound must be a positive number"):
             running_filter(value)
-    with pytest.raises(MethodError, match="32 rows at most, not 36"):
+    with pytest.raises(MethodError, match="at most 32 task rows; got 36"):
         running_filter(4.0)(np.zeros((36, 40)), np.zeros(36), state(40))
 
 
-def test_registered_steps_are_methods(own_plugins):
+def test_registered_steps_become_methods(own_plugins):
     robot = RobotModel.wam()
     register_method("weighted", weighted_damped(np.diag([1.0] * 3 + [2.0] * 3), 1e-4 * np.eye(7)))
     register_method("running", running_filter(20.0))

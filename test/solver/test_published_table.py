@@ -1,4 +1,4 @@
-"""Table V of Colome & Torras 2012: what each method solves on the WAM, and in how many steps.
+"""Table V of Colome & Torras 2012: success rates and iterations of each method on the WAM.
 
 The paper stops at norm(e) < 1e-4 with e = (dp, rotation / 2 rad per m); two tolerances stand in for
 it. Success is held to the printed figures (1000 samples), steps to those of an independent
@@ -37,18 +37,18 @@ TABLE = {
 
 @pytest.fixture(scope="module")
 def sample():
-    """Poses to reach and configurations to start from, uniform within the limits."""
+    """Return poses and seeds, drawn uniformly within the limits."""
     robot, rng = RobotModel.wam(), np.random.default_rng(2012)
     return robot, robot.fk(robot.random(rng, COUNT)), robot.random(rng, COUNT)
 
 
 def share_tolerance(share):
-    """k sigma of the difference of two binomial shares, and a floor."""
+    """Return k standard deviations of the difference of two binomial shares, with a minimum."""
     return SIGMAS * np.sqrt(share * (1.0 - share) * (1.0 / COUNT + 1.0 / PRINTED)) + FLOOR
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_as_published(name, sample):
+def test_rates_and_iterations_match_the_table(name, sample):
     robot, Ts, seeds = sample
     solver = IkSolver(
         robot, name, position_tolerance=1e-4, rotation_tolerance=2e-4, max_iterations=250

@@ -1,4 +1,4 @@
-"""Tasks with tolerances through the solver: answers are in the region, and are found."""
+"""Tasks with slack: answers are found and lie in the region."""
 
 import numpy as np
 import pytest
@@ -37,27 +37,27 @@ TASKS = st.builds(
 )
 
 
-def inside(task, rng):
-    """Of a pose that is inside a region: the way along its axes, and the rotation."""
-    way = rng.uniform(-1.0, 1.0, 3) * task.position_tolerance
+def pose_in_region(task, rng):
+    """Return the displacement and the rotation of a random pose inside a region."""
+    displacement = rng.uniform(-1.0, 1.0, 3) * task.position_tolerance
     if task.round:
-        way /= np.sqrt(3.0)
+        displacement /= np.sqrt(3.0)
     largest = np.minimum(task.rotation_tolerance, (np.pi, np.pi / 2, np.pi))
     turn = rng.uniform(-1.0, 1.0, 3) * largest
     if task.angles == "euler":
         x, y, z = np.eye(3)
-        return way, rotation(x, turn[0]) @ rotation(y, turn[1]) @ rotation(z, turn[2])
+        return displacement, rotation(x, turn[0]) @ rotation(y, turn[1]) @ rotation(z, turn[2])
     turn *= min(1.0, 3.1 / max(np.linalg.norm(turn), 1e-9))
-    return way, rotation(turn, np.linalg.norm(turn)) if turn.any() else np.eye(3)
+    return displacement, rotation(turn, np.linalg.norm(turn)) if turn.any() else np.eye(3)
 
 
-def feasible(robot, task, rng):
-    """A target whose region has a reachable pose."""
+def feasible_target(robot, task, rng):
+    """Return a target whose region has a reachable pose."""
     T = robot.fk(robot.random(rng))
-    way, turn = inside(task, rng)
+    displacement, turn = pose_in_region(task, rng)
     if task.frame == "target":
-        return T @ np.linalg.inv(rigid(turn, way))
-    return rigid(turn.T @ T[:3, :3], T[:3, 3] - way)
+        return T @ np.linalg.inv(rigid(turn, displacement))
+    return rigid(turn.T @ T[:3, :3], T[:3, 3] - displacement)
 
 
 def solver(robot, task, **options):
@@ -74,9 +74,9 @@ def assert_inside(robot, task, T_d, q):
 
 @few
 @given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6), st.floats(1.0, 4.0))
-def test_what_is_feasible_is_found_and_is_inside_with_more_room_too(name, task, seed, factor):
+def test_feasible_regions_are_reached_and_stay_feasible_when_enlarged(name, task, seed, factor):
     robot, rng = ROBOTS[name], np.random.default_rng(seed)
-    T_d, seeds = feasible(robot, task, rng), robot.random(rng)
+    T_d, seeds = feasible_target(robot, task, rng), robot.random(rng)
     found = solver(robot, task).solve_batch(T_d[None], seeds)
     assert found.success.all()
     assert robot.within_limits(found.q[0])
@@ -93,7 +93,7 @@ def test_what_is_feasible_is_found_and_is_inside_with_more_room_too(name, task, 
 
 @few
 @given(st.integers(0, 10**6))
-def test_no_slack_is_the_task_without(seed):
+def test_zero_slack_equals_the_plain_task(seed):
     rng = np.random.default_rng(seed)
     T_d, seeds = WAM.fk(WAM.random(rng)), WAM.random(rng)
     for plain in (Task(), Task.pointing(), Task(rotation="")):
@@ -117,13 +117,13 @@ def test_many_problems_of_each_kind():
             Task(position_tolerance=0.05, rotation_tolerance=0.2, frame="target"),
         ):
             rng = np.random.default_rng(7)
-            Ts = np.array([feasible(robot, task, rng) for _ in range(60)])
+            Ts = np.array([feasible_target(robot, task, rng) for _ in range(60)])
             found = solver(robot, task).solve_batch(Ts, robot.random(rng, 60))
             assert found.success.all(), (name, task)
             assert not found.position_error[found.position_error > 1e-6].size
 
 
-def test_a_region_in_reach_about_a_pose_that_is_not():
+def test_a_reachable_region_around_an_unreachable_pose():
     far = WAM.fk(np.zeros(7))  # stretched out upward
     far[2, 3] += 0.04
     assert IkSolver(WAM).solve(far).status is Status.UNREACHABLE
@@ -133,7 +133,7 @@ def test_a_region_in_reach_about_a_pose_that_is_not():
         assert_inside(WAM, task, far, found.q)
 
 
-def test_errors_are_what_is_beyond():
+def test_errors_are_measured_from_the_region():
     far = WAM.fk(np.full(7, 0.4))
     far[0, 3] += 3.0
     task = Task(position_tolerance=(0.5, 0.1, 0.1), rotation_tolerance=0.1)
@@ -144,8 +144,8 @@ def test_errors_are_what_is_beyond():
     assert found.rotation_error == pytest.approx(np.linalg.norm(turn), abs=1e-9)
 
 
-def test_rows_that_bind_nothing_leave_the_arm_free():
-    """From pi on any component of a rotation is allowed; of no row at all the seed is an answer."""
+def test_unbounded_components_do_not_constrain_the_arm():
+    """A slack of pi allows any rotation; without constraints, the seed is an answer."""
     T_d, seed = WAM.fk(np.full(7, 0.5)), np.full(7, 0.1)
     free = Task(position="", rotation_tolerance=4.0)
     np.testing.assert_array_equal(IkSolver(WAM, task=free).solve(T_d, seed).q, seed)
@@ -153,7 +153,7 @@ def test_rows_that_bind_nothing_leave_the_arm_free():
     np.testing.assert_array_equal(only.q, IkSolver(WAM, task=Task(rotation="")).solve(T_d, seed).q)
 
 
-def test_by_the_kinematics_of_kdl():
+def test_regions_agree_with_the_kinematics_of_kdl():
     kdl = pytest.importorskip("PyKDL")
     chain = kdl_chain(WAM)
     fk = kdl.ChainFkSolverPos_recursive(chain)
@@ -162,7 +162,7 @@ def test_by_the_kinematics_of_kdl():
         frame="target", angles="euler",
     )  # fmt: skip
     rng = np.random.default_rng(3)
-    Ts = np.array([feasible(WAM, task, rng) for _ in range(100)])
+    Ts = np.array([feasible_target(WAM, task, rng) for _ in range(100)])
     found = solver(WAM, task).solve_batch(Ts, WAM.random(rng, 100))
     assert found.success.all()
     for q, T_d in zip(found.q, Ts, strict=True):
@@ -177,7 +177,7 @@ def test_by_the_kinematics_of_kdl():
 
 
 @pytest.mark.parametrize("name", [name for name in method_names() if not name.startswith("kdl")])
-def test_every_method_takes_slack(name):
+def test_every_method_supports_slack(name):
     task = Task(position_tolerance=0.01, rotation_tolerance=(0.1, 0.1, 4.0), frame="target")
     rng = np.random.default_rng(4)
     q = WAM.random(rng)
@@ -192,7 +192,7 @@ def test_every_method_takes_slack(name):
     assert np.isfinite(found.q).all()
 
 
-def test_kdl_has_none():
+def test_kdl_methods_refuse_slack():
     try:
         pykdl()
     except DlsIkError:
@@ -205,12 +205,12 @@ def test_kdl_has_none():
     "bad", [-0.1, np.nan, (1.0, 2.0), "wide", None, (0.1, 0.1, -0.1), [[1]] * 3]
 )
 @pytest.mark.parametrize("field", ["position_tolerance", "rotation_tolerance"])
-def test_bad_slack_is_refused(field, bad):
+def test_invalid_slack_is_refused(field, bad):
     with pytest.raises(OptionError, match=field):
         Task(**{field: bad})
 
 
-def test_bad_shapes_are_refused():
+def test_slack_of_the_wrong_shape_is_refused():
     for bad in (
         {"position_tolerance": (0.1, 0.2, 0.1), "round": "xy"},
         {"position_tolerance": 0.1, "round": "x"},

@@ -1,4 +1,4 @@
-"""Results at a prompt and as conditions, and in words."""
+"""Results: truth value, text, and table in notebooks."""
 
 import inspect
 from html.parser import HTMLParser
@@ -17,7 +17,7 @@ FAR = T + 3.0 * np.eye(4, k=3)
 SOLVER = IkSolver(WAM)
 
 
-def test_an_answer_is_true_if_it_is_a_success():
+def test_a_result_is_true_on_success():
     assert SOLVER.solve(T)
     assert not SOLVER.solve(FAR)
     near = SOLVER.solve(FAR, approximate=True)
@@ -26,14 +26,14 @@ def test_an_answer_is_true_if_it_is_a_success():
     assert bool(SOLVER.solve_batch(T[None])[0]) is True
 
 
-def test_answers_for_many_are_no_condition():
+def test_batch_results_have_no_truth_value():
     for many in (SOLVER.solve_batch([T, FAR]), SOLVER.solve_path([T])):
         with pytest.raises(ValueError, match=r"use \.success\.all\(\) or"):
             bool(many)
     assert SOLVER.solve_batch([T, T]).success.all()
 
 
-def test_they_are_short_at_a_prompt():
+def test_results_have_a_short_repr():
     found, missed = SOLVER.solve(T), SOLVER.solve(FAR)
     assert repr(found).startswith("IkResult(SUCCESS, q=[")
     assert repr(missed).startswith("IkResult(UNREACHABLE, q=[")
@@ -47,7 +47,7 @@ def test_they_are_short_at_a_prompt():
     assert repr(many.statuses[0]) == "Status.SUCCESS"
 
 
-def test_so_are_those_that_find_them():
+def test_solvers_have_a_short_repr():
     pointing = IkSolver(WAM, "ED", task=Task.pointing(), max_restarts=10)
     expected = {
         WAM: "RobotModel(wam7, wam_base to wam_tip, 7 joints)",
@@ -62,14 +62,14 @@ def test_so_are_those_that_find_them():
 
 
 @pytest.mark.parametrize("kind", [RobotModel, IkSolver, Stepper, LocalIk, Controller])
-def test_signatures_name_their_types(kind):
+def test_signatures_have_type_names(kind):
     methods = [each for name, each in vars(kind).items() if inspect.isfunction(each)]
     for method in methods:
         assert "numpy._typing" not in str(inspect.signature(method)), method
 
 
 class Cells(HTMLParser):
-    """The cells of the tables of a page, and whether every element is closed."""
+    """Parser that collects table cells and checks that every element is closed."""
 
     def __init__(self, text):
         super().__init__()
@@ -92,7 +92,7 @@ class Cells(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def test_notebooks_show_them_as_tables():
+def test_notebooks_show_results_as_tables():
     results = (
         SOLVER.solve(T),
         SOLVER.solve_batch([T, FAR, T * np.nan] * 3),
@@ -121,7 +121,7 @@ def test_notebooks_show_them_as_tables():
         assert "<script>" in str(page.rows)
 
 
-def test_what_is_said_is_of_what_was_asked():
+def test_explanations_name_the_cause_of_a_failure():
     beyond = SOLVER.solve(FAR)
     assert SOLVER.explain(beyond) == Status.UNREACHABLE.explanation
     assert min(len(status.explanation) for status in Status) > 20
@@ -135,7 +135,7 @@ def test_what_is_said_is_of_what_was_asked():
     assert SOLVER.explain(SOLVER.solve(T, seed)) == Status.SUCCESS.explanation
 
 
-def test_an_arm_with_few_joints_is_asked_for_less():
+def test_explanations_suggest_a_smaller_task_for_few_joints():
     solver, tilted = IkSolver(YOUBOT), YOUBOT.fk(np.full(5, 0.3))
     tilted[:3, :3] = tilted[:3, [1, 2, 0]]
     failed = solver.solve(tilted)
@@ -144,7 +144,7 @@ def test_an_arm_with_few_joints_is_asked_for_less():
     for task in (Task.position_only(), Task.pointing("z")):
         name = "position_only()" if not task.rotation else "pointing('z')"
         assert (f"task=Task.{name}" in words) == solver.solve(tilted, task=task).success
-    assert "6 numbers" in words
+    assert "6 components" in words
     assert "task=Task.position_only()" in words
     far = tilted.copy()
     far[0, 3] = 5.0

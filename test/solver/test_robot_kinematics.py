@@ -1,4 +1,4 @@
-"""LeRobot's class: its conventions, and the least weighted error against SciPy's least squares."""
+"""RobotKinematics of LeRobot: its conventions, and its weighted error compared with SciPy's."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ ROBOT = KINEMATICS.robot
 HERE = np.array([10.0, -30.0, 40.0, 20.0, 15.0, 33.0])
 
 
-def residuals(q, T, weights):
-    """Error of joint values [rad], whose squares are summed."""
+def weighted_residuals(q, T, weights):
+    """Return the weighted residuals of joint positions [rad]."""
     F = ROBOT.fk(q)
     turn = Rotation.from_matrix(T[:3, :3] @ F[:3, :3].T).as_rotvec()
     return np.concatenate([(F[:3, 3] - T[:3, 3]), turn]) * np.sqrt(np.repeat(weights, 3))
 
 
 def near_poses(count, seed=0):
-    """Joint values [deg] with a gripper's, and poses near them that five joints do not reach."""
+    """Return joint positions [deg] with the gripper, and unreachable poses close to them."""
     rng = np.random.default_rng(seed)
     for q in 0.8 * ROBOT.random(count, rng):
         T = ROBOT.fk(q)
@@ -33,7 +33,7 @@ def near_poses(count, seed=0):
         yield np.append(np.degrees(q), 20.0), T
 
 
-def test_degrees_and_joints_are_those_of_lerobot():
+def test_degrees_and_joint_order_of_lerobot():
     assert KINEMATICS.joint_names == NAMES
     T = KINEMATICS.forward_kinematics(HERE)
     np.testing.assert_array_equal(T, ROBOT.fk(np.radians(HERE[:5])))
@@ -44,7 +44,7 @@ def test_degrees_and_joints_are_those_of_lerobot():
     np.testing.assert_array_equal(turned.forward_kinematics(HERE[::-1]), T)
 
 
-def test_a_pose_that_is_reachable_is_reached_and_other_values_stay():
+def test_reachable_poses_are_reached_and_other_values_kept():
     T = KINEMATICS.forward_kinematics(HERE)
     start = np.append(HERE, 99.0) + np.array([3.0, 4.0, -2.0, 5.0, 1.0, 0.0, 0.0])
     kept = start.copy()
@@ -60,21 +60,23 @@ def test_a_pose_that_is_reachable_is_reached_and_other_values_stay():
 
 
 @pytest.mark.parametrize("weights", [(1.0, 0.01), (1.0, 1.0), (2.0, 0.002), (0.0, 1.0)])
-def test_the_weighted_error_is_the_least_nearby(weights):
+def test_the_weighted_error_is_a_local_minimum(weights):
     for start, T in near_poses(40):
         q = np.radians(KINEMATICS.inverse_kinematics(start, T, *weights)[:5])
         assert ROBOT.within_limits(q, 1e-12)
-        error = np.linalg.norm(residuals(q, T, weights))
+        error = np.linalg.norm(weighted_residuals(q, T, weights))
         begin, bounds = (
             np.clip(q, ROBOT.lower + 1e-9, ROBOT.upper - 1e-9),
             (ROBOT.lower, ROBOT.upper),
         )
-        least = least_squares(residuals, begin, args=(T, weights), bounds=bounds, xtol=1e-12)
+        least = least_squares(
+            weighted_residuals, begin, args=(T, weights), bounds=bounds, xtol=1e-12
+        )
         assert error <= 1.01 * np.sqrt(2.0 * least.cost) + 1e-6
         assert np.degrees(np.abs(q - np.radians(start[:5]))).max() < 60.0  # no other branch
 
 
-def test_the_position_alone_is_met():
+def test_position_only():
     for start, T in near_poses(20, 1):
         found = KINEMATICS.inverse_kinematics(start, T, orientation_weight=0.0)
         place = KINEMATICS.forward_kinematics(found)[:3, 3]
@@ -83,7 +85,7 @@ def test_the_position_alone_is_met():
         np.testing.assert_array_equal(by_place, found)
 
 
-def test_calls_in_a_row_follow_a_circle_smoothly():
+def test_successive_calls_follow_a_circle_smoothly():
     q = HERE.copy()
     centre = KINEMATICS.forward_kinematics(q)
     for angle in np.linspace(0.0, 2.0 * np.pi, 200):
@@ -94,7 +96,7 @@ def test_calls_in_a_row_follow_a_circle_smoothly():
         assert np.linalg.norm(KINEMATICS.forward_kinematics(q)[:3, 3] - T[:3, 3]) < 4e-3
 
 
-def test_prismatic_joints_are_in_metres_and_values_are_by_root():
+def test_prismatic_joints_are_in_metres_in_tree_order():
     rail = '<link name="r"/><joint name="a" type="prismatic"><parent link="r"/><child link="m"/>'
     rail += '<axis xyz="1 0 0"/><limit lower="0" upper="1"/></joint><link name="m"/>'
     turn = '<joint name="b" type="continuous"><axis xyz="0 0 1"/><parent link="m"/>'
@@ -121,9 +123,13 @@ NOT_MOVED = NAMES[1:]
         (
             lambda: RobotKinematics(ARM, joint_names=NOT_MOVED),
             JointValueError,
-            "lack 'shoulder_pan'",
+            "missing: 'shoulder_pan'",
         ),
-        (lambda: KINEMATICS.forward_kinematics(HERE[:5]), JointValueError, r"expected 6 .*\(5,\)"),
+        (
+            lambda: KINEMATICS.forward_kinematics(HERE[:5]),
+            JointValueError,
+            r"expected at least 6 .*\(5,\)",
+        ),
         (lambda: KINEMATICS.forward_kinematics(["a"] * 6), JointValueError, "numbers"),
         (lambda: KINEMATICS.forward_kinematics(HERE * np.nan), JointValueError, "shoulder_pan"),
         (lambda: KINEMATICS.inverse_kinematics(HERE, np.eye(3)), PoseError, "4x4"),
@@ -137,14 +143,14 @@ NOT_MOVED = NAMES[1:]
             OptionError,
             "orientation",
         ),
-        (lambda: KINEMATICS.inverse_kinematics(HERE, np.eye(4), 0, 0), OptionError, "both 0"),
+        (lambda: KINEMATICS.inverse_kinematics(HERE, np.eye(4), 0, 0), OptionError, "both be 0"),
     ],
 )
-def test_bad_input_is_refused_with(make, kind, said):
+def test_invalid_input_is_refused(make, kind, said):
     with pytest.raises(kind, match=said):
         make()
 
 
-def test_the_arm_of_the_cookbook_has_its_gripper_passed_over():
+def test_the_gripper_of_the_cookbook_arm_is_ignored():
     assert RobotModel.from_urdf(ARM).tip == "gripper_frame_link"
     assert repr(KINEMATICS) == "RobotKinematics(desktop_arm, gripper_frame_link, 6 joints)"

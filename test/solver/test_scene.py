@@ -1,4 +1,4 @@
-"""Answers among obstacles: free by the exact library, found where there are some, and explained."""
+"""Solving with a scene: answers are collision-free, are found, and failures name obstacles."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,7 +22,7 @@ KINDS = ("speed", "distance", "manipulability", "clearance")
 
 
 def is_free(snapshot, q):
-    """By the library, pair by pair."""
+    """Tell whether every pair is at a positive distance by the exact library."""
     oracle = Oracle(snapshot, q)
     return not any(oracle.touch(*names) for names in set(snapshot.names))
 
@@ -32,14 +32,14 @@ def free_configurations(scene, count, seed=0):
     return q[~scene.in_collision(q)][:count]
 
 
-def own_scene(name):
+def scene_with_own_bodies(name):
     robot, bodies = arm(name)
     return PlanningScene(robot, bodies=bodies)
 
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", ARMS)
-def test_all_poses_that_have_free_solutions(name, world):
+def test_poses_with_collision_free_solutions_are_solved(name, world):
     scene = scene_of(name, world)
     q = free_configurations(scene, 10)
     solver = IkSolver(scene.robot, scene=scene, num_candidates=20)
@@ -72,8 +72,8 @@ PLACES = st.tuples(*3 * [st.floats(-0.9, 0.9)])
     st.sampled_from(ARMS), st.lists(st.tuples(SHAPES, PLACES), max_size=5), st.integers(0, 10**6),
     st.sampled_from(KINDS),
 )  # fmt: skip
-def test_answers_are_free_in_any_world(name, objects, seed, kind):
-    scene, rng = own_scene(name), np.random.default_rng(seed)
+def test_answers_are_collision_free_in_random_worlds(name, objects, seed, kind):
+    scene, rng = scene_with_own_bodies(name), np.random.default_rng(seed)
     for i, (shape, place) in enumerate(objects):
         scene.add(f"object {i}", shape, transform(None, np.array(place)))
     solver = IkSolver(scene.robot, scene=scene, max_restarts=40, num_candidates=10)
@@ -87,8 +87,8 @@ def test_answers_are_free_in_any_world(name, objects, seed, kind):
         assert one.success == (one.clearance > 0.0)
 
 
-def test_a_scene_without_obstacles_changes_nothing():
-    scene = own_scene("fr3")
+def test_an_empty_scene_does_not_change_the_answers():
+    scene = scene_with_own_bodies("fr3")
     for link in scene.snapshot.links:
         scene.allow(link)
     robot, q = scene.robot, scene.robot.random(50, rng=np.random.default_rng(3))
@@ -103,7 +103,7 @@ def test_a_scene_without_obstacles_changes_nothing():
     assert np.isnan(IkSolver(robot).solve(robot.fk(q[0])).clearance)
 
 
-def test_solutions_that_bounds_leave_open_are_decided_exactly():
+def test_undecided_distance_bounds_are_checked_exactly():
     scene = scene_of("ur5e", "box")  # without redundancy the seed is the solution, or is not
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     q = robot.random(6000, rng=np.random.default_rng(4))
@@ -122,7 +122,7 @@ def test_solutions_that_bounds_leave_open_are_decided_exactly():
 
 @pytest.mark.parametrize("task", [None, Task(position_tolerance=1e-3)])
 def test_a_redundant_arm_slides_out_of_a_collision(task):
-    scene = own_scene("wam")
+    scene = scene_with_own_bodies("wam")
     robot, slid = scene.robot, 0
     solver = IkSolver(robot, scene=scene, task=task)
     for q in free_configurations(scene, 20, seed=5):
@@ -134,8 +134,8 @@ def test_a_redundant_arm_slides_out_of_a_collision(task):
     assert slid >= 10
 
 
-def test_blocked_poses_name_the_pair():
-    scene = own_scene("wam")
+def test_blocked_poses_name_the_colliding_pair():
+    scene = scene_with_own_bodies("wam")
     robot = scene.robot
     q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
     scene.add_box("crate", [0.5, 0.5, 0.5], transform(None, robot.fk(q)[:3, 3]))
@@ -158,7 +158,7 @@ def test_blocked_poses_name_the_pair():
     assert solver.solve(robot.fk(q))
 
 
-def test_nearest_configurations_are_free():
+def test_approximate_answers_are_collision_free():
     scene = scene_of("wam", "shelf")
     robot = scene.robot
     T = robot.fk(free_configurations(scene, 15, seed=10))
@@ -176,9 +176,9 @@ def test_nearest_configurations_are_free():
     assert one.success == (not scene.in_collision(one.q))
 
 
-def test_each_call_sees_one_world():
-    """A box jumps between two places while threads solve."""
-    scene = own_scene("fr3")
+def test_each_call_uses_one_scene_snapshot():
+    """A box moves between two places while threads solve."""
+    scene = scene_with_own_bodies("fr3")
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     T = robot.fk(free_configurations(scene, 60, seed=6))
     places = [transform(None, np.array(p)) for p in ([0.4, 0.3, 0.4], [0.4, -0.3, 0.4])]
@@ -201,7 +201,7 @@ def test_each_call_sees_one_world():
         assert np.array_equal(rows.best, each.q)
 
 
-def test_the_clearest_answer():
+def test_the_solution_with_the_largest_clearance():
     scene = scene_of("fr3", "shelf")
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     T = robot.fk(free_configurations(scene, 10, seed=7))
@@ -217,8 +217,8 @@ def test_the_clearest_answer():
     assert clearest.clearance[0] == scene.distance(clearest.q[0]).distance
 
 
-def test_paths_name_what_is_in_the_way():
-    scene = own_scene("wam")
+def test_paths_name_the_obstacles():
+    scene = scene_with_own_bodies("wam")
     robot = scene.robot
     q = np.linspace([-0.6, 0.7, 0, 1.6, 0, 0.5, 0], [0.6, 0.7, 0, 1.6, 0, 0.5, 0], 5)
     tip = robot.fk(0.5 * (q[1] + q[2]))[:3, 3]
@@ -243,13 +243,13 @@ def test_paths_name_what_is_in_the_way():
 
 
 def line(T0, T1, count):
-    """Poses on a straight line, the rotation about one axis."""
+    """Return poses on a straight line with a rotation about one axis."""
     way = difference(T1, T0)
     return np.stack([moved(T0, t * way) for t in np.linspace(0.0, 1.0, count)])
 
 
-def breaks(scene, q):
-    """Steps of a path that are in collision, or jumps."""
+def path_faults(scene, q):
+    """Return the indices of path steps that collide or jump."""
     return [
         i
         for i in range(1, len(q))
@@ -257,7 +257,7 @@ def breaks(scene, q):
     ]
 
 
-def test_paths_take_other_solutions_where_the_nearest_ones_end_in_a_collision():
+def test_paths_avoid_solutions_that_lead_to_a_collision():
     broken = 0
     for world, ends, is_seeded in (
         ("table", [(7, 25), (24, 36)], False),
@@ -271,7 +271,7 @@ def test_paths_take_other_solutions_where_the_nearest_ones_end_in_a_collision():
             poses, seed = line(*robot.fk(q[[start, end]]), 30), q[start] if is_seeded else None
             path = solver.solve_path(poses, seed)
             assert path.success.all()
-            assert not breaks(scene, path.q)
+            assert not path_faults(scene, path.q)
             assert not path.jumps.any()
             assert not path.obstructions
             assert np.allclose(robot.fk(path.q), poses, atol=1e-5)
@@ -281,11 +281,11 @@ def test_paths_take_other_solutions_where_the_nearest_ones_end_in_a_collision():
             one_by_one = [solver.solve(poses[0], seed).q]
             for T in poses[1:]:
                 one_by_one.append(solver.solve(T, one_by_one[-1]).q)
-            broken += bool(breaks(scene, np.array(one_by_one)))
+            broken += bool(path_faults(scene, np.array(one_by_one)))
     assert broken >= 4
 
 
-def test_tasks_and_several_tips():
+def test_partial_tasks_and_several_tips():
     scene = scene_of("fr3", "table")
     robot = scene.robot
     q = free_configurations(scene, 8, seed=8)
@@ -301,7 +301,7 @@ def test_tasks_and_several_tips():
             assert not scene.in_collision(found.q).any()
 
 
-def test_two_arms_keep_clear_of_each_other():
+def test_two_arms_do_not_collide():
     tips = [f"{side}_wam_link7" for side in ("left", "right")]
     robot = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip=tips)
     scene = PlanningScene(robot)
@@ -336,9 +336,9 @@ def damped(J, e, state):
 
 
 @pytest.mark.parametrize("method", ["damped_of_own", "kdl_nr_jl"])
-def test_methods_in_python_pass_over_solutions_in_collision(method, own_plugins):
+def test_plugin_methods_reject_solutions_in_collision(method, own_plugins):
     register_method("damped_of_own", damped)
-    scene = own_scene("wam")
+    scene = scene_with_own_bodies("wam")
     q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
     T, elbow = scene.robot.fk(q), scene.robot.link_pose("wam_link4", q)
     scene.add_sphere("pole", 0.05, elbow)
@@ -354,8 +354,8 @@ def test_methods_in_python_pass_over_solutions_in_collision(method, own_plugins)
     assert best.status is Status.IN_COLLISION
 
 
-def test_what_does_not_fit_is_refused():
-    scene, other = own_scene("wam"), RobotModel.from_name("puma560")
+def test_invalid_scenes_and_missing_scenes_are_refused():
+    scene, other = scene_with_own_bodies("wam"), RobotModel.from_name("puma560")
     with pytest.raises(SceneError, match="the scene belongs to 'wam7' and the solver to 'puma560'"):
         IkSolver(other, scene=scene)
     with pytest.raises(OptionError, match="needs a scene"):
@@ -365,8 +365,8 @@ def test_what_does_not_fit_is_refused():
     assert bodies_of(other.tree)  # a robot without geometry of its own
 
 
-def test_poses_reached_in_collision_alone_have_a_nearest_free_configuration():
-    scene = own_scene("wam")
+def test_poses_reachable_only_in_collision_have_an_approximate_answer():
+    scene = scene_with_own_bodies("wam")
     robot = scene.robot
     q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
     T = robot.fk(q)

@@ -1,8 +1,8 @@
-"""``solve_all``: distinct solutions of one pose, all of them where an arm has but so many."""
+"""``solve_all``: distinct solutions of one pose; all branches of nonredundant arms."""
 
 import numpy as np
 import pytest
-from wishes import PUMA, WAM, apart, drawn, is_solution, robot_of, turning
+from solve_cases import PUMA, WAM, apart, drawn, is_solution, robot_of, turning
 
 from dls_ik import IkSolver, RobotModel, Task
 from dls_ik.errors import JointValueError, OptionError, PoseError
@@ -11,7 +11,7 @@ NAMES = ("wam", "fr3", "puma560", "ur5e", "irb140", "column_lwr")
 DISTINCT = 0.1
 
 
-def assert_as_promised(robot, T, found, near, weights=1.0):
+def assert_distinct_and_sorted(robot, T, found, near, weights=1.0):
     for q in found:
         assert is_solution(robot, T, q)
     for i, q in enumerate(found):
@@ -21,18 +21,18 @@ def assert_as_promised(robot, T, found, near, weights=1.0):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_solutions_distinct_nearest_first(name):
+def test_solutions_are_distinct_and_sorted_by_distance(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 8)
     solver, middle = IkSolver(robot), 0.5 * sum(robot.finite_limits())
     for T, seed in zip(Ts, [None, None, *seeds[2:]], strict=True):
         found = solver.solve_all(T, seed=seed)
         assert 1 <= len(found) <= 16
-        assert_as_promised(robot, T, found, middle if seed is None else seed)
+        assert_distinct_and_sorted(robot, T, found, middle if seed is None else seed)
 
 
 def branches(robot, T, rng, starts=500):
-    """Solutions (s, n) that differ by more than whole turns, of many random restarts."""
+    """Return the distinct solutions (s, n) of many random restarts, modulo whole turns."""
     solver = IkSolver(robot, max_restarts=100, starts="random")
     found = solver.solve_batch(np.tile(T, (starts, 1, 1)), robot.random(rng, starts)).q
     kept = np.empty((0, robot.n))
@@ -43,13 +43,13 @@ def branches(robot, T, rng, starts=500):
 
 
 def same_branch(one, other, most=1e-3):
-    """Whether they differ by whole turns of joints alone, as far as numbers say."""
+    """Tell whether two solutions differ only by whole turns of joints and rounding."""
     away = one - other
     return np.abs(away - 2.0 * np.pi * np.round(away / (2.0 * np.pi))).max() < most
 
 
 @pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
-def test_all_branches_of_an_arm_without_redundancy(name):
+def test_all_branches_of_nonredundant_arms_are_found(name):
     robot, rng = robot_of(name), np.random.default_rng(4)
     for T in robot.fk(robot.random(rng, 5)):
         expected = branches(robot, T, rng)
@@ -58,8 +58,8 @@ def test_all_branches_of_an_arm_without_redundancy(name):
         assert not missing, (len(expected), len(found), missing)
 
 
-def test_the_puma_has_eight_branches_where_its_limits_allow():
-    """Arm left or right, elbow up or down, wrist flipped or not."""
+def test_the_puma_has_up_to_eight_branches():
+    """The arm is left or right, the elbow up or down, the wrist flipped or not."""
     wide = RobotModel.from_dh(
         [dict(row, lower=-np.pi, upper=np.pi) for row in (
             {"alpha": np.pi / 2, "d": 0.67183}, {"a": 0.4318}, {"a": 0.0203, "alpha": -np.pi / 2,
@@ -71,13 +71,13 @@ def test_the_puma_has_eight_branches_where_its_limits_allow():
         T = wide.fk(q)
         found = IkSolver(wide).solve_all(T, count=100)
         counts.append(len(found))
-        assert_as_promised(wide, T, found, np.zeros(6))
+        assert_distinct_and_sorted(wide, T, found, np.zeros(6))
     assert max(counts) == 8
     assert np.mean(np.array(counts) == 8) >= 0.9
 
 
 @pytest.mark.parametrize("name", ["puma560", "ur5e"])
-def test_each_is_at_the_turn_nearest_the_seed(name):
+def test_solutions_are_within_half_a_turn_of_the_seed(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 5)
     for T, seed in zip(Ts, seeds, strict=True):
@@ -88,7 +88,7 @@ def test_each_is_at_the_turn_nearest_the_seed(name):
                 assert not (allowed & (np.abs(other - seed) < np.abs(q - seed) - 1e-6)).any()
 
 
-def test_the_first_is_the_nearest():
+def test_the_first_solution_is_the_closest():
     for robot in (WAM, PUMA):
         Ts, _, seeds = drawn(robot, 8)
         solver = IkSolver(robot, solve_type="distance", max_restarts=200)
@@ -99,8 +99,8 @@ def test_the_first_is_the_nearest():
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
-def test_count_is_the_most(count):
-    """And solutions are the same every time."""
+def test_count_bounds_the_number_of_solutions(count):
+    """Solutions are also deterministic."""
     T, q = drawn(WAM, 1)[:2]
     found, again = (IkSolver(WAM).solve_all(T[0], count, q[0]) for _ in range(2))
     assert found.shape == (count, 7)
@@ -111,12 +111,12 @@ def test_count_is_the_most(count):
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "3", None, True, np.nan])
-def test_other_counts_are_refused(count):
+def test_invalid_counts_are_refused(count):
     with pytest.raises(OptionError, match="count"):
         IkSolver(WAM).solve_all(np.eye(4), count)
 
 
-def test_bad_poses_and_seeds_are_refused():
+def test_invalid_poses_and_seeds_are_refused():
     solver, T = IkSolver(WAM), WAM.fk(np.zeros(7))
     with pytest.raises(PoseError):
         solver.solve_all(np.full((4, 4), np.nan))
@@ -125,14 +125,14 @@ def test_bad_poses_and_seeds_are_refused():
             solver.solve_all(T, seed=seed)
 
 
-def test_weights_order_them():
+def test_joint_weights_determine_the_order():
     T, _, seeds = drawn(PUMA, 1)
     weights = [100.0, 1.0, 1.0, 1.0, 1.0, 0.01]
     found = IkSolver(PUMA, joint_weights=weights).solve_all(T[0], 100, seeds[0])
-    assert_as_promised(PUMA, T[0], found, seeds[0], weights)
+    assert_distinct_and_sorted(PUMA, T[0], found, seeds[0], weights)
 
 
-def test_no_farther_from_the_seed_than_they_may_be():
+def test_solutions_are_within_the_maximum_change():
     Ts, q, _ = drawn(WAM, 5)
     change = 0.5
     for T, near in zip(Ts, q, strict=True):
@@ -141,7 +141,7 @@ def test_no_farther_from_the_seed_than_they_may_be():
         assert np.abs(found - near).max() <= change + 1e-12
 
 
-def test_joints_without_limits_and_parts_of_poses():
+def test_continuous_joints_and_partial_tasks():
     rng = np.random.default_rng(6)
     robot = turning(rng)
     seed = robot.random(rng) + 20.0 * robot.continuous
@@ -154,7 +154,7 @@ def test_joints_without_limits_and_parts_of_poses():
         assert np.linalg.norm((WAM.fk(q) - WAM.fk(np.full(7, 0.4)))[:3, 3]) <= 1.01e-6
 
 
-def test_a_pose_that_the_nearest_attempt_misses_is_searched_on():
+def test_the_search_continues_after_a_failed_first_attempt():
     rng = np.random.default_rng(8)
     solver = IkSolver(WAM, "ed", num_candidates=1, max_iterations=15)
     missed = 0

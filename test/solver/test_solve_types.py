@@ -1,4 +1,4 @@
-"""Which solution: the nearest to the seed, the most dexterous, and any wish for any arm."""
+"""Solve types: closest to the seed, largest manipulability, and random combinations of options."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ import pytest
 from arms import random_arm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wishes import (
+from solve_cases import (
     REDUNDANT,
     SIX,
     WAM,
@@ -26,7 +26,7 @@ NEAREST = {"solve_type": "distance"}
 
 
 @pytest.mark.parametrize("name", [*REDUNDANT, *SIX])
-def test_never_farther_than_the_first_solution_and_a_seed_that_is_one_is_the_answer(name):
+def test_the_closest_solution_is_at_most_as_far_as_the_first(name):
     robot = robot_of(name)
     Ts, q, seeds = drawn(robot, 60)
     solver = IkSolver(robot)
@@ -43,7 +43,7 @@ def test_never_farther_than_the_first_solution_and_a_seed_that_is_one_is_the_ans
 
 
 @pytest.mark.parametrize("name", ["ur5e", "stanford"])
-def test_without_redundancy_it_is_the_nearest_of_all_branches(name):
+def test_nonredundant_arms_take_the_closest_branch(name):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 30)
     ours = IkSolver(robot, **NEAREST).solve_batch(Ts, seeds).q
@@ -52,7 +52,7 @@ def test_without_redundancy_it_is_the_nearest_of_all_branches(name):
     for _ in range(150):  # each answer is the turn nearest the seed, whatever the start was
         starts = robot.random(rng, len(Ts))
         found = many.solve_batch(Ts, starts).q
-        turns = np.round((found - seeds) / (2.0 * np.pi)) * robot_turns(robot)
+        turns = np.round((found - seeds) / (2.0 * np.pi)) * turning_joints(robot)
         for q in (found, found - 2.0 * np.pi * turns):
             inside = robot.within_limits(q)
             least = np.minimum(least, np.where(inside, apart(q, seeds), np.inf))
@@ -60,29 +60,29 @@ def test_without_redundancy_it_is_the_nearest_of_all_branches(name):
     assert far.mean() <= 0.04, np.column_stack([apart(ours, seeds), least])[far]
 
 
-def robot_turns(robot):
-    """(n,) 1 for joints that turn."""
+def turning_joints(robot):
+    """Return (n,) 1 for revolute joints, 0 for prismatic joints."""
     turns = np.ones(robot.n)
     turns[robot.chain.variable[robot.chain.prismatic]] = 0.0
     return turns
 
 
 @pytest.mark.parametrize("name", ["wam", "gen3"])
-def test_along_the_redundancy_it_cannot_come_nearer(name):
-    """The self-motion that leads nearer goes against a limit, if there is one."""
+def test_no_self_motion_reduces_the_distance(name):
+    """A self-motion that would reduce the distance is blocked by a joint limit."""
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 100)
     result = IkSolver(robot, **NEAREST).solve_batch(Ts, seeds)
     assert result.success.all()
     left = [
-        descent(robot, q, seed) / max(apart(q, seed), 0.1)
+        max_descent(robot, q, seed) / max(apart(q, seed), 0.1)
         for q, seed in zip(result.q, seeds, strict=True)
     ]
     assert np.mean(np.array(left) > 0.05) <= 0.03, np.sort(left)[-8:]
 
 
-def descent(robot, q, seed):
-    """How steeply the distance falls, at most, along a motion that is open: 0 at a minimum."""
+def max_descent(robot, q, seed):
+    """Return the steepest descent of the distance along allowed self-motions: 0 at a minimum."""
     motion = np.linalg.svd(robot.jacobian(q))[2][6]  # all that leaves the pose, to first order
     motion *= -np.sign(motion @ (q - seed))
     outward = (motion > 1e-3) & (q >= robot.upper - 1e-3)
@@ -90,7 +90,7 @@ def descent(robot, q, seed):
     return 0.0 if outward.any() else -motion @ (q - seed)
 
 
-def test_more_attempts_never_lead_farther_and_the_default_is_near_the_best_of_many():
+def test_more_candidates_never_increase_the_distance():
     Ts, _, seeds = drawn(WAM, 40)
     ours = apart(IkSolver(WAM, **NEAREST).solve_batch(Ts, seeds).q, seeds)
     far = [
@@ -104,7 +104,7 @@ def test_more_attempts_never_lead_farther_and_the_default_is_near_the_best_of_ma
 
 
 @pytest.mark.parametrize("heavy", [0, 5])
-def test_weights_are_those_of_the_metric(heavy):
+def test_joint_weights_change_the_metric(heavy):
     Ts, _, seeds = drawn(WAM, 60)
     weights = np.where(np.arange(7) == heavy, 100.0, 1.0)
     plain = IkSolver(WAM, **NEAREST).solve_batch(Ts, seeds)
@@ -117,7 +117,7 @@ def test_weights_are_those_of_the_metric(heavy):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ur5e", "speed"), ("puma560", "distance")])
-def test_joints_of_more_than_a_turn_are_at_the_turn_nearest_the_seed(name, kind):
+def test_joints_with_more_than_a_turn_end_within_half_a_turn(name, kind):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 100)
     result = IkSolver(robot, solve_type=kind).solve_batch(Ts, seeds)
@@ -129,7 +129,7 @@ def test_joints_of_more_than_a_turn_are_at_the_turn_nearest_the_seed(name, kind)
         assert not (allowed & nearer).any()
 
 
-def measured(robot, result):
+def manipulabilities(robot, result):
     return np.array([manipulability(robot, q) for q in result.q])
 
 
@@ -138,7 +138,7 @@ def measured(robot, result):
     [("wam", True), ("wam", False), ("fr3", True), ("gen3", False), ("puma560", True),
      ("ur5e", False)],
 )  # fmt: skip
-def test_at_least_as_dextrous_as_the_first_solution(name, seeded):
+def test_manipulability_is_at_least_that_of_the_first_solution(name, seeded):
     robot = robot_of(name)
     Ts, _, seeds = drawn(robot, 100)
     seeds = seeds if seeded else None
@@ -146,23 +146,23 @@ def test_at_least_as_dextrous_as_the_first_solution(name, seeded):
     first = solver.solve_batch(Ts, seeds)
     best = solver.solve_batch(Ts, seeds, solve_type="manipulability")
     assert_solutions(robot, Ts, best)
-    ours, theirs = measured(robot, best), measured(robot, first)
+    ours, theirs = manipulabilities(robot, best), manipulabilities(robot, first)
     assert (ours >= theirs - 1e-9).all()
     if robot.n > 6:
         assert ours.mean() > 1.2 * theirs.mean()
 
 
-def test_more_attempts_are_never_less_dextrous():
+def test_more_candidates_never_reduce_the_manipulability():
     Ts, _, seeds = drawn(WAM, 50)
     solvers = [
         IkSolver(WAM, solve_type="manipulability", num_candidates=count) for count in (1, 3, 10, 60)
     ]
-    found = [measured(WAM, solver.solve_batch(Ts, seeds)) for solver in solvers]
+    found = [manipulabilities(WAM, solver.solve_batch(Ts, seeds)) for solver in solvers]
     for fewer, more in pairwise(found):
         assert (more >= fewer - 1e-9).all()
 
 
-def test_for_a_part_of_the_pose():
+def test_manipulability_of_partial_tasks():
     Ts, _, seeds = drawn(WAM, 10)
     solver = IkSolver(WAM, task=Task.position_only(), num_candidates=20)
     first = solver.solve_batch(Ts, seeds)
@@ -187,8 +187,8 @@ FAR = st.sampled_from([0.0, 0.0, 1.0, 5.0, 100.0])
 TYPES = st.sampled_from(["speed", "distance", "manipulability"])
 
 
-def check(robot, T, seed, change, approximate, result):
-    """What holds of an answer whatever was asked."""
+def assert_valid_answer(robot, T, seed, change, approximate, result):
+    """Check the properties of an answer that hold for all options."""
     assert np.isfinite(result.q).all()
     assert robot.within_limits(result.q)
     position, rotation = errors(robot, T, result.q)
@@ -208,7 +208,7 @@ def check(robot, T, seed, change, approximate, result):
 @given(
     st.integers(0, 10**6), KINDS, TYPES, FAR, st.booleans(), st.data(), st.sampled_from([0.7, 3.0])
 )
-def test_answers_are_what_was_asked_for(seed, kinds, kind, far, approximate, data, reach):
+def test_answers_meet_random_options(seed, kinds, kind, far, approximate, data, reach):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     n = robot.n
@@ -220,7 +220,7 @@ def test_answers_are_what_was_asked_for(seed, kinds, kind, far, approximate, dat
     wish = {"max_joint_change": change, "approximate": approximate}
     batch = solver.solve_batch(Ts, seeds, **wish)
     for T, start, row in zip(Ts, seeds, batch, strict=True):
-        check(robot, T, start, change, approximate, row)
+        assert_valid_answer(robot, T, start, change, approximate, row)
         alone = solver.solve(T, start, timeout=3600.0, **wish)
         np.testing.assert_array_equal(alone.q, row.q)
         assert alone[:2] == row[:2]

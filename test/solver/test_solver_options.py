@@ -1,4 +1,4 @@
-"""Options: defaults, ranges, types; what is refused names the option and its range."""
+"""Options: defaults, ranges, types; error messages name the option and its range."""
 
 import re
 from dataclasses import FrozenInstanceError, fields
@@ -27,64 +27,64 @@ WHOLE = [
 REAL = [name for name in RANGES if name not in WHOLE]
 
 
-def made(method="ed", **options):
+def solver_options(method="ed", **options):
     if "num_candidates" in options:  # published methods make one attempt
         options.setdefault("max_restarts", None)
     return IkSolver(WAM, method, **options).options
 
 
-def test_every_option_is_of_one_kind():
+def test_every_option_has_one_kind():
     assert sorted([*RANGES, *CHOICES, *VECTORS, *PER_JOINT]) == sorted(FIELDS)
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_choices(name):
+def test_choice_options(name):
     method = {"policy": "dls", "form": "gp+dls"}.get(name, "ed")
     for value in CHOICES[name]:
         if value == CLEARANCE:
             with pytest.raises(OptionError, match="needs a scene"):
-                made(method, **{name: value})
+                solver_options(method, **{name: value})
         else:
-            assert getattr(made(method, **{name: value}), name) == value
+            assert getattr(solver_options(method, **{name: value}), name) == value
     for value in ["nothing", 99, None, [], 1.5]:
         with pytest.raises(OptionError) as caught:
-            made(method, **{name: value})
+            solver_options(method, **{name: value})
         assert str(caught.value).startswith(name)
         assert [c for c in CHOICES[name] if str(c) not in str(caught.value)] == []
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_vectors(name):
-    assert made(**{name: None}) == made()
+def test_vector_options(name):
+    assert solver_options(**{name: None}) == solver_options()
     huge = [10**5000, [Fraction(10**5000, 3)], [1.0, -(10**5000)]]
     for value in [*huge, "123", 1.0, [], [np.nan], ["a"], [[1.0, 2.0]]]:
         with pytest.raises(OptionError, match=name):
-            made(**{name: value})
+            solver_options(**{name: value})
 
 
 @pytest.mark.parametrize("name", PER_JOINT)
-def test_one_number_or_one_for_each_joint(name):
-    assert getattr(made(**{name: 1}), name) == 1.0
-    assert getattr(made(**{name: np.inf}), name) == np.inf
-    assert getattr(made(**{name: range(7)}), name) == tuple(map(float, range(7)))
+def test_options_with_one_number_or_one_per_joint(name):
+    assert getattr(solver_options(**{name: 1}), name) == 1.0
+    assert getattr(solver_options(**{name: np.inf}), name) == np.inf
+    assert getattr(solver_options(**{name: range(7)}), name) == tuple(map(float, range(7)))
     huge = [10**5000, [Fraction(10**5000, 3)]]  # too large for a float
     for value in [*huge, "123", "1", -1.0, np.nan, [], [1.0, -1.0], ["a"], [[1.0]], None, True,
                   range(6)]:  # fmt: skip
         with pytest.raises(OptionError, match=name):
-            made(**{name: value})
+            solver_options(**{name: value})
 
 
 @pytest.mark.parametrize("name", RANGES)
-def test_both_ends_of_its_range_are_taken_and_nothing_beyond(name):
+def test_ranges_include_their_ends(name):
     for value in RANGES[name]:
-        assert getattr(made(**{name: value}), name) == value
+        assert getattr(solver_options(**{name: value}), name) == value
     low, high = RANGES[name]
     outside = [low - 1, high + 1] if name in WHOLE else [low - 1e-3 * (low or 1), high * 1.001]
     infinite = [] if high == np.inf else [np.inf]
     outside = [x for x in outside if not low <= x <= high]
     for value in [*outside, *infinite, -np.inf, np.nan]:
         with pytest.raises(OptionError) as caught:
-            made(**{name: value})
+            solver_options(**{name: value})
         assert isinstance(caught.value, DlsIkError)
         assert str(caught.value).startswith(name)
         assert f"from {low:g} to {high:g}" in str(caught.value)
@@ -97,52 +97,54 @@ def test_both_ends_of_its_range_are_taken_and_nothing_beyond(name):
     ids=["True", "False", "numpy bool", "text", "bytes", "complex", "list", "tuple", "dict",
          "array", "object", "huge", "-huge", "huge fraction"],
 )  # fmt: skip
-def test_what_is_no_number_is_refused(value):
+def test_values_that_are_not_numbers_are_refused(value):
     for name in RANGES:
         with pytest.raises(OptionError, match=name):
-            made(**{name: value})
+            solver_options(**{name: value})
 
 
-def test_none_is_no_number_either():
+def test_none_is_refused_as_a_number():
     for name in set(RANGES) - {"max_restarts"}:
         with pytest.raises(OptionError, match=name):
-            made(**{name: None})
-    assert made(max_restarts=None).max_restarts is None
+            solver_options(**{name: None})
+    assert solver_options(max_restarts=None).max_restarts is None
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_whole_numbers(name):
+def test_integer_options(name):
     for value in (3, 3.0, np.int32(3), np.int64(3), np.uint8(3), np.float64(3.0)):
-        taken = getattr(made(**{name: value}), name)
+        taken = getattr(solver_options(**{name: value}), name)
         assert (taken, type(taken)) == (3, int)
     for value in (2.5, np.float64(3.0000001)):
-        with pytest.raises(OptionError, match="a whole number"):
-            made(**{name: value})
+        with pytest.raises(OptionError, match="an integer"):
+            solver_options(**{name: value})
 
 
 def test_more_candidates_than_attempts_are_refused():
-    assert made("auto", max_restarts=20).num_candidates == 150, "the default gives way"
-    assert made("auto", max_restarts=20, num_candidates=21).num_candidates == 21
-    with pytest.raises(OptionError, match=r"is 21 for method 'auto', not 22: give max_restarts=21"):
-        made("auto", max_restarts=20, num_candidates=22)
-    with pytest.raises(OptionError, match=r"is 1 for method 'ed', not 2"):
+    assert solver_options("auto", max_restarts=20).num_candidates == 150, "the default gives way"
+    assert solver_options("auto", max_restarts=20, num_candidates=21).num_candidates == 21
+    with pytest.raises(
+        OptionError, match=r"is 21 for method 'auto'; got 22: set max_restarts to 21"
+    ):
+        solver_options("auto", max_restarts=20, num_candidates=22)
+    with pytest.raises(OptionError, match=r"is 1 for method 'ed'; got 2"):
         IkSolver(WAM, "ed", num_candidates=2)
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_numbers_of_any_type(name):
+def test_numbers_of_other_types_are_accepted(name):
     for value in (1, 1.0, np.float32(1.0), np.int64(1), np.float64(1.0)):
         low, high = RANGES[name]
         if not low <= value <= high:
             value = type(value)(2) if high >= 2 else value / 2
-        taken = getattr(made(**{name: value}), name)
+        taken = getattr(solver_options(**{name: value}), name)
         assert (taken, type(taken)) == (float(value), float)
 
 
-def test_random_seeds_keep_every_digit():
+def test_random_seeds_are_exact():
     for seed in (2**53 + 1, 2**62 + 1, 2**63 - 1):
-        assert made(random_seed=seed).random_seed == seed
-        assert made(random_seed=np.int64(seed)).random_seed == seed
+        assert solver_options(random_seed=seed).random_seed == seed
+        assert solver_options(random_seed=np.int64(seed)).random_seed == seed
 
 
 @pytest.mark.parametrize(
@@ -154,14 +156,14 @@ def test_random_seeds_keep_every_digit():
         ({"xy": 2}, "unknown option xy; known are position_tolerance, rotation_tolerance"),
     ],
 )  # fmt: skip
-def test_unknown_options_are_refused_with_what_may_be_meant(given, words):
+def test_unknown_options_are_refused_with_suggestions(given, words):
     with pytest.raises(OptionError, match=re.escape(words)) as caught:
-        made(**given)
+        solver_options(**given)
     assert len(str(caught.value)) < 500
 
 
-def accepted(option):
-    """The type hint that an option's declaration amounts to."""
+def accepted_type(option):
+    """Return the type hint of a declared option."""
     about = option.metadata
     if "choices" in about:
         return bool if about["choices"] == (False, True) else Literal[about["choices"]]
@@ -180,7 +182,7 @@ def accepted(option):
     ],
 )
 def test_keywords_are_the_declared_options(keywords, options):
-    declared = {f.name: accepted(f) for each in options for f in fields(each)}
+    declared = {f.name: accepted_type(f) for each in options for f in fields(each)}
     assert get_type_hints(keywords) == declared
     assert keywords.__required_keys__ == frozenset()
 
@@ -189,7 +191,7 @@ def test_defaults():
     published = {"alpha": 1.0, "lambda_": 0.005, "nu": 10.0, "sigma0": 0.01, "gamma_max": 0.5,
                  "mu": 0.2}  # fmt: skip
     for method in method_names():
-        options = made(method)
+        options = solver_options(method)
         assert options.position_tolerance == options.rotation_tolerance == 1e-6
         assert options.rotation_weight == 0.5  # 2 rad = 1 m
         assert options.max_restarts == (None if method == "auto" else 0)
@@ -208,7 +210,7 @@ OF_A_CALL = {
 
 
 @pytest.mark.parametrize("name", OF_A_CALL)
-def test_what_a_call_is_given_is_checked_too(name):
+def test_options_of_a_call_are_checked(name):
     solver = IkSolver(WAM)
     for value in OF_A_CALL[name]:
         for make in (IkSolver, lambda _, **given: solver.solve(np.eye(4), **given),
@@ -217,12 +219,12 @@ def test_what_a_call_is_given_is_checked_too(name):
                 make(WAM, **{name: value})
 
 
-def test_options_cannot_be_changed_under_the_solver():
+def test_options_are_immutable():
     with pytest.raises(FrozenInstanceError):
-        made().alpha = 0.5
+        solver_options().alpha = 0.5
 
 
-def test_each_is_described():
+def test_every_option_has_a_description():
     for option in FIELDS.values():
         assert option.metadata["text"], option.name
         assert isinstance(option.metadata["unit"], str)
@@ -234,15 +236,15 @@ def test_each_is_described():
 
 
 @pytest.mark.parametrize("method", [name for name in method_names() if "svf" in name])
-def test_svf_refuses_a_filter_that_does_not_rise(method):
+def test_svf_refuses_a_decreasing_filter(method):
     for nu, sigma0 in ((0.01, 0.01), (0.005, 0.01), (200.0, 0.01), (10.0, 0.2), (1.0, 2.0)):
         with pytest.raises(MethodError, match=f"nu={nu}, sigma0={sigma0}") as caught:
-            made(method, nu=nu, sigma0=sigma0)
+            solver_options(method, nu=nu, sigma0=sigma0)
         assert "nu > sigma0" in str(caught.value)
         assert "2 > nu * sigma0" in str(caught.value)
-        assert made("jd", nu=nu, sigma0=sigma0).nu == nu
+        assert solver_options("jd", nu=nu, sigma0=sigma0).nu == nu
     for nu, sigma0 in ((0.011, 0.01), (199.0, 0.01), (10.0, 0.199)):
-        assert made(method, nu=nu, sigma0=sigma0).sigma0 == sigma0
+        assert solver_options(method, nu=nu, sigma0=sigma0).sigma0 == sigma0
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_svf_refuses_a_filter_that_does_not_rise(method):
     [("max_iterations", 1), ("prove_after", 1), ("max_restarts", 0), ("long_attempt_every", 0),
      ("stall_count", 0)],
 )  # fmt: skip
-def test_the_least_of_counts(name, least):
-    assert getattr(made(**{name: least}), name) == least
+def test_minimum_of_count_options(name, least):
+    assert getattr(solver_options(**{name: least}), name) == least
     with pytest.raises(OptionError, match=name):
-        made(**{name: least - 1})
+        solver_options(**{name: least - 1})

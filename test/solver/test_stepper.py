@@ -1,4 +1,4 @@
-"""Single steps: what they do, and what is refused."""
+"""Single steps of the methods, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ NEAR, FAR = WAM.fk(Q + 0.05), WAM.fk(Q + 0.6)
 WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
 
 
-def test_no_steps_leave_the_start_alone():
+def test_zero_steps_return_the_start():
     stepper = Stepper(WAM, "ed", Q)
     trace = stepper.run(NEAR, 0)
     np.testing.assert_array_equal(trace.q, Q[None])
@@ -23,7 +23,7 @@ def test_no_steps_leave_the_start_alone():
 
 
 @pytest.mark.parametrize("method", ["ctp+svf", "odls"])
-def test_a_run_is_its_steps(method):
+def test_a_run_equals_single_steps(method):
     once, twice = Stepper(WAM, method, Q), Stepper(WAM, method, Q)
     trace = once.run(FAR, 4)
     for k in range(4):
@@ -36,7 +36,7 @@ def test_a_run_is_its_steps(method):
     np.testing.assert_array_equal(once.q, trace.q[4])
 
 
-def test_every_step_has_its_target_and_the_last_one_stays():
+def test_each_step_has_a_target_and_the_last_is_kept():
     together, apart = Stepper(WAM, "jd", Q), Stepper(WAM, "jd", Q)
     trace = together.run(np.array([NEAR, FAR]), 3)
     for k, T in enumerate((NEAR, FAR, FAR)):
@@ -45,17 +45,17 @@ def test_every_step_has_its_target_and_the_last_one_stays():
     np.testing.assert_array_equal(trace.q[3], apart.q)
 
 
-def test_steps_are_counted_and_targets_are_poses():
+def test_invalid_step_counts_and_targets_are_refused():
     stepper = Stepper(WAM, "jp", Q)
     for steps in (-1, True, 1.0, "2", None):
-        with pytest.raises(OptionError, match="a whole number from 0"):
+        with pytest.raises(OptionError, match="an integer of at least 0"):
             stepper.run(NEAR, steps)
     for shape in ((4,), (3, 4), (2, 1, 1, 4, 4), (2, 3, 4, 4, 1)):
-        with pytest.raises(PoseError, match="targets are poses"):
+        with pytest.raises(PoseError, match="targets must be poses"):
             stepper.run(np.zeros(shape), 1)
 
 
-def test_starts_at_mid_range_and_anew():
+def test_start_is_mid_range_and_can_be_reset():
     stepper = Stepper(WAM, "svf+ed")
     np.testing.assert_allclose(stepper.q, 0.5 * (WAM.lower + WAM.upper))
     stepper.run(FAR, 2)
@@ -70,35 +70,35 @@ def test_starts_at_mid_range_and_anew():
         stepper.reset(Q[:3])
 
 
-def test_a_rate_is_the_velocity_asked_for():
+def test_rate_converts_steps_to_velocities():
     stepper = Stepper(WAM, "jp", Q)
     x_dot = np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.2])
     q_dot = stepper.rate(x_dot, 0.01)
     np.testing.assert_allclose(WAM.jacobian(Q) @ q_dot, x_dot, atol=1e-12)
     np.testing.assert_allclose(stepper.q, Q + 0.01 * q_dot, atol=1e-15)
     for bad in (x_dot[:5], np.full(6, np.nan)):
-        with pytest.raises(OptionError, match=r"x_dot is finite numbers of shape \(6,\)"):
+        with pytest.raises(OptionError, match=r"x_dot must be finite numbers of shape \(6,\)"):
             stepper.rate(bad, 0.01)
 
 
-def test_an_error_and_a_jacobian_are_those_of_the_task_scaled():
+def test_error_and_jacobian_are_scaled_by_the_task():
     stepper = Stepper(WAM, "jp", Q)
     np.testing.assert_allclose(stepper.jacobian(), WEIGHTS[:, None] * WAM.jacobian(Q), atol=1e-14)
     np.testing.assert_allclose(stepper.error(FAR)[:3], (FAR - WAM.fk(Q))[:3, 3], atol=1e-14)
 
 
-def test_a_step_for_what_is_given_leaves_the_arm():
+def test_a_step_for_given_error_and_jacobian_keeps_the_state():
     stepper = Stepper(WAM, "jp", Q)
     J, e = stepper.jacobian(), stepper.error(FAR)
     np.testing.assert_allclose(stepper.step_for(e, J), np.linalg.pinv(J) @ e, atol=1e-10)
     np.testing.assert_array_equal(stepper.q, Q)
     for wrong in ((e[:5], J), (e, J[:, :6]), (e, J.T)):
-        with pytest.raises(OptionError, match=r"[eJ] is finite numbers of shape \(6"):
+        with pytest.raises(OptionError, match=r"[eJ] must be finite numbers of shape \(6"):
             stepper.step_for(*wrong)
 
 
 @pytest.mark.parametrize("name", ["jp", "jd", "ed", "svf", "jf", "nf", "tpinv"])
-def test_the_inverse_is_what_its_figures_say(name):
+def test_the_inverse_matches_its_singular_values(name):
     stepper = Stepper(WAM, name, Q)
     P, s, gain = stepper.inverse(FAR)
     J = stepper.jacobian()
@@ -111,7 +111,7 @@ def test_the_inverse_is_what_its_figures_say(name):
 
 @pytest.mark.parametrize("policy", [name for name in policies.NAMES if name != "constant"])
 @pytest.mark.parametrize("bent", [1.4, 0.01], ids=["anywhere", "near a singularity"])
-def test_the_inverse_damps_by_the_policy(policy, bent):
+def test_the_policy_determines_the_damping(policy, bent):
     options = {"Delta": 0.1, "w_t": 1.0, "condition_bound": 2.0, "epsilon": 1.0, "w_min": 0.5}
     options |= {"velocity_bound": 0.1, "rate_t": 1.0, "direction": (1.0, 2.0, 0.0, 0.0, 1.0, 0.0)}
     q = np.where(np.arange(7) == 3, bent, Q)
@@ -129,7 +129,7 @@ def test_the_inverse_damps_by_the_policy(policy, bent):
             np.testing.assert_allclose(again.gain, s / (s * s + lambda2), rtol=1e-3)
 
 
-def test_a_largest_change_is_an_eighth_of_a_turn_unless_said():
+def test_the_default_maximum_step_is_an_eighth_of_a_turn():
     for given, most in (({}, np.pi / 4), ({"largest_change": 0.1}, 0.1)):
         dq = Stepper(WAM, "jp+max", Q, **given).step(WAM.fk(-Q))
         assert np.abs(dq).max() == pytest.approx(most)
@@ -137,14 +137,14 @@ def test_a_largest_change_is_an_eighth_of_a_turn_unless_said():
 
 @pytest.mark.parametrize("Delta", [0.05, 0.4])
 @pytest.mark.parametrize("objective", ["centring", "limits"])
-def test_the_optimal_policy_makes_the_whole_step_as_long_as_allowed(objective, Delta):
-    """With what the gradient projection adds: neither shorter, nor cut to it."""
+def test_the_optimal_policy_uses_the_maximum_step(objective, Delta):
+    """The whole step, with gradient projection, has the maximum length."""
     options = {"policy": "optimal", "objective": objective, "Delta": Delta}
     dq = Stepper(WAM, "gp+jd", Q, **options).step(FAR)
     assert np.linalg.norm(dq) == pytest.approx(Delta, rel=1e-9)
 
 
-def test_kdl_has_no_steps():
+def test_kdl_methods_have_no_steps():
     with pytest.raises(MethodError, match="has no single steps"):
         Stepper(WAM, "kdl_lma", Q)
 
@@ -159,14 +159,14 @@ REFUSED = {  # error, words, call, more values that it refuses
     "step": (PoseError, None, lambda s, T: s.step(T), POSES),
     "run": (PoseError, None, lambda s, T: s.run(T, 2), POSES),
     "x_dot": (OptionError, "x_dot", lambda s, x_dot: s.rate(x_dot, 0.01), VECTORS),
-    "e": (OptionError, "e is", lambda s, e: s.step_for(e, WAM.jacobian(Q)), VECTORS),
-    "J": (OptionError, "J is", lambda s, J: s.step_for(np.zeros(6), J), VECTORS),
+    "e": (OptionError, "e must be", lambda s, e: s.step_for(e, WAM.jacobian(Q)), VECTORS),
+    "J": (OptionError, "J must be", lambda s, J: s.step_for(np.zeros(6), J), VECTORS),
     "dt": (OptionError, "dt", lambda s, dt: s.rate(np.zeros(6), dt), [[0.1], np.inf, 1e300]),
 }
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_odd_values_are_refused_and_leave_the_arm(what):
+def test_invalid_values_are_refused_and_keep_the_state(what):
     stepper = Stepper(WAM, "svf", Q)
     error, words, call, more = REFUSED[what]
     for bad in (*ODD, *more):

@@ -1,4 +1,4 @@
-"""Tasks: what they say to the kernels, what is refused, and what is solved with them."""
+"""Tasks: parameters for the kernels, invalid tasks, and solutions."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ FORK = RobotModel.from_urdf(
 W = 0.5
 
 
-def test_by_default_it_is_the_full_pose():
+def test_the_default_is_the_full_pose():
     built = build_task(WAM, None, W)
     np.testing.assert_array_equal(built.tip, 0)
     np.testing.assert_array_equal(built.component, range(6))
@@ -42,7 +42,7 @@ def test_by_default_it_is_the_full_pose():
         (Task("y", "zy"), [1, 4, 5], [0, 1, 1], SWING, False),
     ],
 )
-def test_rows(task, components, groups, turning, in_target):
+def test_rows_of_the_error(task, components, groups, turning, in_target):
     built = build_task(WAM, task, W)
     np.testing.assert_array_equal(built.component, components)
     np.testing.assert_array_equal(built.group, [*groups, max(groups) + 1])
@@ -51,7 +51,7 @@ def test_rows(task, components, groups, turning, in_target):
     assert task.rows == len(components)
 
 
-def test_axes_and_weights_are_in_order():
+def test_axes_and_weights_keep_their_order():
     for axis in "xyz":
         assert build_task(WAM, Task.pointing(axis), W).axis[0] == "xyz".index(axis)
         assert build_task(WAM, Task("x", axis), W).axis[0] == "xyz".index(axis)
@@ -62,7 +62,7 @@ def test_axes_and_weights_are_in_order():
     assert hash(Task(weights=np.ones(6))) == hash(Task(weights=[1] * 6))
 
 
-def test_one_task_for_all_tips_or_one_each():
+def test_one_task_for_all_tips_or_one_per_tip():
     built = build_task(FORK, Task.position_only(), W)
     np.testing.assert_array_equal(built.tip, [0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1, 2])
@@ -75,7 +75,7 @@ def test_one_task_for_all_tips_or_one_each():
     assert len(build_task(FORK, None, W).tip) == 12
 
 
-def test_arrays_are_read_only_and_of_one_type():
+def test_arrays_are_read_only_and_float():
     for task in (None, Task("x", ""), Task("", "z"), Task(position_tolerance=0.1)):
         built = build_task(WAM, task, W)
         dtypes = [array.dtype for array in built if isinstance(array, np.ndarray)]
@@ -98,14 +98,14 @@ def test_is_full_pose(task, full):
     ("given", "words"),
     [
         ({"position": "xyw"}, ["position", "'xyw'", "x, y, z"]),
-        ({"position": "xx"}, ["position", "'xx'", "each once"]),
+        ({"position": "xx"}, ["position", "'xx'", "at most once"]),
         ({"position": "X"}, ["position", "'X'"]),
         ({"rotation": "roll"}, ["rotation", "'roll'"]),
         ({"rotation": None}, ["rotation", "None"]),
         ({"position": ["x", "y"]}, ["position", "['x', 'y']"]),
-        ({"position": "", "rotation": ""}, ["needs an axis", "empty"]),
-        ({"frame": "tool"}, ["base or target", "'tool'"]),
-        ({"frame": 3}, ["base or target", "3"]),
+        ({"position": "", "rotation": ""}, ["give an axis", "empty"]),
+        ({"frame": "tool"}, ["'base' or 'target'", "'tool'"]),
+        ({"frame": 3}, ["'base' or 'target'", "3"]),
         ({"weights": [1.0] * 5}, ["weights", "row (6)", "[1.0, "]),
         ({"weights": [1, 1, 1, 1, 1, 0]}, ["weights", "from 1e-09 to 1e+09"]),
         ({"weights": [1, 1, 1, 1, 1, -1]}, ["weights", "from 1e-09 to 1e+09"]),
@@ -119,7 +119,7 @@ def test_is_full_pose(task, full):
         ({"position": "x", "rotation": "", "weights": [1, 2]}, ["weights", "row (1)"]),
     ],
 )
-def test_bad_tasks_are_refused_with(given, words):
+def test_invalid_tasks_are_refused(given, words):
     with pytest.raises(OptionError) as caught:
         Task(**given)
     assert [word for word in words if word not in str(caught.value)] == []
@@ -131,11 +131,11 @@ def test_bad_tasks_are_refused_with(given, words):
         ("pose", ["dls_ik.Task", "'pose'"]),
         (3, ["dls_ik.Task", "3"]),
         ([Task(), "pose"], ["dls_ik.Task"]),
-        ([Task()], ["each of the 2", "b, c", "not 1"]),
-        ([], ["each of the 2", "not 0"]),
+        ([Task()], ["each of the 2", "b, c", "got 1"]),
+        ([], ["each of the 2", "got 0"]),
     ],
 )
-def test_bad_tasks_for_a_robot_are_refused_with(task, words):
+def test_tasks_that_do_not_fit_the_robot_are_refused(task, words):
     with pytest.raises(OptionError) as caught:
         checked_tasks(FORK, task)
     assert [word for word in words if word not in str(caught.value)] == []
@@ -150,39 +150,39 @@ WHEEL = RobotModel.from_urdf(
 )
 
 
-def details(robot=WAM, task=None, **options):
+def task_parameters(robot=WAM, task=None, **options):
     return build_details(robot, parse_method("jp"), SolverOptions(**options), task)
 
 
 @pytest.mark.parametrize("robot", [WAM, WHEEL], ids=["wam", "wheel"])
-def test_the_posture_is_the_middle_of_the_limits(robot):
+def test_the_default_posture_is_mid_range(robot):
     lower, upper = robot.finite_limits()
     middle = [
         0.5 * (a + b) if limited else 0.0
         for a, b, limited in zip(lower, upper, robot.limited, strict=True)
     ]
-    np.testing.assert_array_equal(details(robot, Task("x", "")).reference, middle)
+    np.testing.assert_array_equal(task_parameters(robot, Task("x", "")).reference, middle)
     own = np.linspace(0.1, 0.2, robot.n)
     np.testing.assert_array_equal(
-        details(robot, Task("x", ""), reference=tuple(own)).reference, own
+        task_parameters(robot, Task("x", ""), reference=tuple(own)).reference, own
     )
 
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task("zx", "y")])
 def test_the_direction_is_the_last_row(task):
     r = 6 if task is None else task.rows
-    np.testing.assert_array_equal(details(WAM, task).direction, [*np.zeros(r - 1), 1.0])
-    given = details(WAM, task, direction=(3.0, 4.0, *np.zeros(r - 2))).direction
+    np.testing.assert_array_equal(task_parameters(WAM, task).direction, [*np.zeros(r - 1), 1.0])
+    given = task_parameters(WAM, task, direction=(3.0, 4.0, *np.zeros(r - 2))).direction
     np.testing.assert_allclose(given, [0.6, 0.8, *np.zeros(r - 2)], atol=1e-15)
 
 
-def test_lengths_are_in_the_unit_of_the_robot():
-    given = details(WAM, obstacle=(0.1, -0.2, 0.3), influence=0.4, length_unit=1000.0)
+def test_lengths_are_in_the_length_unit_of_the_robot():
+    given = task_parameters(WAM, obstacle=(0.1, -0.2, 0.3), influence=0.4, length_unit=1000.0)
     np.testing.assert_array_equal(given.obstacle, [100.0, -200.0, 300.0])
     assert given.params.influence == 400.0
 
 
-def test_a_row_beyond_its_slack_is_brought_inside():
+def test_the_inner_tolerance_is_slightly_smaller():
     built = build_task(WAM, Task(position_tolerance=(0.0, 0.1, 0.2)), 0.5)
     np.testing.assert_array_equal(built.inner_tolerance[[0, 3, 4, 5]], 0.0)
     assert (built.inner_tolerance[1:3] < built.tolerance[1:3]).all()
@@ -190,8 +190,8 @@ def test_a_row_beyond_its_slack_is_brought_inside():
 
 
 @pytest.mark.parametrize(("angles", "component"), [("euler", 4), ("vector", None)])
-def test_a_slack_that_no_angle_is_beyond_bounds_nothing(angles, component):
-    """The second of three angles is never beyond a quarter turn, the others a half turn."""
+def test_slack_beyond_the_range_of_an_angle_is_unbounded(angles, component):
+    """The second of three angles is within a quarter turn, the others within half a turn."""
     for k in (3, 4, 5):
         largest = np.pi / 2 if k == component else np.pi
         for slack, is_row in ((0.999 * largest, True), (largest, False)):
@@ -218,7 +218,7 @@ def test_a_pointing_tool_points(robot, axis):
 
 
 @pytest.mark.parametrize("name", ["auto", "sdls+clamp", "dls", "odls"])
-def test_two_tips_are_brought_to_their_places_together(name):
+def test_two_tips_reach_their_targets_together(name):
     rng = np.random.default_rng(3)
     goals = Y.fk(0.5 * rng.normal(size=(20, Y.n)))
     solver = IkSolver(Y, name, task=Task.position_only(), max_restarts=20)
@@ -229,7 +229,7 @@ def test_two_tips_are_brought_to_their_places_together(name):
     assert np.linalg.norm(away[found.success], axis=-1).max() <= 1e-6
 
 
-def test_each_tip_has_a_task_of_its_own():
+def test_each_tip_has_a_separate_task():
     goals = Y.fk(np.full(Y.n, 0.3))
     goals[1, :3, 3] += 10.0  # far out of reach, and of no account
     task = [Task.position_only(), Task(position="", rotation="z")]
@@ -237,7 +237,7 @@ def test_each_tip_has_a_task_of_its_own():
     assert IkSolver(Y, task=Task.position_only()).solve(goals).status is Status.TIMED_OUT
 
 
-def test_a_task_with_the_call_goes_before_the_solvers():
+def test_the_task_of_a_call_replaces_that_of_the_solver():
     rng = np.random.default_rng(4)
     T = WAM.fk(WAM.random(rng))
     T[:3, :3] = WAM.fk(WAM.random(rng))[:3, :3]
@@ -249,9 +249,9 @@ def test_a_task_with_the_call_goes_before_the_solvers():
     np.testing.assert_array_equal(exact.q, IkSolver(WAM, "ed").solve(T, np.full(7, 0.2)).q)
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_is_refused():
     for axis in ("", "xy", "w", None, 2):
-        with pytest.raises(OptionError, match="x, y or z"):
+        with pytest.raises(OptionError, match="'x', 'y' or 'z'"):
             Task.pointing(axis)
     with pytest.raises(OptionError, match="2"):
         IkSolver(Y, task=[Task.pose()])
@@ -270,7 +270,7 @@ TWO_TIPS = {"y_shape": ("E0", "E1"), "two_wams": ("left_wam_tip", "right_wam_tip
 
 
 @pytest.mark.parametrize("name", TWO_TIPS)
-def test_auto_reaches_both_poses_inside_the_limits(name):
+def test_auto_reaches_the_poses_of_two_tips(name):
     robot = RobotModel.from_urdf(URDF / f"{name}.urdf", tip=TWO_TIPS[name])
     rng = np.random.default_rng(3)
     Ts, seeds = robot.fk(robot.random(rng, 100)), robot.random(rng, 100)

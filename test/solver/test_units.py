@@ -1,4 +1,4 @@
-"""The same arm in other units: solved alike, to the last bit where the factor is a power of two."""
+"""Change of the length unit: equal answers, bit by bit if the factor is a power of two."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ KILO = 2.0**10  # a factor by which nothing is rounded
 FIELDS = ("success", "status", "q", "rotation_error", "iterations", "restarts")
 
 
-def drawn(robot, b, seed):
-    """Poses, some of them beyond reach, and seeds."""
+def random_poses(robot, b, seed):
+    """Return poses, of which a part is out of reach, and seeds."""
     rng = np.random.default_rng(seed)
     Ts, seeds = robot.fk(robot.random(rng, b)), robot.random(rng, b)
     Ts[::4, :3, 3] *= 3.0
@@ -25,7 +25,7 @@ def drawn(robot, b, seed):
 
 
 def assert_alike(k, method, robot, Ts, seeds, wish=None, **options):
-    """As in metres, bit by bit."""
+    """Check that the answers equal those in metres, bit by bit."""
     there = IkSolver(scaled(robot, k), method, length_unit=k, **options)
     one = IkSolver(robot, method, **options).solve_batch(Ts, seeds, **(wish or {}))
     other = there.solve_batch(scaled_poses(Ts, k), seeds, **(wish or {}))
@@ -35,10 +35,10 @@ def assert_alike(k, method, robot, Ts, seeds, wish=None, **options):
 
 
 @pytest.mark.parametrize("name", STEPPED)
-def test_every_method_to_the_last_bit(name):
+def test_methods_are_invariant_to_the_last_bit(name):
     for robot, k in ((WAM, KILO), (PUMA, 1.0 / KILO)):
         if serves(name, robot):
-            Ts, seeds = drawn(robot, 8, 1)
+            Ts, seeds = random_poses(robot, 8, 1)
             assert_alike(k, name, robot, Ts, seeds, max_iterations=20, max_restarts=3)
 
 
@@ -46,8 +46,8 @@ def test_every_method_to_the_last_bit(name):
     "wish", [{"solve_type": "distance"}, {"solve_type": "manipulability"}, {"approximate": True}],
     ids=str,
 )  # fmt: skip
-def test_every_wish_to_the_last_bit(wish):
-    Ts, seeds = drawn(WAM, 12, 2)
+def test_solve_types_are_invariant_to_the_last_bit(wish):
+    Ts, seeds = random_poses(WAM, 12, 2)
     assert_alike(1.0 / KILO, "auto", WAM, Ts, seeds, wish, max_restarts=20, num_candidates=15)
 
 
@@ -62,8 +62,8 @@ def test_every_wish_to_the_last_bit(wish):
     ],
     ids=str,
 )  # fmt: skip
-def test_options_in_metres_stay_in_metres(method, options):
-    Ts, seeds = drawn(WAM, 8, 3)
+def test_options_in_metres_are_not_scaled(method, options):
+    Ts, seeds = random_poses(WAM, 8, 3)
     assert_alike(KILO, method, WAM, Ts, seeds, max_iterations=20, max_restarts=3, **options)
 
 
@@ -73,7 +73,7 @@ def test_options_in_metres_stay_in_metres(method, options):
     kinds=st.lists(st.sampled_from(["revolute", "continuous"]), min_size=2, max_size=8),
     k=st.sampled_from([1000.0, 1e-3, 39.37, 1e6, 1e-6]),
 )
-def test_any_arm_is_solved_as_well_in_other_units(seed, kinds, k):
+def test_random_arms_in_other_units(seed, kinds, k):
     robot = random_arm(np.random.default_rng(seed), *kinds)
     rng = np.random.default_rng(seed)
     Ts, seeds, there = robot.fk(robot.random(rng, 6)), robot.random(rng, 6), scaled(robot, k)
@@ -89,7 +89,7 @@ def test_any_arm_is_solved_as_well_in_other_units(seed, kinds, k):
 @pytest.mark.parametrize(("name", "k"), [("ur10e", 1000.0), ("fr3", 1000.0), ("iiwa14", 1e-3)])
 def test_real_arms_in_millimetres_and_kilometres(name, k):
     robot = published(name)
-    Ts, _ = drawn(robot, 40, 4)
+    Ts, _ = random_poses(robot, 40, 4)
     Ts = Ts[np.arange(40) % 4 != 0]
     solver = IkSolver(scaled(robot, k), length_unit=k)
     result = solver.solve_batch(scaled_poses(Ts, k))
@@ -97,7 +97,7 @@ def test_real_arms_in_millimetres_and_kilometres(name, k):
     assert (result.position_error <= 1e-6 * k).all()
 
 
-def test_all_solutions_are_the_same_ones():
+def test_all_solutions_are_equal_in_other_units():
     T = PUMA.fk(np.array([0.3, -0.5, 0.4, 0.8, 0.6, -0.2]))
     one = IkSolver(PUMA).solve_all(T)
     other = IkSolver(scaled(PUMA, KILO), length_unit=KILO).solve_all(scaled_poses(T, KILO))
@@ -105,7 +105,7 @@ def test_all_solutions_are_the_same_ones():
     np.testing.assert_array_equal(other, one)
 
 
-def test_slides_in_millimetres_come_as_near_to_the_seed_by_their_weight():
+def test_weights_compensate_the_unit_of_prismatic_joints():
     k = 1000.0
     rows = [DhRow(kind="prismatic", alpha=np.pi / 2, lower=-1.5, upper=1.5)]
     rows += [DhRow(a=0.3, alpha=1.0, d=0.1, lower=-2.8, upper=2.8)] * 7

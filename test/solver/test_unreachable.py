@@ -1,4 +1,4 @@
-"""Poses out of reach: a value, not an exception, in time, with the best that was found."""
+"""Unreachable poses: a result instead of an exception, in time, with the best configuration."""
 
 import inspect
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ WAM, PUMA = RobotModel.wam(), RobotModel.from_name("puma560")
 PLANAR = RobotModel.from_name("planar_2r")
 
 
-def too_far(robot, rng, reach=3.0):
+def poses_out_of_reach(robot, rng, reach=3.0):
     T = robot.fk(robot.random(rng))
     T[:3, 3] *= reach / np.linalg.norm(T[:3, 3])
     return T
@@ -31,7 +31,7 @@ def errors(robot, T, q):
     return np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
 
 
-def assert_told_as_it_is(robot, T, result):
+def assert_consistent(robot, T, result):
     assert not result.success
     position, rotation = errors(robot, T, result.q)
     assert result.position_error == pytest.approx(position, abs=1e-12)
@@ -39,33 +39,33 @@ def assert_told_as_it_is(robot, T, result):
 
 
 @pytest.mark.parametrize("robot", [WAM, PUMA, PLANAR], ids=["wam", "puma560", "planar_2r"])
-def test_best_is_inside_the_limits_and_told_as_it_is(robot):
+def test_the_best_configuration_is_within_limits_with_true_errors(robot):
     rng = np.random.default_rng(1)
     solver = IkSolver(robot, max_restarts=20, prove_after=5)
     for _ in range(20):
-        T = too_far(robot, rng)
+        T = poses_out_of_reach(robot, rng)
         result = solver.solve(T, robot.random(rng), timeout=3600.0)
         assert (result.status, result.restarts) == (Status.UNREACHABLE, 4)
         assert robot.within_limits(result.q)
-        assert_told_as_it_is(robot, T, result)
+        assert_consistent(robot, T, result)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_method_tells_it_as_it_is(name):
+def test_every_method_reports_the_true_errors(name):
     rng = np.random.default_rng(2)
     solver = IkSolver(WAM, name, max_restarts=3, max_iterations=50)
     for _ in range(5):
-        T = too_far(WAM, rng)
+        T = poses_out_of_reach(WAM, rng)
         result = solver.solve(T, WAM.random(rng), timeout=3600.0)
         proved = parts_of(name).strategy in ("jc", "active")
         status = Status.UNREACHABLE if proved else Status.MAX_RESTARTS
         assert (result.status, result.restarts) == (status, 3)
         assert result.iterations <= 200 or name == "auto"
         assert np.isfinite(result.q).all()
-        assert_told_as_it_is(WAM, T, result)
+        assert_consistent(WAM, T, result)
 
 
-def test_a_planar_arm_cannot_leave_its_plane():
+def test_poses_out_of_the_plane_of_a_planar_arm():
     off, tilted = PLANAR.fk([0.3, 0.8]), PLANAR.fk([0.3, 0.8])
     off[2, 3] = 1e-3
     tilted[:3, :3] = tilted[:3, :3] @ np.array([[1.0, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
@@ -73,10 +73,10 @@ def test_a_planar_arm_cannot_leave_its_plane():
         result = IkSolver(PLANAR, max_restarts=10).solve(T, timeout=3600.0)
         assert result.status is Status.UNREACHABLE
         assert PLANAR.within_limits(result.q)
-        assert_told_as_it_is(PLANAR, T, result)
+        assert_consistent(PLANAR, T, result)
 
 
-def test_reached_outside_the_limits_is_no_success():
+def test_poses_reached_outside_the_limits_are_no_success():
     rng = np.random.default_rng(4)
     seen = set()
     for _ in range(100):
@@ -93,8 +93,8 @@ def test_reached_outside_the_limits_is_no_success():
 SEARCH_ATTEMPTS = list(inspect.signature(search_packed).parameters).index("attempts")
 
 
-def let_attempts_take(monkeypatch, seconds):
-    """Give the solver a clock that moves by so much an attempt, and not otherwise."""
+def set_attempt_duration(monkeypatch, seconds):
+    """Replace the clock of the solver by one that advances only with each attempt."""
     clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
 
     def slow_search(*args):
@@ -107,9 +107,9 @@ def let_attempts_take(monkeypatch, seconds):
 
 
 @pytest.mark.parametrize("seconds", [1e-5, 1e-4, 1e-3])
-def test_uses_its_time_and_no_more(monkeypatch, seconds):
+def test_the_search_stops_at_the_timeout(monkeypatch, seconds):
     T = out_of_grasp(WAM, np.random.default_rng(6))
-    let_attempts_take(monkeypatch, seconds)
+    set_attempt_duration(monkeypatch, seconds)
     result = IkSolver(WAM).solve(T, timeout=0.05)
     assert result.status is Status.TIMED_OUT
     assert 0.05 <= result.duration < 0.05 + 2.0 * seconds
@@ -118,10 +118,10 @@ def test_uses_its_time_and_no_more(monkeypatch, seconds):
 
 
 @pytest.mark.parametrize("timeout", [0.0, 1e-9, 0.001])
-def test_makes_a_first_round_of_attempts_whatever_the_timeout(monkeypatch, timeout):
+def test_the_first_round_ignores_the_timeout(monkeypatch, timeout):
     T = out_of_grasp(WAM, np.random.default_rng(6))
-    far = too_far(WAM, np.random.default_rng(6))
-    let_attempts_take(monkeypatch, 0.001)
+    far = poses_out_of_reach(WAM, np.random.default_rng(6))
+    set_attempt_duration(monkeypatch, 0.001)
     result = IkSolver(WAM).solve(T, timeout=timeout)
     assert (result.status, result.restarts) == (Status.TIMED_OUT, UNTIMED_ATTEMPTS - 1)
     published = IkSolver(WAM, "ed", max_restarts=None).solve(far, timeout=timeout)
@@ -130,7 +130,7 @@ def test_makes_a_first_round_of_attempts_whatever_the_timeout(monkeypatch, timeo
 
 def test_timeout_of_the_options(monkeypatch):
     T = out_of_grasp(WAM, np.random.default_rng(6))
-    let_attempts_take(monkeypatch, 0.001)
+    set_attempt_duration(monkeypatch, 0.001)
     short, long = (IkSolver(WAM, timeout=t, max_restarts=300).solve(T) for t in (0.1, 1.0))
     assert short.status is Status.TIMED_OUT
     assert short.duration == pytest.approx(0.1, abs=0.002)
@@ -139,7 +139,7 @@ def test_timeout_of_the_options(monkeypatch):
 
 
 @pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
-def test_timeout_by_a_real_clock(robot):
+def test_timeout_with_the_real_clock(robot):
     T = out_of_grasp(robot, np.random.default_rng(7))
     solver = IkSolver(robot)
     solver.solve(T, timeout=0.0)

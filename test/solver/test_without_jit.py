@@ -1,4 +1,4 @@
-"""The kernels as plain Python: the same answers as their machine code gives."""
+"""Kernels as plain Python give the same answers as compiled."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from dls_ik import IkSolver, RobotModel
 
 
 def answers():
-    """Joint values by robot and method, for a few tasks."""
+    """Return joint positions by robot and method, for a few tasks."""
     found = {}
     for robot in map(RobotModel.from_name, ("wam", "puma560")):
         rng = np.random.default_rng(1)
@@ -27,12 +27,12 @@ def answers():
             solver = IkSolver(robot, name, max_iterations=most, max_restarts=3)
             result = solver.solve_batch(Ts, seeds)
             found[f"{robot.name} {name}"] = [result.q.tolist(), result.restarts.tolist()]
-        found.update(wished(robot, robot.fk(robot.random(rng, 3)), seeds))
+        found.update(answers_of_solve_types(robot, robot.fk(robot.random(rng, 3)), seeds))
     return found
 
 
-def wished(robot, Ts, seeds):
-    """Starts from the table first, and at random when it is used up; every kind of solution."""
+def answers_of_solve_types(robot, Ts, seeds):
+    """Return answers of every solve type, from the start table and from random restarts."""
     found = {}
     for kind, starts in product(("speed", "distance", "manipulability"), ("table", "random")):
         solver = IkSolver(robot, solve_type=kind, starts=starts, num_candidates=36, max_restarts=35)
@@ -47,7 +47,7 @@ def wished(robot, Ts, seeds):
     return found
 
 
-def test_same_answers():
+def test_plain_python_gives_the_same_answers():
     result = subprocess.run(
         [sys.executable, __file__],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -81,7 +81,7 @@ def test_a_port_in_use_is_one_line_with_one_that_is_free(taken, capsys):
     [
         ("nobody", "nobody"),
         ("wam --method nonsense", "unknown method 'nonsense'"),
-        ("wam --method jp,dls,sd,svf,ctp", "--method takes 4 methods at most, not 5"),
+        ("wam --method jp,dls,sd,svf,ctp", "--method must be at most 4 methods; got 5"),
         ("wam --method kdl_lma", "follows no target"),
         ("wam --rate 0", "--rate"),
         ("wam --record /nowhere/at/all.csv", "cannot write /nowhere/at/all.csv"),

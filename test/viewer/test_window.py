@@ -26,7 +26,7 @@ LINKS = tuple(dict.fromkeys(piece.link for piece in described_shapes(ROBOT).piec
 
 @pytest.fixture(scope="module")
 def viewer():
-    with ROBOT.show(Q, browser=False) as viewer:
+    with dls_ik.show(ROBOT, Q, browser=False) as viewer:
         yield viewer
     assert not viewer.is_open
     with pytest.raises(ViewerError, match="is closed"):
@@ -44,9 +44,11 @@ def test_a_browser_sees_the_joint_values_and_the_path_that_a_program_shows(viewe
 
     with open_page(viewer.url) as page:
         page.wait_until(lambda: drawn(page, Q), "the arm at the first joint values")
-        assert RobotModel.wam().show({"wam_j2": -0.5, **dict.fromkeys(ROBOT.joint_names, 0.1)})
+        assert dls_ik.show(
+            RobotModel.wam(), {"wam_j2": -0.5, **dict.fromkeys(ROBOT.joint_names, 0.1)}
+        )
         page.wait_until(lambda: drawn(page, np.full(7, 0.1)), "the same page, for an equal robot")
-        ROBOT.play([0.0, 1.0, 100.0], [Q, Q + 0.1, Q + 0.1])
+        dls_ik.play(ROBOT, [0.0, 1.0, 100.0], [Q, Q + 0.1, Q + 0.1])
         page.wait_until(lambda: drawn(page, Q + 0.1), "the end of the path")
         page.wait_for_text("3 points in 100 s")
         T = ROBOT.fk(Q)

@@ -1,4 +1,4 @@
-"""Robots, poses and checks that the tests of wishes share."""
+"""Robots, poses and checks shared by the tests of solve options."""
 
 import numpy as np
 from arms import published, random_arm
@@ -17,19 +17,19 @@ def robot_of(name):
 
 
 def turning(rng):
-    """Seven joints, some of which turn without end, and a slide."""
+    """Return a robot of seven joints: continuous, revolute and prismatic."""
     return random_arm(rng, *["continuous", "revolute"] * 2, "prismatic", "continuous", "revolute")
 
 
 def drawn(robot, count, seed=1):
-    """Reachable poses, the configurations they are of, and seeds."""
+    """Return reachable poses, their configurations, and random seeds."""
     rng = np.random.default_rng(seed)
     q, seeds = robot.random(rng, count), robot.random(rng, count)
     return robot.fk(q), q, seeds
 
 
 def errors(robot, T, q):
-    """Position [m] and rotation error [rad]."""
+    """Return the position [m] and rotation error [rad]."""
     e = pose_error(T, robot.fk(q))
     return np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
 
@@ -45,12 +45,12 @@ def assert_solutions(robot, Ts, result):
 
 
 def apart(q, seeds, weights=1.0):
-    """(b,) distances in the joint metric."""
+    """Return distances (b,) in the joint metric."""
     return np.sqrt((np.asarray(weights) * (q - seeds) ** 2).sum(axis=-1))
 
 
 def manipulability(robot, q, weight=0.5):
-    """Yoshikawa's measure of the scaled Jacobian."""
+    """Return Yoshikawa's manipulability of the scaled Jacobian."""
     J = np.repeat([1.0, weight], 3)[:, None] * robot.jacobian(q)
     s = np.linalg.svd(J, compute_uv=False)
     return float(np.prod(s))
