@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Streams among obstacles: the least distance, stops before a wall, sliding, the time of a cycle.
 
 Random runs send poses, twists and trajectories to arms among boxes, balls and cylinders, with all

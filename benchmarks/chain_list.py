@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The chains that `benchmarks.chains` solves for: where each comes from, its ends, its task.
 
 Files without a folder are ours; the others lie in the `robots` of the package `example-robot-data`.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Random reachable poses on real chains: number missed by `auto`, and time.
 
 Columns are those of docs/lab/chains.md. Beyond limits and inaccurate (1e-6 m, 1e-6 rad) are

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of methods: poses far, near, singular and at limits, and a stream.
 
 The WAM; cases and columns are those of docs/lab/choosing.md. Solved is within 1e-6 m and 1e-6

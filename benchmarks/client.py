@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node of this process that talks to the nodes measured: its messages, tasks that wait."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Options of all benchmarks, the machine they run on, and tables as text and as JSON."""
 
 import argparse

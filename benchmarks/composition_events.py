@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Everything that happens to a stream in a campaign, drawn from a seed.
 
 Each kind of event has random numbers of its own, so that a run without some kinds is otherwise the

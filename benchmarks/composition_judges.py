@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Judges of a stream's record; they share no code with the package.
 
 Each judge returns findings (violations) and raises the figures of a run to the largest seen.

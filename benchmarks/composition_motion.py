@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of the judges: differences of commands, speeds of the tip, points of trajectories."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A stream as the node runs it, in simulated time, with everything on the wire recorded.
 
 The cycles are those of the node (:class:`ServoCycle`, arms and parameters of the node, messages).

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Record of everything that a stream published, as the judges read it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A campaign of compositions: all that a running node allows, interleaved, and judged from outside.
 
 Each run draws a robot, the parameters of a node and a start. Targets, services, live parameters,

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Everything at once, at random: parameters, requests, robots, targets, pause and reset.
 
 What must hold: docs/lab/benchmarks.md, Concurrency. All actions are drawn from the seed, for each

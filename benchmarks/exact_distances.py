@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Exact distances of configurations, as a judge: own forward kinematics and bounds, then coal.
 
 A bound from below that is cheap and shares no code with the package (the spheres that cover one

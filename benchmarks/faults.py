@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Reactions of the arm to faults: times until it is at rest and moves again, and steps.
 
 A simulated arm without a bound on its speed follows the trajectories of a node (100 Hz, 60 points,

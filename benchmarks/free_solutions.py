@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solvers side by side on goals among obstacles, as :mod:`benchmarks.scenes` reads them.
 
 Poses of the goals from random seeds. A peer solves again from another seed until an exact check

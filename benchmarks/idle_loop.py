@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A loop at a rate that does nothing, and the lateness of a loop."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters and scenes changed while the arm moves: distances, accelerations, and faults.
 
 A WAM moves toward a wall at 0.5 m/s, starts beside it and in front of it, and is stopped by it, by

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A million poses in one batch: poses a second, on one thread and on all cores, and the memory.
 
 Random reachable poses without seeds. Memory is the peak of the process during the batch, less its

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The nearest of all solutions: how often solve_type "distance" finds it, and its time.
 
 Poses and seeds are of joint values uniform within the limits; in a second table the seed is the

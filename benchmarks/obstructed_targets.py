@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets among random obstacles that a free path reaches: how many a stream reaches, and how soon.
 
 Scenes of boxes, cylinders and spheres around the arm. A case is a configuration to start from and

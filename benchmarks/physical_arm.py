@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The arm with masses in MuJoCo: how far it is behind its commands, and how fast it is simulated.
 
 The controller follows a figure of eight, 0.3 m wide, with the WAM at 250 Hz, within 10 rad/s^2.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Configurations looked at by Pinocchio: is anything in collision, and where is the tip?
 
 ``python -m benchmarks.pinocchio_check`` reads cases as JSON and answers in JSON. It runs under any

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Nodes as processes of their own: start, wait for, end and measure them."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Share of the poses out of reach that the solver proves to be so.
 
 Poses are turned in any way and lie in the box in which random configurations bring the tip. A pose

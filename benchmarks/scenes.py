@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Collision checks and solutions in scenes and requests of MoveIt, as MotionBenchMaker writes them.
 
 A folder has files scene*.yaml (moveit_msgs/PlanningScene) and request*.yaml (MotionPlanRequest) of

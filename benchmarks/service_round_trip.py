@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Round trip of compute_ik: the node beside a trivial server of the same type.
 
 Both run in processes of their own and are called in turns by this one, with the same requests:

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The largest violation of any limit by the controller, over many random cycles. Simulated.
 
 Each run takes a shipped robot or a random arm of one to eight joints, and random limits, options

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots for the benchmarks of the controller, and runs in several processes."""
 
 import multiprocessing

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Time of one cycle of the controller, by method and by limits.
 
 All controllers follow the same stream of poses on the WAM at 1 kHz, a circle of 0.1 m at 0.25 m/s,

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Hours of work: memory, deadlines and calls of a node that streams and serves eight clients.
 
 What is measured and judged: docs/lab/benchmarks.md, Endurance. Lateness is by the stamps of the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Clients of compute_ik for a soak: ``python -m benchmarks.soak_clients COUNT SEED SERVICE``.
 
 Each has a client of its own and asks a few times a second, never before it has the answer to the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Report of a soak: figures, verdicts, tables and a picture."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Position before orientation for an arm of five joints: time of a call of RobotKinematics.
 
 Each pose is some millimetres and hundredths of a radian from where the arm is, as the next one of a

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Cold start: install, the first answers in new processes, and the node until it is ready.
 
 Measured in an environment made for it: the requirements, then the package as `pip install .` puts

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Random starts to random static targets: share reached by the controller, and time.
 
 Simulated, without a driver; every joint may move at 2 rad/s. A target is reached when the state

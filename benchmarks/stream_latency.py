@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Latency and cost of the stream, target_pose to joint_states, beside an echo node.
 
 Latency is the time from just before a client publishes a target to its receiving the first

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Two tips solved for together: share of poses reached by each method, and the time.
 
 Poses and seeds are of joint values uniform within the limits, or within a turn for joints without

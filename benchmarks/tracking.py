@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the command on moving poses: circle, lemniscate, lines into singularities.
 
 Simulated, on the WAM (2 rad/s), second lap. The lag is the delay that explains most of the position

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Trivial nodes for comparison: ``python -m benchmarks.trivial_nodes serve`` or ``echo``.
 
 serve: answers compute_ik at once, with joint values that are always the same.

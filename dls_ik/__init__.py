@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics by the Jacobian: damped least squares, SVF, selective damping, CTP.
 
 Public names are imported when they are first used, so that ``import dls_ik`` stays quick.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Private members of libraries, reached from here only; test/test_compat.py has a test for each.
 
 A library may change them in any release. Importing this module imports none of the libraries.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Progress of a compilation of kernels by several processes: kernels done, and the time left.
 
 Each compiling process writes events to its standard output. The process that started them reads the

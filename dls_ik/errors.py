@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Exceptions of the package, and the error codes of its services.
 
 Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each message says what was

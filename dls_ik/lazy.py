@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Public names of a package that are imported at their first use."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Text for messages: escaped, quoted, listed; names probably meant; numbers; and JSON."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """All kernels compiled, or loaded from disk, before a call needs them.
 
 ``python -m dls_ik.warm_up`` compiles the missing kernels, in two processes; with ``--scene`` only

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx's settings: Markdown pages as a forge shows them, and the API from the docstrings.
 
 ``scripts/docs`` builds the site; CONTRIBUTING.md says how it is put together.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of concepts.md and collisions.md with the library's own kernels.
 
 Run by: python docs/make_concepts.py. The output is the same, byte by byte, for the same matplotlib.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Draw the diagrams of architecture.md as SVG: python docs/make_diagrams.py.
 
 Boxes have their middles on a grid, (column, row); arrows lead from box to box.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Run the notebooks of examples/, and keep them with their outputs: python docs/make_notebooks.py.
 
 A reader on a forge sees the pictures; the test suite runs the notebooks and compares what they say.

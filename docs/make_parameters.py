@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Write the parameter tables of topics_and_services.md: python docs/make_parameters.py.
 
 Each table is between two comments that name it, and comes from the declarations of the nodes.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of docs/pictures.md by running its snippets.
 
 The pictures are reproducible except for the measured times in plot_compare_results.png. A palette

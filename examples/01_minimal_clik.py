@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Closed-loop inverse kinematics in 40 lines of NumPy: damped least squares on the Barrett WAM.
 
 The robot model gives the pose and the Jacobian; all the rest of the method is here. The solver

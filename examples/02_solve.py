@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solving: one pose, the nearest solution, all solutions, many poses, and a pose out of reach.
 
 `IkSolver` finds joint values inside the limits for a pose of the tip. Not finding any is an answer

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """How methods differ near a singularity: an arm that is asked to reach just beyond its length.
 
 A planar arm with two links of 1 m starts bent and goes straight out. The pseudoinverse (jp) swings

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Following a path: poses in, a joint trajectory out, and pictures to judge it by.
 
 `solve_path` solves each pose from the answer before, so that the joints move on and do not jump to

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Streaming through ROS 2: the node is started, poses go in, joint states come out.
 
 The node is what `ros2 run dls_ik ik_node --ros-args -p robot:=wam` starts. A hundred times a second

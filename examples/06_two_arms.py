@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Two arms at once: both hands hold a bar, which moves.
 
 A robot may have several tips: poses then are (2, 4, 4), one for each hand, and all joints are

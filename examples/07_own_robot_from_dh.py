@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot of your own from Denavit-Hartenberg rows: a SCARA, with a joint that slides.
 
 One row is one joint, T = Rz(theta) Tz(d) Tx(a) Rx(alpha); its value is added to theta, or to d.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Reachability: which places of a workspace an arm reaches, counted in voxels.
 
 A map asks the solver for every voxel, and keeps where it found a solution and how dextrous the arm

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A SpaceMouse or a gamepad moves the tip through ROS 2, along the axes of the tool.
 
     python examples/09_jog_through_ros.py [made_up|spacemouse|gamepad]

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Collisions: ten poses in a shelf, answers that touch nothing, and how near they come.
 
 A `PlanningScene` holds the shapes of the robot and the objects around it. A solver with a scene

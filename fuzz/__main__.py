@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Fuzz the interfaces of the package, guided by coverage: ``python -m fuzz [TARGET ...]``.
 
 Each target runs in a process of its own under atheris (requirements/fuzz.txt). Inputs that reach

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One target in one process under atheris: ``python -m fuzz.child TARGET FOLDER [OPTION ...]``.
 
 The options are those of libFuzzer, whose log has the figures.

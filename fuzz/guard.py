@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Defects: exceptions that are not ours, broken promises, and more than a second of CPU."""
 
 import hashlib

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Meshes that are hard to fit, by their kind of shape, from random numbers."""
 
 from collections.abc import Callable

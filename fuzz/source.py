@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Values and objects drawn from bytes, so that one input of a fuzzer is one case."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics for any robot: the ik node and robot_state_publisher.
 
 If asked for, a simulated arm that takes the commands, and RViz.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Two WAMs of one description: an ik node for each, which both go by the same joint states.
 
 Everything of an arm has its namespace: /left/target_pose, /right/compute_ik, ... They share one

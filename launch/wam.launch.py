@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The Barrett WAM: ik.launch.py with all its arguments, some of them filled in."""
 
 from pathlib import Path

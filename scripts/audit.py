@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Check every file of pins, and the installed environment, for known vulnerabilities.
 
 pip-audit ignores packages that its service does not know: a service without data would look like

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+#
 # shellcheck shell=bash
 # Sourced by scripts that start nodes: they meet only nodes of the same run on this machine.
 export ROS_DOMAIN_ID=${DLS_IK_DOMAIN_ID:-$((1 + RANDOM % 100))}

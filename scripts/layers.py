@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Layers of the package: print their table, write it into docs/architecture.md, or check it there.
 
 The order of the layers and their rules come from the import contracts in pyproject.toml, the

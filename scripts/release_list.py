@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """List the files of a wheel or sdist, sorted, a line each: `release_list.py FILE`."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pack an sdist again, so that the same files give the same bytes: `release_sdist.py FILE.tar.gz`.
 
 Sorted, without owners, with the modes of a umask of 022 and no time later than SOURCE_DATE_EPOCH.

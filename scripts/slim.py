@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Make a virtual environment smaller: remove what nothing in it reads, store equal files once.
 
 Wheels know no links, so those of ROS 2 bring one library under three names, and OpenSSL seven

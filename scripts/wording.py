@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Wording of the code: print what a machine can see of it, or with --check fail above the limits.
 
 Counted are entries of `Raises:` that do not begin with "If", docstrings of functions that begin

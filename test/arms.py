@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Serial arms: real ones, and ones drawn at random with joints of every kind, mimic joints too."""
 
 from functools import cache

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Bags read back by the reader of rosbags, which is not ours."""
 
 import pytest

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The checker of all commands: every limit, by divided differences over the times they are due."""
 
 from typing import NamedTuple

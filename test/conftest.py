@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The package that tests import, the tests that colcon runs, a private ROS domain, and Ctrl-C."""
 
 import hashlib

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A controller driven cycle by cycle, and the limits that its commands must keep."""
 
 import numpy as np

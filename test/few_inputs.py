@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A target of the fuzzing campaigns on a few inputs, the same ones every time."""
 
 from hypothesis import HealthCheck, given, settings

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Checks that tests and modules of tests leave the process as they found it; restores it if not.
 
 The state that is compared: the working directory, the environment, ``sys.path``, the names and the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The interpolation of joint_trajectory_controller, from its documentation, and its largest values.
 
 A new trajectory starts from the state desired at that moment (`interpolate_from_desired_state`).

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The kernels as tests call them: results returned, scratch made on the spot."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Every damping law, by the words that name it in a method."""
 
 from dls_ik.core import damping

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics the long way: 4x4 products straight from the numbers of a URDF or of DH rows."""
 
 from math import cos, sin

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Bounds, the long way: how much of the error a step goes for, and how far it may go.
 
 Buss & Kim 2004, sections 3 to 5; Tabaczynski 2005, 2.2; Colome & Torras 2012, section VI.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics the long way: one step of every method, from the papers' formulas.
 
 NumPy's singular values, all 2^n terms of the continuous inverse, nothing of the kernels. Colome &

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Damping laws, the long way: P = sum_i g_i v_i u_i^T from NumPy's singular values.
 
 Colome & Torras 2012, Table II; Deo & Walker 1993, (6) and the remarks of section 3.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Objectives of the redundancy, the long way: H(q), and its gradient.
 
 Chan & Dubey 1995 (limits), Liegeois 1977 (centring), Yoshikawa 1985 (manipulability), Deo & Walker

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of a pose that bounds are on, and whether a pose is beyond them, the long way."""
 
 import numpy as np

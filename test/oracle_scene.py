@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Collisions by coal and trimesh, by no code that is tested but shapes and trees."""
 
 from functools import lru_cache

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tolerances of tasks the long way: what of a pose is beyond a region."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Limit strategies, the long way: how far each joint is held, and the motion asked of it.
 
 Colome & Torras 2012, (5), (6) and Table III.

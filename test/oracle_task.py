@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What is asked of each tip, the long way: the rows of the scaled error and of its Jacobian."""
 
 from types import SimpleNamespace

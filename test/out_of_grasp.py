@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses that no attempt reaches and no bound refuses, so that the time for them is used."""
 
 from dls_ik import IkSolver, Status

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Denavit-Hartenberg tables of real arms, as published; ``test/urdf`` has the same arms as URDFs.
 
 Lengths are in metres. The URDFs name their sources; tables and files are compared in

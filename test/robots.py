@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """URDF text of robots for tests, and the folders of the package."""
 
 from pathlib import Path

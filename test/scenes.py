@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Arms with collision geometry of every kind, and worlds around them: table, shelf, cage, box."""
 
 from functools import cache

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots with their tables of starts, and what rows are compared by, from the kinematics alone."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The structs of the kernels, with only what a test cares about said."""
 
 from typing import get_type_hints

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """scripts/audit: what it asks about, and that no answer is no good news."""
 
 import importlib.util

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What plain `colcon test` collects: it needs the dependencies of package.xml and no others."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The private members of libraries that the package uses are there, and do what it expects."""
 
 import os

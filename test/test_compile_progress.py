@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Progress of a compilation: which kernels are done, and an estimate of the time left."""
 
 import io

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pictures that scripts draw for docs/: there, small, and the same whenever they are drawn."""
 
 import re

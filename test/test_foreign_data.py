@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """No module runs foreign data: no pickle, no eval, no shell, no YAML that makes objects."""
 
 import ast

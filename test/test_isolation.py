@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tests that leave global state behind fail and leave later tests alone; a seed orders them."""
 
 import os

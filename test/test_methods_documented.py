@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """docs/methods.md has an entry for everything that has a name, and for nothing else."""
 
 from __future__ import annotations

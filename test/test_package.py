@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What the package says about itself agrees with itself, and imports keep to their layer."""
 
 from __future__ import annotations

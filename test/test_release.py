@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What several files say about the version, and about what the package runs with, agrees."""
 
 from __future__ import annotations

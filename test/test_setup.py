@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """scripts/setup: its sets of requirements, and the files that it keeps once."""
 
 import importlib.util

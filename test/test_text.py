@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Text in messages: one printable line, never endless, with names that were probably meant."""
 
 import numpy as np

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Build the message packages of this folder into the virtual environment that runs this script.
 
 A machine with ROS 2 has these packages already. Elsewhere the wheels that install rclpy also

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Random reachable poses solved by dls_ik and its peers: shares and times.
 
 Poses are those of joint values uniform within the limits, and every solver starts from the same

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The solvers of dls_ik and of each peer, in the best settings found, with what was tried.
 
 A function of ``PEERS`` takes an arm and returns its rows by name. Each peer runs in a process of

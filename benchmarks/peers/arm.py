@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """An arm as every peer gets it, numbers and a URDF of its chain, and the check of all answers.
 
 This module runs where dls_ik is not installed.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Processes of the peers, and the environment that they are installed in, apart from dls_ik's."""
 
 import hashlib

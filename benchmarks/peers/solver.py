@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A row of the comparison: a function that solves blocks of poses, and times each call."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The process of one peer: ``python -m benchmarks.peers.worker NAME DESCRIPTOR``, by the parent.
 
 It receives an arm and answers with its solvers' settings and versions, or with the reason why it

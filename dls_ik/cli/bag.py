@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """ROS 2 bags (rosbag2), written without ROS."""
 
 from __future__ import annotations

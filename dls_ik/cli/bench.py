@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik bench``: comparison of methods on the same random poses of a robot.
 
 The methods take turns, so that other load on the machine affects all of them.

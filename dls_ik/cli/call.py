@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik call``: one request to a running node, ik_node or move_group."""
 
 from typing import TYPE_CHECKING, Any

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik collisions``: collision pairs of a robot, the closest pair, and collision statistics."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik compare``: step-by-step comparison of methods, at one target and along a path."""
 
 from __future__ import annotations

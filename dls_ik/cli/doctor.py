@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik doctor``: installed and working parts, and how to fix the others.
 
 Checks run in other processes, so that a crash does not end the command.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Checks of ``dls-ik doctor``: tests, the features that need them, and commands that fix failures.
 
 Only the standard library is imported before a check. Checks run in another process, see

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik fk``: poses of the tip or of other links at joint positions."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik info``: joints, reach and singular configurations of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The command ``dls-ik``: a group whose subcommands are imported when used."""
 
 import os

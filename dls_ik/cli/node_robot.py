@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a running node, for commands that plot it, record it or show its page."""
 
 from __future__ import annotations

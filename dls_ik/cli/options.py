@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Shared arguments and options of commands: robot, task, solver options, joint positions."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Output of commands: exit codes, messages on stderr, Ctrl-C, atomic files, JSON."""
 
 import os

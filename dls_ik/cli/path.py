@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik path``: a joint trajectory from a file of poses, solved, timed and written."""
 
 from __future__ import annotations

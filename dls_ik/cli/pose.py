@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses on the command line: options, files of poses, and printing."""
 
 from __future__ import annotations

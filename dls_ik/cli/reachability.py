@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik reachability``: map of the poses that an arm reaches."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik reproduce``: a published table or figure, computed again.
 
 The terminal shows the printed figures dim below the measured ones. Reports have the same content as

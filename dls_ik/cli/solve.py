@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik solve``: joint positions for a pose, by one method or by several for comparison."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik stream``: targets for a running node, and statistics of its motion."""
 
 from __future__ import annotations

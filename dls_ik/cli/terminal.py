@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tables and progress bars that are readable in a narrow terminal and in a file."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik view``: a web page that shows an arm and its methods.
 
 The arm is simulated in this process, or is that of a running node.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One attempt: steps of a method from a start until the pose is reached or progress stops.
 
 Each function serves the fast path (`table` given) and the general path (`general` given); see

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One cycle of following a target past pairs that are near.
 
 The approach of a pair along its normal is bounded so that the joints can stop in time (velocity

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Certificates that no pair of shapes comes too near on a path.
 
 The centre c of a node of a tree moves, relative to what the other shape hangs on, along a curve

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Collision checks by trees of spheres, beside the forward kinematics of all links.
 
 Spheres that are apart by their outer radii prove that pieces do not touch, spheres that meet by

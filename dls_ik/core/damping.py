@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Damping laws: the gain g_i that takes the place of 1/s_i in P = sum_i g_i v_i u_i^T.
 
 A law has a section with its formula and source. To add one, write its section, its id, its name in

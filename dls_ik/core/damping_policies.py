@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Policies that choose lambda^2 of the law JD at each configuration.
 
 Deo & Walker 1993, section 3, whose lambda is our lambda^2 and lambda_0 our lambda0. A policy has a

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of the distances of pairs, and straight joint paths that they prove free."""
 
 from math import exp

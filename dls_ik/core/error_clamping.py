@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Error bounds: how much of the error one step is to take off.
 
 A bound has a section with its formula and source. To add one, write its section, its id, its name

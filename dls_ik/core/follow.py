@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One cycle of following a target: a calm step within velocity and position limits."""
 
 from math import sqrt

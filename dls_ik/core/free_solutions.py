@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Collision-free solutions: checks, and the search for them along the self-motion of the arm.
 
 Each function serves the fast path (`table` given) and the general path (`general` given); see

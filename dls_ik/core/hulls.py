@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Distances of convex hulls of balls, with proofs (Gilbert, Johnson & Keerthi 1988).
 
 A leaf of a tree has balls of one radius whose hull contains its piece of the solid. The distance of

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverses of the Jacobian by a damping law: of columns, of free joints, continuous, whole.
 
 By a factorisation where that keeps the digits, else by the singular values.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The decorators of all kernels: compiled, cached on disk, without the GIL.
 
 Machine code is looked for in the cache, and among what came with the package, compiled ahead of

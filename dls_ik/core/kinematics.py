@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Forward kinematics and the geometric Jacobian of a chain, one path after the other."""
 
 from math import cos, sin

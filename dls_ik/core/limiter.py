@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One cycle of a command that follows a reference within all limits of the joints.
 
 During a cycle each joint has a constant acceleration, so that its velocity is continuous: a

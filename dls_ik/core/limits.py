@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Limit strategies and secondary tasks: how a joint near its limit moves.
 
 A strategy gives the activation h of each joint's limit, from 0 (free) to 1 (held), the motion z

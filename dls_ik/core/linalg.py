@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Small dense linear algebra: symmetric solves, a singular value decomposition, its measures.
 
 Written here because Numba's needs SciPy and costs more than matrices of this size are worth.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The pairs of shapes that are near: the nearest one, and how joints change their distances."""
 
 from math import sqrt

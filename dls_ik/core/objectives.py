@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Objectives of the redundancy: functions H(q) to be minimised, and their gradients.
 
 An objective has a section with its formula and source. To add one, write its section, its id, its

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The optimal damping factor: the least that keeps the 2-norm of the step within Delta.
 
 Deo & Walker 1993, 3.1 and 4.1, whose lambda is our lambda^2. The squared norm of the step is

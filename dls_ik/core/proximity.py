@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A pair of shapes: how it is placed, bounds of its distance, its nearest leaves and points."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Proofs that no configuration within the limits reaches a pose, by bounds computed beforehand.
 
 Each bound limits a function of the pose alone: the distance or the height of a point of the tip

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Self-motion: moving a redundant arm through the solutions of one pose.
 
 Lengths and directions are in the joint metric, in which joint j is scaled by the square root of its

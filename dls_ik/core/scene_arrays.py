@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The geometry that collision checks read, packed for kernels, and its forward kinematics.
 
 Each node of a tree stands for a piece of a solid. All points of the piece are within `outer` of

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Rotations, the error between two poses, motion of poses, and derivatives of rotation errors."""
 
 from math import atan2, cos, hypot, pi, sin, sqrt, tan

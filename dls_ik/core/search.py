@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The search for one pose: repeated attempts from different start configurations.
 
 Each function serves the fast path (`table` given) and the general path (`general` given). The other

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The searches of a batch of poses, independent of each other: the kernels that Python calls.
 
 Arguments that differ between calls are plain tuples: Numba takes 2 us to recognise a NamedTuple.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Selection among the solutions of one pose: measure, best solution, undecided solutions.
 
 With a scene, bounds of distances leave some solutions undecided: neither proven collision-free nor

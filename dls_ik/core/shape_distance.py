@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Distances of points from primitives, nodes and meshes, and the spheres that are fitted by them.
 
 Those from primitives are exact: the signed distance and its gradient are in closed form.

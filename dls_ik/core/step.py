@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One step of closed-loop inverse kinematics, the same formula for every method.
 
 dq = z + C P (e - J z): the limit strategy gives z, the scale C of the columns and the activation of

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Step bounds: how far a step may go.
 
 A bound has a section with its formula and source. To add one, write its section, its id, its name

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tasks: errors of the rows that count, their Jacobian, and their tolerances.
 
 A frame is the axes of the base or of the target. In the frame, E is the rotation still missing:

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A bound of the speeds of a tip on a path of constant jerks, which holds at every moment.
 
 Between two moments the velocity of the tip deviates from the straight line between its values by

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Structs passed to and returned by kernels: arrays and numbers only, so that kernels are cached.
 
 In the structs that :mod:`dls_ik.core.fast.packed` packs, integers come before other numbers.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Scratch memory, made where it is used: cheaper than handing twenty arrays in from Python."""
 
 import numpy as np

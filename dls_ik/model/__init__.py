@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots: from a URDF or DH rows to names, limits, and the arrays that the kernels read."""
 
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh

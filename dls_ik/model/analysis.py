@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Analysis of an arm: conditioning, singular configurations, axes, and a ready configuration.
 
 Singular configurations are found by descent on the smallest singular value of the Jacobian from

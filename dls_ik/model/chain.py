@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Serial chains as arrays for the kernels."""
 
 from collections.abc import Sequence

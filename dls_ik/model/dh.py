@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots from Denavit-Hartenberg rows, given in code or in a YAML file."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Base and tips of chains, given or found; offsets on tips; links that joints move."""
 
 import re

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Data files of this package, files in ROS packages, and bounded reading of files."""
 
 import errno

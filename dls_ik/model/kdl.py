@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of chains and poses to Orocos KDL."""
 
 from importlib import import_module

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots by shipped name, file, ROS package path or description; expansion of xacro files."""
 
 import contextlib

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses in the forms that callers use: matrices, positions with quaternions, messages."""
 
 from __future__ import annotations

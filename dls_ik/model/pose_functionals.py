@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Functionals of a pose that are affine in the motion of each joint of a chain.
 
 A rigid transform T has larger matrix representations that multiply as transforms do:

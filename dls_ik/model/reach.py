@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Rigorous bounds on the poses that an arm reaches, built once for a robot.
 
 The bounds are ranges of functionals of a pose over all configurations within the limits. Of many

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The model of a robot: names, limits, forward kinematics and Jacobians of a chain."""
 
 from __future__ import annotations

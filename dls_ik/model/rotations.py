@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Rotations and rigid transforms: matrices, quaternions, roll-pitch-yaw.
 
 ``T_a_b`` (4, 4) maps coordinates in frame b to frame a. Quaternions are unit quaternions x y z w.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematic trees: links connected by joints, paths between links, and poses of links."""
 
 import math

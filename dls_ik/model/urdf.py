@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Reader of URDF files and text, which need not be trusted.
 
 A single pass of the XML parser rejects everything except plain XML, and keeps only the elements

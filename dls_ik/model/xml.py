@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Bounded reading of XML that need not be trusted: URDF, SRDF, COLLADA.
 
 A document is parsed in one pass of expat, without entities and external files. The size, depth and

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of motions and of methods.
 
 Functions take arrays and a robot and return a matplotlib figure, which can be saved without a

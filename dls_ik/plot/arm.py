@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of the arm as a stick figure, at many instants in one picture, from pale to dark."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures, colours, axes and files shared by all pictures."""
 
 from __future__ import annotations

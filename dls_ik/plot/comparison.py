@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Picture of methods along a path: error, joint speed, condition number, distance to limits."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of joint positions and velocities over time, with their limits."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of methods: error and step of each iteration, success and time."""
 
 from __future__ import annotations

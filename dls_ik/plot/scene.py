@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Picture of the arm at several configurations among the obstacles of a scene."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of the tip over time: path and target, errors, and conditioning of the Jacobian."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Chunks of voxels: solve one, and run many on the threads of this machine or on a Dask cluster."""
 
 from __future__ import annotations

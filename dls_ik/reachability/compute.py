@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Compute a map, or resume one: finished chunks are kept on disk, or in memory."""
 
 from __future__ import annotations

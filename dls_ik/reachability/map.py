@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Maps: their figures, their files (``.npz`` or ``.zarr``) and their pictures."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Settings that determine every number of a map: its voxels, its rotations, and the robot."""
 
 from __future__ import annotations

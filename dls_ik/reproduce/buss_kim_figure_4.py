@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figure 4 of Buss & Kim 2004: the double-Y drawn to fixed targets, from the zero position.
 
 Each method steps until it improves too little, has gone back several times, or has made 4000 steps.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Buss & Kim 2004: shapes, targets and methods of all their experiments.
 
 Figure 1 is a planar arm near a singularity: a table gives the steps to the three targets of which

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Moving targets of Buss & Kim 2004: figure 3, and the experiments that section 5 describes.
 
 Figure 3 counts how many of four effectors SDLS keeps nearer to moving targets than DLS and DLS' do,

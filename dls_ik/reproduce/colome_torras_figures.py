@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Colome & Torras 2012: the damping laws near a singular pose.
 
 Figure 1: condition numbers on a planar 4R arm toward the pose. Figure 2: the gain that replaces

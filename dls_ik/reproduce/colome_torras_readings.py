@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras 2012: the printed figures, two readings of its methods, the slips.
 
 As published: the methods as the public code of the authors' group ran them, slips included. As

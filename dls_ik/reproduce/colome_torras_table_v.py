@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras 2012: every method on the WAM, from random starts to random goals.
 
 The table is run twice: as published, and as meant (:mod:`.colome_torras_readings`).

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures 4 to 7 of Deo & Walker 1993: optimal damping on a planar 3R arm and on the PUMA 560.
 
 Figures 4 and 5: a rectangle, by pseudoinverse and by optimal damping. Figure 6: the PUMA from near

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Beyond resolved rates, Deo & Walker 1993: resolved acceleration, and second-order steps.
 
 The overview names both, and prints no figures. Resolved acceleration (Wampler & Leifer 1988): the

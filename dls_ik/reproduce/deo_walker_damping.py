@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1 to 3 of Deo & Walker 1993, and the errata of its equations.
 
 Figure 1: a stretched arm, for which one direction of motion needs damping and the other does not.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Paths of Deo & Walker 1993, and how their arms follow them: by resolved rates, as in section 5.
 
 The commanded velocity is x_dot_d + K_p (x_d - x), with the feedback of section 2.1.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Weighted damped least squares of Deo & Walker 1993: full weights (2), and task augmentation (19).
 
 Full weights: priority of a direction, bounds on the links instead of the joints, independence of

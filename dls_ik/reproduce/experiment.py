@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Published experiments: how they run, their registry, and tables beside the printed figures.
 
 The module of a paper holds its experiments, and ``EXPERIMENTS`` lists them. ``run`` fills the

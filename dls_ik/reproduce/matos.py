@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Peg-in-hole arm of Matos 2016: position with the tool vertical, and ticks for its servos.
 
 His code as it is written, the same without its slips, and three ways of this package to keep the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A report of the published experiments: verdict, provenance, tables and pictures by paper.
 
 As HTML in one file, as Markdown with its pictures beside it, or as tables for LaTeX.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets out of reach and within.
 
 Iterations count as in his code: the first one looks at the start. A method has converged to the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Sections 2 to 4 of Tabaczynski 2005: his two traces, and what the text says without tables.
 
 The traces are those of the chain of 5 links, every iteration with its step. The studies are the cap

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The ik node: wires the arm in use to the services, the planning scene and the servo loop."""
 
 import gc

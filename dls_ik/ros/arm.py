@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The arm in use: a robot with its groups, solvers and controller."""
 
 from collections.abc import Iterable, Mapping, Sequence

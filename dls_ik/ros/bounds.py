@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Workspace bounds as parameters: ``bounds`` has their names, ``bound.NAME.box`` etc. their values.
 
 A bound is a box, a sphere or a half-space in a frame that is fixed relative to the root link. The

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Fast deserialization of PoseStamped messages from their CDR bytes.
 
 Reading a PoseStamped takes 1 us instead of 14 us with rclpy, which reads all other types.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Declarations of ROS parameters: each once, with type, default, unit, range and description.
 
 The type is the annotation of a dataclass field. :data:`READERS` has one function for each type: it

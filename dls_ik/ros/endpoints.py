@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions of topics, message types and publishers for log lines."""
 
 from contextlib import suppress

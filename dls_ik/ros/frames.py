@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses of messages, and their frames: links of the robot, or frames of tf2."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels missing in a running node: a child process compiles them, and the node loads them.
 
 Compilation holds numba's lock, and the GIL most of the time, for seconds, which would stop a

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of ``ik_node``: each is declared once, and read as a frozen struct."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Presets: parameters of known arms with their usual drivers, one file each in ``config/presets``.
 
 The files are ordinary ROS parameter files and also work with ``--params-file``.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Subscriptions and services that one thread waits for without an rclpy executor.
 
 An rclpy executor builds a wait set of all entities of a node before and after each message, which

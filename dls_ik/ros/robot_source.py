@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Sources of the robot: parameters, the topic ``robot_description``, or another node.
 
 Any node in the ROS domain may publish descriptions or serve parameters. Their text is parsed as

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Self-test with ROS: messages between two processes, and a node that starts and answers.
 
 ``python -m dls_ik.ros.selftest TOPIC`` publishes on the topic until its parent process ends.

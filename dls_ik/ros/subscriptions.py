@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Subscriptions with size checks, warnings of mismatched types, and shared steady timers."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Logging, signals and standard streams that never block a node; child processes."""
 
 import ctypes

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The planning scene of a node in the viewer: requested, drawn and changed."""
 
 import time

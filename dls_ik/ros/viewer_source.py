@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A running node as a source of the viewer: its state is shown, and targets are sent to it."""
 
 import math

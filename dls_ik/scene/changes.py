@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Application of changes to a snapshot of a scene, which gives a new snapshot."""
 
 from __future__ import annotations

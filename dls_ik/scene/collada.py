@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Triangles of COLLADA files (.dae), which need not be trusted."""
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Exact collision checks and distances between two shapes, by the library coal.
 
 Meshes that are not watertight are surfaces; others are solids. For solids the library compares the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Scene files: YAML of MoveIt messages, and MoveIt's ``.scene`` text."""
 
 import math

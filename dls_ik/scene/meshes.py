@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files, which need not be trusted: vertices and triangles of STL, OBJ and COLLADA.
 
 Content that is not understood is an error, because an ignored surface would count as free space.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Fields of MoveIt messages: names, numbers, poses, shapes.
 
 A message is any object with its fields as attributes, or a mapping. Positions and quaternions may

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of MoveIt messages, or mappings with the same fields, to changes of a scene.
 
 Fields are read by name, and constants by value, without ROS. Missing fields have their default.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a planning scene, independent of the message or file that they come from."""
 
 from collections.abc import Mapping

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Packing of links, objects and pairs into the arrays of the collision kernels."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of links that need no check, found without an SRDF by sampling as in MoveIt's assistant."""
 
 import hashlib

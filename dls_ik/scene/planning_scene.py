@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The planning scene: collision geometry of a robot, objects around it, and allowed contacts."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Shapes, bodies made of shapes, and the collision geometry of a URDF."""
 
 import os

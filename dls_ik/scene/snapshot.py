@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Immutable snapshots of a scene, and collision and distance queries of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Trees of spheres fitted to shapes, in bounded time and memory.
 
 A piece is the part of a solid in a box. It is contained in the convex hull of the triangles clipped

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Sphere trees of shapes, cached in memory while a shape is in use, and on disk."""
 
 import hashlib

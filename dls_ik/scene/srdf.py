@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """SRDF: groups, named poses and pairs of links that may touch, compatible with MoveIt."""
 
 import logging

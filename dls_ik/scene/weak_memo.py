@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Caches of results that live as long as the object that they were computed from."""
 
 from collections.abc import Callable, Hashable

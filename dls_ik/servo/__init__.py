@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Target following without ROS: a controller with one command and one state per cycle."""
 
 from dls_ik.servo.controller import Controller

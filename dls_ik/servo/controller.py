@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Controller: follows targets and supervises measurements; one command and one state per cycle.
 
 All methods take the time as an argument, in seconds on a monotonic clock.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Guard of a stream: accepts only commands with a certified stop that keeps all distances.
 
 Each cycle the limiter proposes a step. The guard accepts the step if the step and the stop behind

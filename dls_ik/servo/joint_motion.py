@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint-space motions: goal, path and timing."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Knots of the cubics that represent the path of a command and the stop behind it.
 
 A joint_trajectory_controller interpolates points with positions and velocities by cubics. A cubic

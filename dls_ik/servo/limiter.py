@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Limiters: commands that follow a reference within joint limits, each with a stop behind it.
 
 The stop behind a command, the stop path, keeps all limits.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Local motion: one step of a method toward the target per cycle, within joint limits."""
 
 from __future__ import annotations

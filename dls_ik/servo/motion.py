@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """State of motion of a command: its path during a cycle, and the stop behind it."""
 
 import math

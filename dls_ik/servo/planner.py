@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Background planning for a stalled stream: IK solutions and collision-free joint paths."""
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Local motion by a plug-in: one step of a user-defined method per cycle."""
 
 from __future__ import annotations

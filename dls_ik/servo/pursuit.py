@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pursuit of a reference that turns faster than the command can: cut corners, no overshoot."""
 
 import math

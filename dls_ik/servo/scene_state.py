@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Distances of the pairs of a scene along the command, and their required distances."""
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Monitors of motion toward a target: stalled local motion, and a command blocked by limits."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """End of a pose stream: finish the motion to the last pose, or stop."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of measurements with commands: faults, rest and lag of the arm."""
 
 import math

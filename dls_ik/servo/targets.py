@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets of the controller: a pose or pose stream, a twist, a trajectory.
 
 A target returns the desired pose at any time on the monotonic clock [s]. The functions in the first

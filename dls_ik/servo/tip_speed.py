@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Speed limits of the tip that hold at every moment of a command and of the stop behind it."""
 
 import math

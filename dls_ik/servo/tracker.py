@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tracking of a target pose: by local motion, and through joint space when local motion stalls."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Workspace bounds of the tip and of links, and the pairs whose distances a stream keeps."""
 
 from collections.abc import Hashable, Sequence

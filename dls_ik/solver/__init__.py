@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solving for joint positions: methods by name, options, results.
 
 Importing this package also registers a message that tells the user when kernels are compiled. Later

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solver calls: one pose with a timeout, all solutions of a pose, and batches on all cores."""
 
 from __future__ import annotations

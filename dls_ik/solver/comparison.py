@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Step-by-step comparison of methods, toward one target and along a path at a fixed time step.
 
 The steps are those of the method alone, without controller limits, restarts or a fallback method.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The conclusion of searches: final status, and the closest configurations to missed poses."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Paths on which methods differ: past a singularity, and out of reach.
 
 Descent on the smallest singular value of the task's Jacobian leads to singular configurations. Each

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Method names such as ``ctp+sd+svf``: their parts, and the list of published methods.
 
 A method has at most one part of each kind: damping law, limit strategy, error bound and step bound.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """HTML representations of results for notebooks.
 
 Colours and lines are legible on light and dark backgrounds; names are escaped.

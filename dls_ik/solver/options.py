@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Options of the solver, each declared once with its default, unit, range and meaning.
 
 A declaration is a field of a frozen dataclass. The options of the servo controller and the

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Paths of poses: each pose is solved from the previous answer.
 
 With a scene, a motion between two answers may collide, or jump. The path is then repaired: other

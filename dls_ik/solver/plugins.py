@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Plug-ins: user-defined methods, each a function ``step(J, e, state) -> dq`` with a name.
 
 A plug-in comes from a file (``--plugin FILE.py``, :func:`load_plugin`), a function

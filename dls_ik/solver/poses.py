@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Desired poses as arrays for the kernels: validation of single poses and of batches."""
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameter structs of a solver for the kernels, and the start configurations of attempts.
 
 The structs combine a robot, a method, its options and a task, all validated. KDL methods (for

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Published steps that need a matrix or a memory, as plug-ins for :func:`register_method`.
 
 Weighted damped least squares needs full weight matrices, which solver options cannot hold.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """BibTeX entries of the papers of methods; the keys are those of docs/references.md."""
 
 from __future__ import annotations

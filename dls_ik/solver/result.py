@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Results of solver calls; non-convergence is data, with the best configuration found."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics with the interface of LeRobot's ``RobotKinematics``: degrees, weights.
 
 An arm with five joints reaches few full poses. The position and rotation errors are therefore

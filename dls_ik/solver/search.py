@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The search of a solver call: robot, method, options, problem and selection rule.
 
 A :class:`Search` runs attempts for many poses. :mod:`.calls` adds timeouts and threads.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The solver: a robot, a method by name, and poses to reach."""
 
 from __future__ import annotations

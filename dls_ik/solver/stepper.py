@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Single steps of a method, for teaching, comparison and reproduction of published figures."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tasks: the part of a pose that the solver must reach.
 
 A task names the axes of a tip's pose that count, the frame of the axes, and tolerances.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Timed joint paths, as CSV and as ROS trajectory messages."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A web page that shows an arm following a target, on viser.
 
 ``dls_ik.viewer.open(robot)`` opens the page from Python; ``dls_ik.show(robot, q)`` and

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """An arm of the page that avoids collisions: it goes around, or says which pair is in the way."""
 
 from __future__ import annotations

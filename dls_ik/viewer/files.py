@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Panels for files: recorded paths to replay, recordings, pictures of the scene, curves."""
 
 from __future__ import annotations

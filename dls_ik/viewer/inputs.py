@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Widgets of the page that a person and the program both change."""
 
 from __future__ import annotations

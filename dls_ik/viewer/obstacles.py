@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Obstacles of the page: drawn, dragged, added and removed; and the nearest pair."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The page: the scene and the panels of a session, and the loop that updates them."""
 
 from __future__ import annotations

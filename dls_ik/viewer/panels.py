@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Panels of the page: status, presets, controls, joints and target."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Measures of a sample: their live plots, joint bars and colours, and their recording as CSV."""
 
 import csv

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Presets: paths of the target that show how methods differ, computed for the robot at hand.
 
 The path through a singularity is that of :mod:`dls_ik.solver.hard_paths`.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Recorded joint paths: files as ``dls-ik path`` writes them, and arrays."""
 
 from __future__ import annotations

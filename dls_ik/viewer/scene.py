@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The scene: floor, light and camera, the arms, the target, trails and the velocity ellipsoid."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The server of the page: viser's, closed to other pages and to the network.
 
 viser 1.1 lets any page in the same browser connect and move what is shown here. A browser sends

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Up to four arms that follow one target, without a page: methods, presets, replays, recordings.
 
 Any thread may call everything here except :meth:`Session.step`, which belongs to one loop. Arms of

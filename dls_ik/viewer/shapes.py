@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of the links of a robot, from its URDF or as a skeleton, and the poses of the links."""
 
 import io

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Sources of motion for the page: the interface, and a controller in this process.
 
 The page knows a source through :class:`Source` only and has no widgets for what the source lacks.

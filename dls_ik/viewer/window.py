@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The page from Python: in a browser or inline in a notebook, while the program continues."""
 
 from __future__ import annotations

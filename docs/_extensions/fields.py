@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Fields of dataclasses and named tuples, with the comments behind them.
 
 A field of options has its declaration instead: meaning, unit, range, default.

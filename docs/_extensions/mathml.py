@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Formulas as MathML: browsers set them, without a script or the network.
 
 They need a font for mathematics, which many systems lack: STIX Two Math (SIL Open Font License), of

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Links out of docs/ work on a forge and on the site.
 
 A forge shows pages where they lie, so ``../CONTRIBUTING.md`` is a file of the repository. On the

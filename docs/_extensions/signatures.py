@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Signatures as the source has them.
 
 Autodoc shows what annotations evaluate to, such as three lines for an ``ArrayLike``. Here a

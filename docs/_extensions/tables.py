@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tables that can be read on a phone: each cell knows its heading, and names break at their joints.
 
 A table of words that would not fit gets the class ``wide``; site.css turns its rows into blocks on

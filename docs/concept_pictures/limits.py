@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Draw the activation of joints near their limits, and its continuity."""
 
 from __future__ import annotations

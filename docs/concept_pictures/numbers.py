@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Draw gains of singular values, lengths of steps, and the need of restarts."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Draw planar arms: the error, the ellipse of the Jacobian, and the null space."""
 
 from __future__ import annotations

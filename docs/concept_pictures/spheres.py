@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Leaves of trees of spheres, in a section of a bracket."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets of the campaigns: functions ``fuzz_NAME`` of a Source, in the modules here.
 
 A target takes any input, lets errors of ours pass, and raises where a promise is broken.

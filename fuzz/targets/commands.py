@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The command line with any words and files: exit codes are 0 to 3, and an error is one line."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The node: parameters, requests for IK and FK, and messages of a stream with any field changed."""
 
 import math

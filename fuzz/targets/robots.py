@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots: URDF as bytes and by a grammar, DH rows as objects and as YAML.
 
 Each is loaded and used, or refused in one line.

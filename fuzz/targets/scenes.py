@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Scenes: mesh files, collision geometry, SRDF, messages and files; each is read, or refused."""
 
 import copy

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solvers, robots, tasks, steppers and controllers: their public methods in any order.
 
 Arguments are drawn by their names.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The checks of `benchmarks.concurrency` see what they are for."""
 
 from types import SimpleNamespace

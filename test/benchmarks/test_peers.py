@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The peers' benchmark: what all of them are given, how they are judged, and how they may fail."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Evaluation of a soak: lateness, growth, verdicts, the picture."""
 
 import numpy as np

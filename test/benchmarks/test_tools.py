@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks, run for real at the smallest size, and their parts."""
 
 import argparse

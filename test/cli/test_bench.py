@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik bench``: methods on the same poses, as a table, JSON and a picture."""
 
 import numpy as np

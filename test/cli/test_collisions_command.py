@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik collisions``: the same answers as the scene, and SRDFs that are read back."""
 
 import pytest

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik compare``: figures of the library, files of poses, pictures."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik doctor``: what it finds, and that nothing that it finds ends it."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik fk``: poses against products of DH matrices, in all their forms."""
 
 import numpy as np

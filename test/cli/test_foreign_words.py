@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Names and words of others in a terminal: they steer nothing, and begin no line."""
 
 import json

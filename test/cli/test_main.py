@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The group of commands, and properties of every command: help, JSON, errors, pipes, Ctrl-C."""
 
 import os

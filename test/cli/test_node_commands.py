@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik call`` and ``stream`` without a node: exit codes, and the poses to send."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik path``: trajectories against forward kinematics and limits, and what is refused."""
 
 import csv

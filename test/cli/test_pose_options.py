@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses on the command line: the forms mean the same, and what is none is refused."""
 
 import click

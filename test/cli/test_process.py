@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The command as a process: exit codes, pipes, narrow terminals, Ctrl-C."""
 
 import json

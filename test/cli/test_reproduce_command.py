@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik reproduce`` in this process: tables, JSON, pictures and reports."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik info``: facts against the library, in a document and in a narrow terminal."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``dls-ik solve``: answers against the library and forward kinematics, exit codes, pictures."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A method of the oracle on joints that have no kinematics, for closed forms."""
 
 from types import SimpleNamespace

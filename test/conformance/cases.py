@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Methods, robots, configurations and targets for the conformance suite."""
 
 from functools import cache

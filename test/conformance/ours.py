@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The package's own steps, as the conformance suite asks for them. The only file to hook up."""
 
 from typing import NamedTuple

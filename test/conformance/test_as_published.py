@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Attempts as the published code of Table V makes them, the long way: its error, and JC."""
 
 import numpy as np

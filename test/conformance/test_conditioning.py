@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Condition numbers and gains as the papers claim them, of the inverses that the kernels apply.
 
 Colome & Torras 2012, sections III and IV, and the appendix; Deo & Walker 1993, (6) to (8).

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The oracle beside closed forms worked out by hand."""
 
 from types import SimpleNamespace

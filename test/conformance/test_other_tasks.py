@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of fewer rows, in other frames, with weights, for several tips: beside the oracle."""
 
 from types import SimpleNamespace

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What every step owes its user: still at the target, downhill, bounded, finite, no jumps."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What cannot be made sense of is refused when a solver is made, and the message says why."""
 
 import numpy as np

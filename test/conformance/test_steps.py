@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Steps of every method beside the oracle's, and beside each other's."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """One attempt: the loop around the step beside the oracle's, limits kept, ends in time."""
 
 import numpy as np

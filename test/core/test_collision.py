@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Distances of primitives and triangles, and the kinematics of all links, against NumPy."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Damping laws: gains without a singular value, and the filter's properties below (3)."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Every damping policy beside its formula, and held to what it promises."""
 
 from itertools import product

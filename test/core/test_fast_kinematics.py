@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Sines, kinematics and Jacobian of the fast path."""
 
 import numpy as np

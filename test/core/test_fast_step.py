@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The step of the fast path: normal equations, limits, and the way along the solutions."""
 
 import numpy as np

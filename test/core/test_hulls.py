@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Distances of convex hulls of balls: the library coal, bounds along a vector, few corners."""
 
 import coal

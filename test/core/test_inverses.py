@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The continuous inverse beside its definition, the sum of 2^n weighted pseudoinverses."""
 
 import numpy as np

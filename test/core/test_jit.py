@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The cache of compiled kernels: whatever is there, a kernel runs; and what that needs of numba."""
 
 import os

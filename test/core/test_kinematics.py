@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Forward kinematics and Jacobian of drawn arms; test/model holds them to URDF and KDL."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """CTP: activation of a limit, and one way: joints are held as far as the error pushes them."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The symmetric factorisation and the singular value decomposition, beside NumPy's."""
 
 import numpy as np

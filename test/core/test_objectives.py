@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Every objective beside its formula, and its gradient beside finite differences."""
 
 import numpy as np

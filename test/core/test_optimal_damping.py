@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The optimal damping factor: the step is as long as allowed whenever it would be longer."""
 
 import numpy as np

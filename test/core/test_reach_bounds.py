@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The kernel that refuses poses beyond bounds, against the oracle."""
 
 import numpy as np

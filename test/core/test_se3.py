@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Rotation vectors, pose errors and motion of poses, from no rotation to half a turn."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Task errors and Jacobians: closed forms, and what a small motion of the joints makes of them."""
 
 import numpy as np

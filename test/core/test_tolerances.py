@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tolerances in the kernels: dead zones as the oracle has them, and derivatives by differences."""
 
 import numpy as np

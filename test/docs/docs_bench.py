@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The folder in which a page is followed: a checkout in which nothing that is written stays."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of launch files, read from their source: ``launch`` comes with ROS 2."""
 
 import ast

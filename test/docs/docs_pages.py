@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pages as a reader sees them: their commands, and the blocks that show something."""
 
 import re

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The ``ros2`` commands that pages have, as ROS 2 runs them, where it is not installed."""
 
 import queue

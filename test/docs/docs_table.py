@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """How each command of the documentation is run: the first rule whose pattern matches its beginning.
 
 A command that no rule matches fails the test. What is not run is named here, with the reason.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Every page is followed as a reader would: its snippets and commands, in their order."""
 
 import ast

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The site that ``scripts/docs`` builds: without warnings, every link leads somewhere, it shows."""
 
 import re

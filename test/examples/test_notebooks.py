@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Each notebook runs, says what is kept in it, and shows its pictures without a magic line."""
 
 import importlib.util

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The targets of the campaigns on a few inputs each, the same ones every time.
 
 A campaign tries millions of others: python -m fuzz. What it found has tests where the code is.

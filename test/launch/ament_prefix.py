@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """An ament prefix with this source tree as the package dls_ik, and launches run against it."""
 
 import json

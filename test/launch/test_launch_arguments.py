@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What the launch files start under which arguments: every executable only records its call."""
 
 import shutil

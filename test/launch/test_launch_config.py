@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The RViz configuration and the example parameters, read without RViz and ROS."""
 
 import copy

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The launch files for real: nodes come up, answer, move arms, and end cleanly."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Singularities, axes, reach and ready configurations, compared with geometry."""
 
 import math

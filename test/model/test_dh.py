@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Denavit-Hartenberg rows: comparison with the oracle, both conventions, and invalid input."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Hostile robot descriptions are refused quickly and without side effects."""
 
 import time

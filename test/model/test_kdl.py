@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Chains in Orocos KDL have the same poses and Jacobians."""
 
 import sys

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses in all forms, compared with SciPy's rotations; ambiguous forms are refused."""
 
 from types import SimpleNamespace

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The arms of ``test/urdf`` and two WAMs: URDFs compared with the published tables."""
 
 import xml.etree.ElementTree as ET

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of the workspace, and the extremes of functionals: rigorous and tight."""
 
 import numpy as np

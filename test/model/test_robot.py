@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot model: arrays, checks of values, narrowed limits, immutability."""
 
 import dataclasses

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Conversions of rotations: round trips, and comparison with explicit products."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Base and tips: found or given, several tips, offsets, invalid names."""
 
 from itertools import pairwise

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Trees: mimic joints, and the kinematics of random trees compared with the oracle."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """URDF: parsed values, and messages about invalid descriptions and absurd numbers."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Methods along a path: lines, labels beside them, statements that the figures bear out."""
 
 import numpy as np

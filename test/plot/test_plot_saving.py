@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Saved pictures, and docs/pictures.md: its lines make its pictures, with every function."""
 
 import io

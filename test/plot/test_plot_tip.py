@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The path of the tip: in its own plane, and in those of the base frame."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tests that run a line, with their times, as ``scripts/coverage`` recorded them."""
 
 import ast

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Mutants of a file by cosmic-ray, without those that any test notices."""
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Change lines of dls_ik one at a time and see whether a test notices.
 
 A mutant is run in a copy of the tree, with tests that run its line, shortest first, until one

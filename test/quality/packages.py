@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Table of ``scripts/coverage``: lines that tests run, by package, and those that none runs."""
 
 import json

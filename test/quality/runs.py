@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tests run in processes of their own, on a copy of the tree whose files may be mutants."""
 
 import contextlib

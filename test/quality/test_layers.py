@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The table of the layers in docs/architecture.md is the one of the import contracts."""
 
 import importlib.util

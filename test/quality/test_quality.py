@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The tools that judge tests: records of coverage, mutants, runs, and tables."""
 
 import contextlib

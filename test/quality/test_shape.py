@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """scripts/shape: files that git neither tracks nor ignores."""
 
 import shutil

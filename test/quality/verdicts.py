@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts on mutants: equivalent ones, scores by package, and those that no test noticed."""
 
 from __future__ import annotations

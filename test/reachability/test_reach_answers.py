@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Maps compared with closed forms and with KDL's kinematics."""
 
 import pickle

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Voxels cover what they should, the ball holds every position, rotations spread evenly."""
 
 import numpy as np

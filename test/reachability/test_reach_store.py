@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Maps on disk: one file, parts that outlive a kill, and refusals to mix what does not belong."""
 
 import json

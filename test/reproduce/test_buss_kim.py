@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Experiments of Buss & Kim: shapes, printed figures, the rules that end runs, conclusions."""
 
 from math import sqrt

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Colome & Torras: what the paper claims of the laws."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras: both readings, their statistics, and what the paper concludes."""
 
 import math

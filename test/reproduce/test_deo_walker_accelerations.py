@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Resolved acceleration and second-order steps: second derivatives, ends of motions."""
 
 import numpy as np

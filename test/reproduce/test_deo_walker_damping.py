@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures 1 to 3 of Deo & Walker: claims of the text, norms and searches, errata."""
 
 import numpy as np

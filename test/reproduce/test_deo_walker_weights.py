@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Full weights and task augmentation of Deo & Walker: the claims of the text."""
 
 import numpy as np

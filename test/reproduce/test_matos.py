@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The DASL arm of Matos: tool vertical, ticks of its servos."""
 
 from itertools import pairwise

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What the tests here need, and the nodes that most of them share."""
 
 from importlib.util import find_spec

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A program that talks to ik_node over CycloneDDS, without ROS: ``cyclone_client.py ORDER``.
 
 ORDER is JSON: ``send`` names a kind of message, ``rows`` are its numbers. With ``near`` or

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Arms of the shapes, names and velocities of those that have presets; nothing else of them."""
 
 from math import pi

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Two WAMs on one description, and requests to the node that serves them."""
 
 import yaml

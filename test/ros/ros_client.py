@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The other side of the node: its process, and a client that spins until a condition holds."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Constraints in requests, and what they mean, written down once more to check answers by."""
 
 import numpy as np

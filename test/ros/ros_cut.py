@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node and a client on two networks with one cable, which is cut and mended: run in a network
 namespace of its own, as ``unshare --net python ros_cut.py``.
 

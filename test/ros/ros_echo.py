@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A service that answers at once, in a process of its own: what a call costs on this machine."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node that drives a simulated arm, a client that streams, and what becomes of the arm."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node whose stream keeps away from a scene, and how near its commands came, by coal."""
 
 import numpy as np

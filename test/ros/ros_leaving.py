@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A client that asks for much, as a process of its own, and is gone before the answers."""
 
 import sys

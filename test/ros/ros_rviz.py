@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The other side of an interactive marker: what RViz asks, hears and says."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node with a WAM and a scene: its SRDF, worlds for it, and messages about them."""
 
 import numpy as np

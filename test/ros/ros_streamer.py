@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Who publishes targets, and who publishes joint states, as the node sees them."""
 
 import math

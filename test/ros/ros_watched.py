@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node under watch: what it commands, what it says, and whether the commands are calm."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated environment of servo cycles: a clock that the test advances, and a driver."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Cases of docs/lab/error_codes.md: for each a request to the node with two WAMs, its answer."""
 
 import math

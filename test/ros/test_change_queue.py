@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The queue of scene changes, without ROS: order, publication, and lost changes."""
 
 import threading

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A client of another DDS implementation, CycloneDDS, drives the node and its scene."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The demonstration asks for what it claims, its figures are right, and its verdict follows."""
 
 import io

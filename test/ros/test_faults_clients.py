@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Clients that are killed while they wait, other nodes of the same name, several publishers."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A driver that is silent, late, noisy, wrong, or comes back with the arm somewhere else."""
 
 import math

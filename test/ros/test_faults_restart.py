@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node that is killed under a stream and started again, and one that is ended in motion."""
 
 import signal

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node that stands still for two seconds, as a process that is stopped or gets no processor."""
 
 import signal

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Measured pose and twist of the tip, from the joint states of a driver."""
 
 import math

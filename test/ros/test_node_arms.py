@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The node with two WAMs: groups, the table of error codes, and requests with anything in them."""
 
 import re

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets that are not valid, in every field, to the running node: it holds, says why, goes on."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """IkClient and ``dls-ik call`` against the running node."""
 
 import asyncio

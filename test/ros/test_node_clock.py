@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated time that starts late, jumps, stands or creeps; the arm takes steady time."""
 
 import numpy as np

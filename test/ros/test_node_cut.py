@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The network between a client and the node is cut while the arm moves, and mended."""
 
 import os

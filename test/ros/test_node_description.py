@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot is replaced again and again while the arm moves and requests wait."""
 
 import math

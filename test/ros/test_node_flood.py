@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Anybody in the domain sends floods and megabytes: others are served, no log line is forged."""
 
 from copy import deepcopy

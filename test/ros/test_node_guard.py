@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The stream of a real node keeps its distance from a scene, whatever becomes of that."""
 
 import re

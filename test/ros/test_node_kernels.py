@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A node that lacks kernels: another process compiles them, while requests are answered in time.
 
 The process that compiles waits for a lock on the folder of the kernels, which the test holds for as

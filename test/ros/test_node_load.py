@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The services under load, while the robot is replaced, and with everything else at once."""
 
 from functools import partial

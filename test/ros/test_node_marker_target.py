@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The marker that is dragged in RViz, by the library that RViz takes it from."""
 
 import numpy as np

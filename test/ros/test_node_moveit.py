@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What MoveIt's srv_kinematics_plugin and pymoveit2 send, and what they make of the answer.
 
 docs/lab/error_codes.md says where this was read. The requests are put together as described there.

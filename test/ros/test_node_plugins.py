@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Methods of the user's own in a node beside a wall: one that works, and ones that fail."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The SROS 2 policy allows what the node does, no less and no more."""
 
 import importlib.util

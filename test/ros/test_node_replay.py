@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A bag of ``dls-ik stream --record`` has real times, and moves an arm when it is replayed."""
 
 import time

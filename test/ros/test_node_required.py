@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The running node with a driver that is required: nothing moves without it, nor against it."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The running node stops, pauses, resets and changes what it follows within its limits."""
 
 import numpy as np

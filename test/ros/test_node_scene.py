@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The node knows the scene: services and topics of MoveIt's scene, and answers free of collisions.
 
 Answers are checked by coal on the shapes themselves, in a scene that the test keeps for itself.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Senders that contradict each other, and stamps of other clocks, in the running node."""
 
 import pytest

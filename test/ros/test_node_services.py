@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The services of the running node, over the wire, and its parameters, changed while it serves."""
 
 import numpy as np

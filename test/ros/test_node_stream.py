@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The stream of the running node: targets in; joint states, status and diagnostics out."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The running node at the end of streams: settle, stop or finish, codes, and diagnostics."""
 
 import time

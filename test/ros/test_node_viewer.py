@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A running node as the viewer sees it, and as the viewer drives it."""
 
 import time

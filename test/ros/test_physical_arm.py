@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The arm with masses against closed forms and MuJoCo's own reading of a URDF; its contacts."""
 
 import mujoco

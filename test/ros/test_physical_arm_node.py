@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The node drives an arm with masses that simulates itself in MuJoCo, each in its own process."""
 
 import signal

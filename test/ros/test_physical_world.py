@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Objects around the physical arm: changes that wait, that MuJoCo refuses, or of a robot before."""
 
 import threading

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The planning scene of the robot in use, without ROS: built, changed, published."""
 
 import logging

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Groups of one node, and several tips at once, as functions."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Clients: their node, answers that are lost, and robots that a node names."""
 
 import threading

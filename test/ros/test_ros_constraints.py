@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Constraints of compute_ik as a function: what each does to the answer, and what is refused."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A callback that fails is named in the log: topic, type and publisher, or service and type."""
 
 import threading

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Requests that wait for a thread, and work of which only the latest counts."""
 
 import math

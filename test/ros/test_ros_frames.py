@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses of messages, and frames of tf2, which is made up here as it needs a distribution."""
 
 import math

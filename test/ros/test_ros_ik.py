@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """compute_ik and compute_fk as functions: what each field changes, and what is refused."""
 
 import gc

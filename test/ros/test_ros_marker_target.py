@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The interactive marker: its handles, its pose, and which feedback sets targets."""
 
 import sys

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters as a struct: what they take and refuse, and what the pages say of them."""
 
 import importlib.util

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Presets of known arms: each value against an arm of that shape, and what comes before it."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A client of rosbridge calls compute_ik: JSON over a web socket, without ROS on its side."""
 
 import ctypes.util

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The scene of the node: changes that wait for others, are lost, or come while a robot is new."""
 
 import threading

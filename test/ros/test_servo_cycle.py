@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Servo cycles: for display, and for a controller whose driver stops publishing."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Every cell of the freshness table, and a supervised arm in motion across a stall of the loop."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Late cycles: commands continue from the position of the arm, and old messages are ignored."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Cycles that fail or whose command is not published; robots that are replaced in motion."""
 
 import time

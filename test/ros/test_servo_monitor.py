@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Counters of the loop, diagnostics, the tip and its trail, and markers."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Outputs: received messages, the order and names of joints, and topics."""
 
 from contextlib import nullcontext

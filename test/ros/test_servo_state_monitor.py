@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states of drivers: start of the arm, and lag behind its commands."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The simulated arm against closed forms, and the paths that it follows."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The simulated arm as a node: driven by ik_node, and by messages that are none."""
 
 import numpy as np

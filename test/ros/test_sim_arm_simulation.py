@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The simulated arm with its faults and parameters, and the commands that it takes or refuses."""
 
 import math

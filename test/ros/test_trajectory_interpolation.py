@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The path of joint_trajectory_controller through the published points keeps all limits."""
 
 import numpy as np

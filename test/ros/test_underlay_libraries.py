@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The packages that underlay/build.py installs are complete for programs that are not Python."""
 
 from __future__ import annotations

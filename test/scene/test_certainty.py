@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What is said to be free is, and what is said to collide does, by coal."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Scenes of MoveIt applied to a planning scene: whole, as differences, or not at all."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Depths of colliding configurations are finite and plausible, whatever the library returns."""
 
 import numpy as np

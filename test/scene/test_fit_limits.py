@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Fits of hard meshes: the spheres contain the mesh, and work and memory are bounded."""
 
 import gc

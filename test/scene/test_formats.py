@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages and files of scenes mean what MoveIt means by them, or are refused."""
 
 import time

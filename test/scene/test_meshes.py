@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files are read whole or refused, and only where the caller allows it."""
 
 import numpy as np

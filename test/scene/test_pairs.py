@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of links that need no check, with the reasons that MoveIt's assistant gives."""
 
 import numpy as np

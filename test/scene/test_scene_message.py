@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A scene that is saved as a message is the same scene when it is loaded."""
 
 import numpy as np

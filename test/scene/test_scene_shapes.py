@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Shapes are checked, and a URDF's collision geometry is read whole."""
 
 import numpy as np

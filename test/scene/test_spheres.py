@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Trees of spheres contain their shapes, and their inner spheres are inside."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """SRDFs are read as MoveIt means them, and written as it reads them."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """All that a running node allows, interleaved: limits, distances and states hold all the same."""
 
 import re

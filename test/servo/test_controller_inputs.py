@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Invalid input to every method: a typed error, and motion as without the input."""
 
 from itertools import cycle

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """All limits hold for any arm, any input and any length unit."""
 
 from itertools import cycle

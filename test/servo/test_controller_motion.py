@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets that are static, out of reach, or lead through singularities."""
 
 from itertools import cycle, product

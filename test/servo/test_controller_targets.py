@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Streams and ages of targets, twists and trajectories of a controller."""
 
 from itertools import pairwise

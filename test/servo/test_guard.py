@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A stream among obstacles: distances, speeds and messages."""
 
 from functools import cache

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Limits of position, velocity and acceleration for any reference."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters, robots and scenes that change while the arm moves: its stop stays as it was."""
 
 from itertools import cycle, islice

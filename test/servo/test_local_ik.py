@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Local motion: reaches the target or the closest configuration, within limits."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Steps, solutions and cycles in other processes: bitwise equal with another hash seed, equal up
 to rounding without the JIT."""
 

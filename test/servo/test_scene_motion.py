@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint motion in a scene: around obstacles, without a path, and while the scene changes."""
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Single poses, pose streams, twists and trajectories."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """States and events, and the measures and messages of a cycle."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """End of a pose stream: the arm settles, stops or finishes, and reports which."""
 
 import numpy as np

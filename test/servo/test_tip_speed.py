@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Speed limits of the tip and the scale of all limits: kept by every command, without jumps."""
 
 import numpy as np

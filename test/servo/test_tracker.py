@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Stalls, blocked commands, joint motion by the solver, and determinism."""
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``approximate=True``: the answer is the closest configuration; the status tells why."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The default method on real arms: random poses, limits, stretched arms, tasks, seeds."""
 
 import numpy as np

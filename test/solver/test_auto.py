@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The default method solves every reachable pose within limits and tolerance."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Batches: rows are independent, any memory layout is accepted, arrays are not copied."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Threads: answers are equal on any number of threads; interrupts keep finished rows."""
 
 import json

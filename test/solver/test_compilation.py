@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Compilation: the first process announces it, later processes load kernels silently."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots, seeds and targets with extreme numbers give an answer or a documented error."""
 
 from functools import cache

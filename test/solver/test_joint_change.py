@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``max_joint_change``: maximum distance of each joint from the seed."""
 
 import numpy as np

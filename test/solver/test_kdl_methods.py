@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """KDL solvers as methods of IkSolver: answers and refused options."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Names of methods: valid combinations of parts, in any order and case."""
 
 import re

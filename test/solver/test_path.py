@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``solve_path``: each pose is solved from the previous answer; jumps are reported."""
 
 import numpy as np

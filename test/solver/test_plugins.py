@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Plugin methods: a damped inverse compared with the library's, and steps that fail."""
 
 import threading

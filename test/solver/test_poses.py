@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses, seeds and timeouts of a solve: accepted forms and refused values."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Published steps: full weight matrices and estimates of the smallest singular values."""
 
 import numpy as np

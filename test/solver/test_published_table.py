@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras 2012: success rates and iterations of each method on the WAM.
 
 The paper stops at norm(e) < 1e-4 with e = (dp, rotation / 2 rad per m); two tolerances stand in for

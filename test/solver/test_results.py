@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Results: truth value, text, and table in notebooks."""
 
 import inspect
@@ -63,7 +65,7 @@ def test_solvers_have_a_short_repr():
 
 @pytest.mark.parametrize("kind", [RobotModel, IkSolver, Stepper, LocalIk, Controller])
 def test_signatures_have_type_names(kind):
-    methods = [each for name, each in vars(kind).items() if inspect.isfunction(each)]
+    methods = [each for each in vars(kind).values() if inspect.isfunction(each)]
     for method in methods:
         assert "numpy._typing" not in str(inspect.signature(method)), method
 

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """RobotKinematics of LeRobot: its conventions, and its weighted error compared with SciPy's."""
 
 import numpy as np

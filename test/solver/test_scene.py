@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solving with a scene: answers are collision-free, are found, and failures name obstacles."""
 
 from concurrent.futures import ThreadPoolExecutor

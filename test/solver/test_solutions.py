@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``solve_all``: distinct solutions of one pose; all branches of nonredundant arms."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Solve types: closest to the seed, largest manipulability, and random combinations of options."""
 
 from itertools import pairwise

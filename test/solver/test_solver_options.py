@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Options: defaults, ranges, types; error messages name the option and its range."""
 
 import re

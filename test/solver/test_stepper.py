@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Single steps of the methods, and invalid arguments."""
 
 import numpy as np

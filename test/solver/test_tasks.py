@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tasks: parameters for the kernels, invalid tasks, and solutions."""
 
 import numpy as np

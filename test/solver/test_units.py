@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Change of the length unit: equal answers, bit by bit if the factor is a power of two."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Unreachable poses: a result instead of an exception, in time, with the best configuration."""
 
 import inspect

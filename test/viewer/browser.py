@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Headless Chromium looking at a viser page: what it draws, a mouse, and what it logs."""
 
 import contextlib

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A client of viser's server: it sends what a person gives, and applies late what it receives."""
 
 import threading

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """What a person gives on a page that the program changes too, and pages that draw seldom."""
 
 import threading

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Obstacles of the page: arms that keep off them, and what is dragged, added and removed."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: it loads, the arm follows the mouse, methods change, presets run."""
 
 import contextlib

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The presets are what they are called, for several robots, through the session of the page."""
 
 import functools

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Files of joint paths: those of ``dls-ik path``, recordings of the page, and what is neither."""
 
 import json

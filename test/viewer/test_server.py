@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The command and its server: ports, how it ends, and who may talk to the page."""
 
 import contextlib

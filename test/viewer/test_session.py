@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The session without a page: arms side by side, presets, recordings, and what is measured."""
 
 import csv

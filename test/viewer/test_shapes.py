@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of a robot and their poses, and what a foreign URDF may make the viewer read."""
 
 import base64

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The controller as a source: it goes where it is aimed, and keeps what it does when refused."""
 
 from dataclasses import fields

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The page from Python: it shows what it is given, inline too, and ends with the program."""
 
 import csv

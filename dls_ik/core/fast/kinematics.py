@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics of one serial arm in frames that make it cheap.
 
 Every joint turns about (and slides along) the z axis of its frame, and between two joints lie a

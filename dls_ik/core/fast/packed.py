@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """All that the fast path reads of a solver, packed into two arrays.
 
 Handing an array from Python to a kernel costs the same whatever its size, and a call with two dozen

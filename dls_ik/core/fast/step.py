@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The step of JP, JD and ED, with no limit strategy, JC, or the active set of ``auto``.
 
 dq = z + P (e - J z), P the damped inverse of the columns of the joints that are free.

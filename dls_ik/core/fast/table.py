@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Starts near a pose, from a table of configurations.
 
 The first joint turns the whole arm about its axis and the last one the tip about its own, so that

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Connections of a client: its own node, services whose requests are sent again, and errors."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A client of ``compute_ik`` and ``compute_fk``: calls that wait, and calls to be awaited."""
 
 import asyncio

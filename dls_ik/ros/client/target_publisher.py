@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A client of the topics of a node: publishes targets, and keeps what the node tells of its arm."""
 
 import signal

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """``python -m dls_ik.ros.demo``: the WAM arm solved and moving, through a real ``ik_node``.
 
 The node runs in a process of its own. This process is a client like any other; it checks answers by

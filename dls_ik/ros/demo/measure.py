@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Both parts of the demonstration, poses for ``compute_ik`` and streamed targets, measured.
 
 Answers and motion are judged by kinematics that the solver does not use.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A box in the way of the figure of eight: the stream with it, and how near the arm came to it.
 
 Distances are found by alternating projections onto the box and onto each shape of the arm, which

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tables that fit 60 columns, pictures of the motion, the checks, and all figures as JSON."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Answers of compute_ik and compute_fk: functions of the request, the arm and its state."""
 
 import time

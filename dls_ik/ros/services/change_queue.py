@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A queue of planning scene changes that knows whether it lost a change."""
 
 from collections.abc import Callable

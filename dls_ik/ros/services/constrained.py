@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """IK with constraints: a sequence of variants of the problem, with regions as targets.
 
 An orientation constraint on a requested link replaces the orientation of the requested pose. A pose

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Constraints of requests: intervals of joints, and regions for points of links."""
 
 import math

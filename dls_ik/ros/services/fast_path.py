@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Requests that are solved at once in the receiving thread: the kinds that need no preparation."""
 
 import threading

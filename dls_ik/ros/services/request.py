@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """IK requests: read and checked once, on arrival; the messages are never modified."""
 
 import time

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The planning scene of the robot in use: built for each robot, then changed by messages."""
 
 import math

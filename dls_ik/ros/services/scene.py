@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Scenes in the state of a request, and the services check_state_validity, get_planning_scene."""
 
 import math

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Construction of the planning scene of a robot: SRDF, objects of a file or an earlier scene."""
 
 import time

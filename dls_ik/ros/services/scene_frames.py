@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses of scene changes in frames that only TF knows, transformed to the root frame."""
 
 from collections.abc import Iterable, Mapping

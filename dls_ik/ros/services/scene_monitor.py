@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The planning scene as a part of the node: topics with changes, SRDF, logs, move_group's scene."""
 
 import time

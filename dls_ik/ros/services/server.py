@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Service servers: ``compute_ik``, ``compute_fk`` and services about the planning scene.
 
 One thread receives all requests. It tries to solve a request for ``compute_ik`` for one

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The SRDF of the robot: from a parameter, or from a topic."""
 
 import threading

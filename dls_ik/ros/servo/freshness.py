@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Freshness of messages: whether a target or a measurement may still be used.
 
 All times are arguments; this module reads no clock and imports no ROS.

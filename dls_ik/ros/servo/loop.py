@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The servo loop: a thread that runs cycles, their pace and priority, and the control services."""
 
 import math

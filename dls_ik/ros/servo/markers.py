@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Markers for RViz: target, tip, trail, nearest pair and workspace, in the colour of the state."""
 
 import time

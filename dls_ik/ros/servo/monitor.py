@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Report of a cycle, and its publication: status and tip in each cycle, diagnostics by a timer.
 
 Level of the diagnostics, by the first row that applies:

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Outputs of the node: topics and messages of the commands, and the joint names of the drivers.
 
 Messages are reused: each cycle fills them in place.

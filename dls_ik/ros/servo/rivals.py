@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Rival senders: publishers of different target types between which the arm would alternate."""
 
 import threading

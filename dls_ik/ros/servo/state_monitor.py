@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Current joint positions, from the joint states that drivers publish.
 
 Joint states that this node itself publishes are recognised and ignored.

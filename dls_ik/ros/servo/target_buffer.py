@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Reception of targets: the newest one is buffered for the loop, and passed to the controller."""
 
 import threading

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Interactive marker for RViz that shows the target of the stream and sets targets when dragged."""
 
 import math

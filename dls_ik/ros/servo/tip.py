@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Tip of the arm in the root frame: poses, twists, and the trail of its positions."""
 
 from collections import deque

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The node ``ik_sim_arm``: topics to commands, services to faults, readings to messages."""
 
 import gc

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm without ROS, its parameters, gaps and faults; time is an argument."""
 
 import math

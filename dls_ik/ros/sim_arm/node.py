@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The program ``ik_sim_arm``: it sets up streams and signals before it imports everything else."""
 
 import sys

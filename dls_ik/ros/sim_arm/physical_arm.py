@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm with masses in MuJoCo: drives with limited efforts, gravity, contacts.
 
 It has no ROS; time is an argument, as for the arm without masses.

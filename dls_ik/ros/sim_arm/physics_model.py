@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot and the objects around it as a model of MuJoCo, from the URDF and a planning scene."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """Shapes as MuJoCo has them; its meshes are convex."""
 
 from collections import OrderedDict

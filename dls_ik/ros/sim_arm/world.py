@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
 """The physical arm of the node: objects from a file and topics, contacts in the diagnostics."""
 
 import math
