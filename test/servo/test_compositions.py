@@ -23,7 +23,7 @@ from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import DECLARED
 from dls_ik.servo.limiter import stop_within
 
-CAMPAIGN = 8  # number of runs of 1000 cycles for each arm
+CAMPAIGN = 3  # number of runs of 1000 cycles for each arm
 
 pytestmark = pytest.mark.usefixtures("own_plugins")
 

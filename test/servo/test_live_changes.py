@@ -78,7 +78,7 @@ def test_changes_beside_a_wall_keep_the_distance_and_the_acceleration(case, rate
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("rate", "changes"), [(100.0, 10.0), (100.0, 60.0), (30.0, 10.0)])
 def test_many_more_changes(case, rate, changes):
-    found = simulate(CASES[case], rate, changes)
+    found = simulate(CASES[case], rate, changes, runs=8)
     assert found.closer == found.contacts == found.faults == 0
     assert found.acceleration <= 1.0 + 1e-6
 
@@ -168,8 +168,8 @@ def test_a_command_that_is_taken_back_is_no_contact_of_an_arm_that_leaves_one(se
 
 
 @pytest.mark.campaign
-def test_objects_far_away_are_no_contacts_in_fifty_runs():
-    assert not any(leave_sphere(seed, moves=True) for seed in range(50))
+def test_objects_far_away_are_no_contacts_in_twenty_runs():
+    assert not any(leave_sphere(seed, moves=True) for seed in range(20))
 
 
 def test_a_contact_that_the_stop_deepens_is_a_fault_beside_one_that_it_leaves():
