@@ -68,7 +68,7 @@ INNER = (
     "SceneSnapshot",
     "Chain",
     "ControllerKeywords",
-    "JointPath",
+    "ReplayPath",
     "Preset",
     "Results",
     "Session",

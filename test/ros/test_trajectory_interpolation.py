@@ -31,7 +31,7 @@ class Path:
             self.stop = None
             return outcome
         if is_withdrawn:
-            world.stream.withdraw(self.stop)
+            world.stream.roll_back(self.stop)
             world.last = sent
             return outcome
         controller = world.stream._arm.controller

@@ -5,7 +5,6 @@
 import numpy as np
 import pytest
 import trimesh
-from dls_ik.scene.ways import path_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_scene import Oracle
@@ -20,6 +19,7 @@ from dls_ik.core.collision import (
 )
 from dls_ik.core.distance_bounds import bound_pairs
 from dls_ik.model.rotations import rotation_from_rpy, transform
+from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Plane, Sphere
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo import Controller
