@@ -143,7 +143,7 @@ class Mesh:
 
     @cached_property
     def is_watertight(self) -> bool:
-        """Whether the mesh is closed: each edge has two triangles of consistent orientation."""
+        """Return whether the mesh is closed, with two consistent triangles at each edge."""
         a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
         count = len(self.vertices)
         edges = np.sort((a.astype(np.int64) * count + b).ravel())

@@ -91,7 +91,7 @@ def test_signatures_and_options_are_those_of_the_source_and_wide_tables_scroll(b
     plain = re.sub(r"\s+", "", text)
     assert "solve(T:PoseLike,seed:JointValues|None=None,timeout:float|None=None" in plain
     assert "_SupportsArray" not in plain
-    assert re.search(r"position_tolerance.{,40}largestpositionerror\[m\];from1e-12", plain)
+    assert re.search(r"position_tolerance.{,40}maximumpositionerror\[m\];from1e-12", plain)
     style = (built[0] / "_static" / "site.css").read_text()
     assert re.search(r"\.table-wrapper \{[^}]*overflow-x: auto", style)
     text = (built[0] / "lab/benchmarks.html").read_text()
