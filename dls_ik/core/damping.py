@@ -63,8 +63,8 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 # Improved error damping: some damping remains at a singular goal.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
-# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". Its results are reproduced if
-# 0.01 is the damping factor, like JD's lambda, so that its square is added.
+# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". Its results are reproduced
+# if 0.01 is the damping factor, like JD's lambda, so that its square is added.
 
 
 @kernel
@@ -98,7 +98,8 @@ def svf_value(method: Method, s: float) -> float:
 # The transpose of the Jacobian, with the step length that is optimal to first order.
 #
 # dq = alpha J^T e with alpha = <e, J J^T e> / <J J^T e, J J^T e>, which minimises
-# norm(e - J dq) (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott 1984).
+# norm(e - J dq) (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott
+# 1984).
 
 
 @allocating
@@ -157,7 +158,8 @@ def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: floa
 
 
 # NF -----------------------------------------------------------------------------------------------
-# Numerical filtering: all directions are damped slightly, and the smallest singular value separately.
+# Numerical filtering: all directions are damped slightly, and the smallest singular value
+# separately.
 #
 # J^T (J J^T + alpha^2 u_m u_m^T + lambda I)^-1 (Deo & Walker 1993, remarks of section 3;
 # Maciejewski & Klein 1988). For a unit velocity of the tip, alpha^2 bounds the joint velocity in

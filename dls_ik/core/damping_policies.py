@@ -96,8 +96,8 @@ def velocity_damping(params: MethodParams, s: Array, n: int) -> float:
 # tracking -----------------------------------------------------------------------------------------
 # lambda = s_r^2 R / (1 - R), the largest lambda that keeps the tracking error relative to the
 # velocity of the tip, lambda / (s^2 + lambda), within R = tracking_bound in every direction of
-# the range of J; s_r is the smallest singular value above zero (Deo & Walker 1993, (7); Maciejewski &
-# Klein 1988).
+# the range of J; s_r is the smallest singular value above zero (Deo & Walker 1993, (7); Maciejewski
+# & Klein 1988).
 
 
 @kernel
@@ -127,7 +127,8 @@ def condition_damping(params: MethodParams, s: Array, n: int) -> float:
 
 # accuracy -----------------------------------------------------------------------------------------
 # Damping near a singularity, with less accuracy along a direction d first. With s the smallest
-# singular value, for s < epsilon (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom 1991):
+# singular value, for s < epsilon (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom
+# 1991):
 #
 # lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #

@@ -177,10 +177,10 @@ def keep_from_overshooting(
     which methods use the first part only. S matters if an error e remains, as for targets out of
     reach: along some directions of a stretched arm the second derivative is S alone, and a step by
     J overshoots more, the closer J is to singular. With J = U s V^T and a = V^T dq, the method
-    assumes for direction i the stiffness m_i = s_i (u_i . e) / a_i, at least s_i^2. The step becomes
-    (m + S+)^-1 m a, the Newton step of a method that only inverts J. S+ is the positive part of
-    V^T S V: the step is unchanged along directions in which the error curves down, and if no error
-    remains.
+    assumes for direction i the stiffness m_i = s_i (u_i . e) / a_i, at least s_i^2. The step
+    becomes (m + S+)^-1 m a, the Newton step of a method that only inverts J. S+ is the positive
+    part of V^T S V: the step is unchanged along directions in which the error curves down, and if
+    no error remains.
 
     Args:
         q: (n,) joint positions [rad or m].

@@ -115,7 +115,7 @@ def _step(
     for j in range(q.shape[0]):
         work.dq[j] *= method.alpha
     if method.limits == limits.JC_AS_RUN:
-        limits.add_way_to_limits(chain, q, work.dq)
+        limits.add_path_to_limits(chain, q, work.dq)
     memory.steps[0] += 1
 
 
