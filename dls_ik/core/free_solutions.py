@@ -113,7 +113,7 @@ def keep_free(
         kind == FIRST and row.counts[ATTEMPTS] < FIRST_SLIDING_ATTEMPT
     ):
         return 0
-    if table is not None:  # noqa: SIM102  Numba leaves out branches of None alone
+    if table is not None:  # noqa: SIM102  Numba prunes branches on None only
         if n <= 6:
             return 0
     copy(q, slides.start)
