@@ -56,9 +56,9 @@ from dls_ik.core.types import (
 FIRST_SLIDING_ATTEMPT = 1  # number of attempts before the rule FIRST searches the self-motion too
 MAX_SLIDE_STEPS = 24  # maximum number of steps in one direction
 MAX_DIRECTIONS = 3  # maximum number of directions, each tried forward and backward
-# Minimum squared cosine between a wanted direction and its projection onto the self-motion:
-MIN_SEPARATING_COSINE = 0.01  # for the direction that separates a pair
-MIN_JOINT_COSINE = 0.1  # for the motion of one joint alone
+# Minimum squared cosine between a wanted direction and its projection onto the self-motion.
+MIN_SEPARATING_COSINE = 0.01  # wanted direction: separation of a pair
+MIN_JOINT_COSINE = 0.1  # wanted direction: motion of one joint alone
 MOMENTUM = 0.5  # share of the previous step in a step that separates a pair
 
 

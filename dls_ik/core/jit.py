@@ -381,7 +381,7 @@ def _compile(function: F, **chosen: Any) -> F:
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,
-        "fastmath": {"contract", "reassoc", "nsz"},  # without nnan and ninf: NaN must stay NaN
+        "fastmath": {"contract", "reassoc", "nsz"},  # no nnan, no ninf: NaN must stay NaN
         "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }

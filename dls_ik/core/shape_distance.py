@@ -174,7 +174,7 @@ def clip_to_box(
                         other[size_after, j] = polygon[i, j] + share * step
                     other[size_after, axis] = value
                     size_after += 1
-                if size_after > MAX_CLIPPED:  # because of rounding: keep the whole triangle
+                if size_after > MAX_CLIPPED:  # rounding error: keep the whole triangle
                     break
             if size_after > MAX_CLIPPED:
                 size = 3

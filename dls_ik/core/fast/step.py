@@ -127,9 +127,10 @@ def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
 
 @kernel
 def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array, memory: Array) -> None:
-    """Write dq = P e by singular values: with few free joints, or close to a singularity.
+    """Write dq = P e if the normal equations of all six rows would lose digits.
 
-    In these cases the normal equations would lose digits.
+    This is the case with few free joints and close to singularities. The function factors the
+    smaller normal matrix of the free columns, or uses their singular values.
 
     Args:
         J: (n, 6) columns of the Jacobian.
