@@ -45,13 +45,13 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import new_memory, workspace
 
-SETTLING = 0.1  # [s] minimum stopping time; avoids jitter when the closest leaves alternate
+MIN_STOPPING_TIME = 0.1  # [s] avoids jitter when the closest leaves alternate
 # The distance left suffices for a stop of STOPPING times the stopping time after CYCLES cycles.
 STOPPING, CYCLES = 1.1, 2.0
-LOOSE = 5e-3  # [rad or m] rows with more slack than this after a step are discarded
-REGULAR = 1e-9  # added to the diagonal of Gram matrices, because unit rows may be equal
-SWEEPS, CONVERGED = 60, 1e-10  # maximum sweeps and tolerance [rad or m] of the final projection
-BROKEN = 1e-9  # [rad or m] violation of a row that is tolerated
+MAX_ROW_SLACK = 5e-3  # [rad or m] rows with more slack after a step are discarded
+GRAM_REGULARISATION = 1e-9  # added to the diagonal of Gram matrices, because unit rows may be equal
+MAX_PROJECTION_SWEEPS, PROJECTION_TOLERANCE = 60, 1e-10  # final projection; [rad or m]
+MAX_VIOLATION = 1e-9  # [rad or m] tolerated violation of a row
 
 
 @allocating
@@ -240,7 +240,7 @@ def _descend_beside(
         for j in range(n):
             weight[c] -= N[active[c], j] * force[j]
         for d in range(count):
-            A[c, d] = REGULAR if c == d else 0.0
+            A[c, d] = GRAM_REGULARISATION if c == d else 0.0
             for j in range(n):
                 A[c, d] += N[active[c], j] * N[active[d], j]
     factor(A, count, 0.0)
@@ -269,7 +269,7 @@ def _descend_beside(
 @kernel
 def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
     """Return the time [s] to stop joints that move by dq (n,) per cycle."""
-    T, acceleration = SETTLING, stopping[0]
+    T, acceleration = MIN_STOPPING_TIME, stopping[0]
     for j in range(dq.shape[0]):
         T = max(T, abs(dq[j]) / dt / acceleration[j])
     return T
@@ -295,7 +295,7 @@ def _time_between(
     low, high, most = 0.0, longest, approach_share(stopping, dt, longest)
     acceleration = stopping[0]
     for _ in range(12):
-        T, needed = 0.5 * (low + high), SETTLING
+        T, needed = 0.5 * (low + high), MIN_STOPPING_TIME
         share = approach_share(stopping, dt, T) / most
         for j in range(slow.shape[0]):
             needed = max(needed, abs(slow[j] + share * (fast[j] - slow[j])) / dt / acceleration[j])
@@ -362,7 +362,7 @@ def _solve_apart(
         count, is_solved = count + 1, False
     for _ in range(4 * n + 4):
         # Find the row that is violated most.
-        worst, most = -1, BROKEN
+        worst, most = -1, MAX_VIOLATION
         for i in range(m if is_solved and count < n else 0):
             along = 0.0
             for j in range(n):
@@ -408,7 +408,7 @@ def _solve_apart(
         # Compute z = N^+ b, J C and e - J z.
         for c in range(count):
             for d in range(count):
-                G[c, d] = REGULAR if c == d else 0.0
+                G[c, d] = GRAM_REGULARISATION if c == d else 0.0
                 for j in range(n):
                     G[c, d] += N[active[c], j] * N[active[d], j]
             y[c] = b[active[c]] / scale
@@ -479,7 +479,7 @@ def _take_along(N: Array, active: Indices, dq: Array, y: Array) -> None:
     A, weight = np.empty((count, count)), np.empty(count)
     for c in range(count):
         for d in range(count):
-            A[c, d] = REGULAR if c == d else 0.0
+            A[c, d] = GRAM_REGULARISATION if c == d else 0.0
             for j in range(n):
                 A[c, d] += N[active[c], j] * N[active[d], j]
     factor(A, count, 0.0)
@@ -507,10 +507,10 @@ def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -
         for j in range(n):
             along += N[i, j] * dq[j]
         worst = max(worst, b[i] - along)
-    if worst <= CONVERGED:
+    if worst <= PROJECTION_TOLERANCE:
         return
     multiplier, at_low, at_high = np.zeros(m), np.zeros(n), np.zeros(n)
-    for _ in range(SWEEPS):
+    for _ in range(MAX_PROJECTION_SWEEPS):
         change = 0.0
         for i in range(m):
             along = 0.0
@@ -530,7 +530,7 @@ def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -
             at_high[j] += step
             dq[j] -= step
             change = max(change, abs(step))
-        if change <= CONVERGED:
+        if change <= PROJECTION_TOLERANCE:
             break
 
 
@@ -542,7 +542,7 @@ def _forget_loose(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
         along = 0.0
         for j in range(N.shape[1]):
             along += N[i, j] * dq[j]
-        if along - b[i] < LOOSE:
+        if along - b[i] < MAX_ROW_SLACK:
             for c in range(4):
                 leaves[kept, c] = leaves[i, c]
             kept += 1

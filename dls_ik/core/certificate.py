@@ -40,8 +40,8 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import apply, distance_and_normal, from_node
 from dls_ik.core.types import Array, Indices
 
-# States of a pair in an interval; NEARER: below the minimum distance at one of the ends.
-APART, UNDECIDED, NEARER = range(3)
+# States of a pair in an interval; CLOSER: below the minimum distance at one of the ends.
+APART, UNDECIDED, CLOSER = range(3)
 DEPTH = 14  # maximum number of halvings of an interval
 
 
@@ -62,7 +62,7 @@ def interval_state(
         visits: (1,) number of node pairs visited, read and written.
 
     Returns:
-        APART, UNDECIDED, or NEARER if the distance is too small at an end of the interval.
+        APART, UNDECIDED, or CLOSER if the distance is too small at an end of the interval.
     """
     node, child = scene.node, scene.child
     item, one, two, padding = parts_of_pair(scene, k)
@@ -107,7 +107,7 @@ def interval_state(
                 continue
             return state
         if is_leaf:
-            return NEARER if min(d0, d1) < kept else UNDECIDED
+            return CLOSER if min(d0, d1) < kept else UNDECIDED
         if visits[0] > MOST_NODES or pending + 2 > STACK:
             return UNDECIDED
         if is_tree:
@@ -133,7 +133,7 @@ def leaf_state(
     for end in range(2):
         d, _ = hull_distance(hull, ball, one, two, T0 if end == 0 else T1, np.inf, hulls)
         if d < kept and is_open[end]:
-            return NEARER
+            return CLOSER
         if _keep_along(scene, one, two, T0, T1, kept + bend, hulls):
             return APART
     return UNDECIDED
@@ -321,7 +321,7 @@ def _certify_pairs(
             bend = 0.125 * moved * turned + aside
             state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, hulls,
                                    visits)  # fmt: skip
-            if state == NEARER:
+            if state == CLOSER:
                 return k
             if state == UNDECIDED:
                 if depth[top] >= DEPTH - 1 or visits[0] > MOST_NODES:

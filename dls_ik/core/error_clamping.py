@@ -102,7 +102,7 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 # must be J J+; the text describes this step, and the code omits it).
 
 
-NEGLIGIBLE = 1e-10  # directions with a smaller share of the largest singular value are unreachable
+NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one count as zero
 
 
 @allocating
@@ -113,7 +113,7 @@ def halve_unreachable(J: Array, tolerance: float, e: Array) -> None:
     svd(J, Ut, s, Vt)
     left = e.copy()
     for k in range(r):
-        if s[k] > NEGLIGIBLE * s[0]:
+        if s[k] > NEGLIGIBLE_SHARE * s[0]:
             along = 0.0
             for i in range(r):
                 along += Ut[k, i] * e[i]

@@ -25,13 +25,13 @@ from dls_ik.core.types import (
 from dls_ik.core.workspace import new_memory, workspace
 
 HALVINGS = 20  # maximum number of halvings of a step that does not lower the error
-STILL = 1e-7  # [rad or m] reversals up to this length are attributed to rounding
+MAX_ROUNDING_STEP = 1e-7  # [rad or m] reversals up to this length are attributed to rounding
 SHORTEST, LONGER = 1e-3, 1.3  # minimum share of a full step after reversals; growth without any
 LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; prevents creep
-NEGLIGIBLE = 1e-3  # ignored curvature of the error, relative to the smallest squared singular value
-DIFFERENCE = 1e-4  # [rad or m] step of the finite differences of the Jacobian
-TINY = 1e-8  # [m^2/rad^2] keeps the matrix regular along directions without stiffness
-STIFFEST = 1e4  # [m^2/rad^2] maximum stiffness; a larger one makes no difference
+NEGLIGIBLE_CURVATURE = 1e-3  # relative to the smallest squared singular value
+DIFFERENCE_STEP = 1e-4  # [rad or m] step of the finite differences of the Jacobian
+MIN_STIFFNESS = 1e-8  # [m^2/rad^2] keeps the matrix regular along directions without stiffness
+MAX_STIFFNESS = 1e4  # [m^2/rad^2] a larger stiffness makes no difference
 
 
 class FollowProblem(NamedTuple):
@@ -201,7 +201,7 @@ def keep_from_overshooting(
             if free[j] > 0.0:
                 left[i] -= J_free[i, j] * work.dq[j] * scale
         size += left[i] * left[i]
-    if sqrt(size) * observed[3] <= NEGLIGIBLE * observed[2] * observed[2]:
+    if sqrt(size) * observed[3] <= NEGLIGIBLE_CURVATURE * observed[2] * observed[2]:
         return
     # Find the singular directions of the free joints, and the curvature along these directions.
     F, G = J_free.copy(), J.copy()
@@ -222,9 +222,9 @@ def keep_from_overshooting(
             gradient += s[k] * Ut[k, i] * e[i]
         stiffness = s[k] * s[k]
         if gradient * along[k] > 0.0:
-            stiffness = max(stiffness, min(gradient / along[k], STIFFEST))
-        A[k, k] += stiffness + TINY
-        stiff[k] = (stiffness + TINY) * along[k]
+            stiffness = max(stiffness, min(gradient / along[k], MAX_STIFFNESS))
+        A[k, k] += stiffness + MIN_STIFFNESS
+        stiff[k] = (stiffness + MIN_STIFFNESS) * along[k]
     if factor(A, m, 0.0):
         solve_factored(A, m, stiff)
         for j in range(n):
@@ -260,13 +260,13 @@ def _curvature(
     S, trial, slope = np.empty((m, m)), np.empty(n), np.empty(n)
     for k in range(m):
         for j in range(n):
-            trial[j] = q[j] + DIFFERENCE * Vt[k, j]
+            trial[j] = q[j] + DIFFERENCE_STEP * Vt[k, j]
         observe(chain, general, T_d, trial, work)
         jacobian_there(chain, general, T_d, work)
         for j in range(n):
             slope[j] = 0.0
             for i in range(r):
-                slope[j] -= (work.J[i, j] * free[j] - F[i, j]) * left[i] / DIFFERENCE
+                slope[j] -= (work.J[i, j] * free[j] - F[i, j]) * left[i] / DIFFERENCE_STEP
         for c in range(m):
             S[c, k] = 0.0
             for j in range(n):
@@ -314,7 +314,7 @@ def keep_from_swinging(dq: Array, motion: Array) -> None:
     n = dq.shape[0]
     for j in range(n):
         share = motion[n + j]
-        turns = dq[j] * motion[j] < 0.0 and abs(dq[j]) > STILL
+        turns = dq[j] * motion[j] < 0.0 and abs(dq[j]) > MAX_ROUNDING_STEP
         motion[j] = dq[j]
         motion[n + j] = max(0.5 * share, SHORTEST) if turns else min(LONGER * share, 1.0)
         dq[j] *= motion[n + j]

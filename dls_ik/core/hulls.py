@@ -21,7 +21,7 @@ WEIGHT = 6  # column of the weight in a row of a simplex
 SHARP_RANGE = 0.005  # [m] hulls sharpen distances up to this much above the minimum distance
 MAX_ITERATIONS = 40
 DISTANCE_TOLERANCE = 1e-10  # [m] difference of the bounds at which the algorithm stops
-FLAT = 1e-9  # minimum volume of a tetrahedron, relative to its edges, that can contain a point
+MIN_RELATIVE_VOLUME = 1e-9  # flatter tetrahedra, relative to their edges, contain no point
 
 
 class HullScratch(NamedTuple):
@@ -235,7 +235,7 @@ def _contains_side(simplex: Array, i: int, j: int, k: int, top: int) -> bool:
     up, origin = x * wx + y * wy + z * wz, -(x * ax + y * ay + z * az)
     squared = (ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)
     scale = sqrt(squared * (wx * wx + wy * wy + wz * wz))
-    return abs(up) > FLAT * scale and up * origin >= 0.0
+    return abs(up) > MIN_RELATIVE_VOLUME * scale and up * origin >= 0.0
 
 
 @force_inline

@@ -13,7 +13,7 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
 EPSILON = 2.220446049250313e-16
-SWEEPS = 30  # maximum number of Jacobi sweeps; four to seven are usual
+MAX_JACOBI_SWEEPS = 30  # four to seven are usual
 
 
 @force_inline
@@ -147,7 +147,7 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
             Ut[i, j] = 1.0 if i == j else 0.0
         for k in range(B.shape[1]):
             Vt[i, k] = B[i, k]
-    for _ in range(SWEEPS):
+    for _ in range(MAX_JACOBI_SWEEPS):
         if not _sweep(Vt, Ut):
             break
     for i in range(r):
