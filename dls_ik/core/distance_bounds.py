@@ -29,10 +29,8 @@ NEARNESS, FAR = 0.02, 8.0  # d0 of `nearness` [m]; pairs beyond FAR * d0 are ign
 COARSE, MOST_COARSE = 0.1, 64
 BEYOND = 1e-6  # [m] bounds are sharpened up to this much above the required distance
 HULL_VISITS = 10  # number of node pairs that one hull distance counts as
-MOST_SPANS, MOST_LISTED = (
-    4096,
-    1 << 15,
-)  # maximum numbers of intervals, and of pairs listed for them
+# Maximum number of intervals of a path, and of pairs listed for the intervals.
+MOST_SPANS, MOST_LISTED = 4096, 1 << 15
 
 
 # One pair -----------------------------------------------------------------------------------------
