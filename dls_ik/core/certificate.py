@@ -156,13 +156,13 @@ def _keep_along(
 class StopPhases(NamedTuple):
     """Fields of `dls_ik.servo.motion.StopPath`."""
 
-    q: Array
-    v: Array
-    durations: Array
-    accelerations: Array
-    jerks: Array
-    lower: Array
-    upper: Array
+    q: Array  # (n,) start [rad or m]
+    v: Array  # (n,) velocity at the start [rad/s or m/s]
+    durations: Array  # (m, n) [s]
+    accelerations: Array  # (m, n) accelerations at the starts of the phases [rad/s^2 or m/s^2]
+    jerks: Array  # (m, n) [rad/s^3 or m/s^3]
+    lower: Array  # (n,) position bounds against rounding errors [rad or m]
+    upper: Array  # (n,)
 
 
 @kernel

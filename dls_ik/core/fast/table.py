@@ -18,7 +18,7 @@ from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import Array, ChainTable, FastWorkspace, Indices, SerialChain
 
 LEAF = 32  # number of rows of a leaf
-MISSED = 0.6  # [rad] maximum deviation of the first and last joint because of their limits
+MISSED = 0.6  # [rad] maximum total deviation of first and last joint because of their limits
 
 
 @force_inline
