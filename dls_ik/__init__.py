@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics by the Jacobian: damped least squares, SVF, selective damping, CTP.
+"""Jacobian-based inverse kinematics: damped least squares, SVF, selective damping, CTP.
 
-Public names are imported when they are first used, so that ``import dls_ik`` stays quick.
+Public names are imported at their first use, so that ``import dls_ik`` is fast.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Private members of libraries, reached from here only; test/test_compat.py has a test for each.
+"""Access to private members of libraries; test/test_compat.py tests each of them.
 
-A library may change them in any release. Importing this module imports none of the libraries.
+No other module uses private members, which a library may change in any release. Importing this
+module imports none of the libraries.
 """
 
 import os
@@ -14,49 +15,54 @@ from typing import Any, cast
 
 
 def parameter_overrides(node: Any) -> Mapping[str, Any]:
-    """Return the parameters that an rclpy node was started with, by name; rclpy has no public list.
+    """Return the parameters given at the start of an rclpy node, by name.
+
+    rclpy has no public list of these parameters.
 
     Args:
-        node: of :class:`rclpy.node.Node`.
+        node: An :class:`rclpy.node.Node`.
     """
     overrides: Mapping[str, Any] = node._parameter_overrides
     return overrides
 
 
 def rcl_error() -> type[Exception]:
-    """Return the exception that rcl raises, such as on a topic of two types; rclpy hides it."""
-    # imported by name, so that kernels, which use this module too, do not depend on rclpy
+    """Return the exception type of rcl, raised for example for a topic of two types.
+
+    rclpy does not export this type.
+    """
+    # Imported by name, because kernels use this module too and must not depend on rclpy.
     rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
     error: type[Exception] = rcl.RCLError
     return error
 
 
 class EntityWaiter:
-    """Waits for subscriptions and services of rclpy in the calling thread, as wait_for_message.
+    """Wait set for rclpy subscriptions and services, used in the calling thread.
 
-    That one subscribes anew for each message. The handles and wait sets of rclpy are the same from
-    Humble to Kilted.
+    ``wait_for_message`` of rclpy waits in the same way, but creates a subscription for each
+    message. The handles and wait sets of rclpy are the same from Humble to Kilted.
 
     Args:
-        context: of :class:`rclpy.context.Context`.
+        context: An :class:`rclpy.context.Context`.
     """
 
     def __init__(self, context: Any) -> None:
         self._rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
         self._context = context
         self._used: tuple[Any, ...] = ()
-        self._held = ExitStack()  # keeps handles alive that others destroy
-        self._subscriptions: dict[int, Any] = {}  # by pointer
+        self._held = ExitStack()  # keeps handles alive that other code destroys
+        self._subscriptions: dict[int, Any] = {}  # keyed by the handle pointer
         self._services: dict[int, Any] = {}
         self._wait_set: Any = None
 
     def use(self, entities: tuple[Any, ...]) -> None:
-        """Wait for these subscriptions and services from now on, and let go of the others."""
+        """Wait for these subscriptions and services from now on, and release all others."""
         held, self._held, self._used = self._held, ExitStack(), entities
         self._subscriptions, self._services = {}, {}
         for entity in entities:
             kind = self._services if hasattr(entity, "srv_type") else self._subscriptions
-            with suppress(self._rcl.InvalidHandle):  # it is destroyed
+            with suppress(self._rcl.InvalidHandle):  # the entity is destroyed
                 self._held.enter_context(entity.handle)
                 kind[entity.handle.pointer] = entity
         held.close()
@@ -64,11 +70,13 @@ class EntityWaiter:
         self._wait_set = self._rcl.WaitSet(*counts, self._context.handle)
 
     def wait(self, entities: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
-        """Return those with messages, once there is one, or the guard condition was triggered.
+        """Wait for a message, the guard condition or the timeout; return the ready entities.
 
         Args:
-            entities: the same object until they change.
-            timeout: [s] at most.
+            entities: Subscriptions and services to wait for. Pass the same tuple while the entities
+                do not change.
+            guard: Guard condition that ends the wait.
+            timeout: Maximum time to wait [s].
         """
         if entities is not self._used or self._wait_set is None:
             self.use(entities)
@@ -86,20 +94,23 @@ class EntityWaiter:
         return found
 
 
-ProcessRequest = Callable[[Any, Any], Any]  # connection, request -> response; None: go on
+ProcessRequest = Callable[[Any, Any], Any]  # connection, request -> response, or None to accept
 
 
 @contextmanager
 def wrap_websocket_requests(
     wrap: Callable[[ProcessRequest], ProcessRequest],
 ) -> Iterator[Callable[[], int]]:
-    """Put a check in front of the requests of websocket servers that are started meanwhile.
+    """Wrap the request handlers of websocket servers that are started within the context.
 
-    viser 1.1 starts its server by ``websockets.asyncio.server.serve``, which it looks up at the
-    call, with a process_request of its own; it offers no place for another one.
+    viser 1.1 starts its server by ``websockets.asyncio.server.serve``, looked up at the call, with
+    its own ``process_request``. viser has no option for another handler.
+
+    Args:
+        wrap: Returns the handler to use instead of the given one.
 
     Yields:
-        A function that counts the servers.
+        A function that returns the number of servers started so far.
     """
     from websockets.asyncio import server
 
@@ -120,15 +131,15 @@ def wrap_websocket_requests(
 
 # numba --------------------------------------------------------------------------------------------
 
-COUNTED = {"_nrt": True}  # options of njit: references to arrays are counted, whoever calls
+COUNTED = {"_nrt": True}  # options of njit: references to arrays are always counted
 UNCOUNTED = {"_nrt": False}
 
 
 def numba_cache() -> type:
-    """Return numba's cache of a function, with files that a subclass can replace.
+    """Return the class of Numba's cache of a function, with files that a subclass can replace.
 
-    Its folder is the first that can be written: beside the sources, of the user, or set by
-    NUMBA_CACHE_DIR. Without one, kernels beside the sources are read.
+    The cache folder is the first writable one: next to the sources, in the home of the user, or as
+    set by NUMBA_CACHE_DIR. Without a writable folder, the cache reads kernels next to the sources.
     """
     from llvmlite.binding import add_symbol
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -136,9 +147,9 @@ def numba_cache() -> type:
 
     @cache
     def add_runtime_symbols() -> None:
-        """Name the functions that kernels call to make arrays and to count references.
+        """Register the symbols of functions that create arrays and count references.
 
-        Initialising numba's runtime does so too, and compiles what callers take in.
+        Initialising the runtime of Numba would also compile functions for inlining.
         """
         for name, address in _nrt_python.c_helpers.items():
             add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
@@ -146,7 +157,7 @@ def numba_cache() -> type:
     user_provided, in_tree, *others = CompileResultCacheImpl._locator_classes
 
     class ReadOnlyLocator(in_tree):  # type: ignore[misc,valid-type]
-        """The folder beside the sources, not writable."""
+        """Read-only cache folder next to the sources."""
 
         def ensure_cache_path(self) -> None:
             if not os.path.isdir(self.get_cache_path()):
@@ -160,17 +171,17 @@ def numba_cache() -> type:
 
         @property
         def name(self) -> str:
-            """The kernel's part of the names of its files."""
+            """Part of the file names that identifies the kernel."""
             return cast(str, self._impl.filename_base)
 
         def keep_in(self, files: Any) -> None:
-            """Load from and save to other files: an object with ``load``, ``save``, ``flush``."""
+            """Use other files: an object with ``load``, ``save`` and ``flush``."""
             self._cache_file = files
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """Load without what only compilation needs, and imports: numba's implementations.
+            """Load a kernel without importing the implementations that only compilation needs.
 
-            They take as long to import as numba, with SciPy twice as long.
+            Their import takes as long as that of Numba, and twice as long with SciPy.
             """
             add_runtime_symbols()
             return self._load_overload(sig, target_context)
@@ -179,18 +190,22 @@ def numba_cache() -> type:
 
 
 def host_features() -> set[str]:
-    """Return what this processor has, as LLVM names it."""
+    """Return the features of this processor, as named by LLVM."""
     from llvmlite.binding import get_host_cpu_features
 
     return {name for name, has in get_host_cpu_features().items() if has}
 
 
 def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return the code of a compiled function for arguments of these types, compiled if need be.
+    """Return the entry point of a compiled function for the types of these arguments.
 
-    A call of the function itself looks at the type of each field of its arguments, which takes as
-    long as the work where there are a hundred. The code does not: arguments of any other type, or
-    arrays of another layout, are read as if they were of these.
+    The function is compiled if necessary. A call of the function itself inspects the type of each
+    field of its arguments; for a hundred fields, this takes as long as the work. The entry point
+    does not inspect types: arguments of other types, or arrays of another layout, are misread.
+
+    Args:
+        compiled: The compiled function.
+        args: Arguments of the types to use.
     """
     if not hasattr(compiled, "typeof_pyval"):  # NUMBA_DISABLE_JIT is set
         return cast(Callable[..., Any], compiled)
@@ -206,27 +221,27 @@ def numba_serialize(data: Any) -> bytes:
 
 
 def set_numba_cache(compiled: Any, make: Callable[[], Any]) -> None:
-    """Give a compiled function another cache; a function that is not compiled stays as it is."""
-    if hasattr(compiled, "_cache"):  # not where NUMBA_DISABLE_JIT is set
+    """Replace the cache of a compiled function; ignore functions that are not compiled."""
+    if hasattr(compiled, "_cache"):  # missing if NUMBA_DISABLE_JIT is set
         compiled._cache = make()
 
 
 def numba_cache_folder(compiled: Any) -> str | None:
-    """Return the folder of a compiled function's cache; None for one in memory."""
+    """Return the cache folder of a compiled function; None for a cache in memory."""
     return cast("str | None", getattr(getattr(compiled, "_cache", None), "cache_path", None))
 
 
 def to_fixed_tuple() -> Any:
-    """Return numba's intrinsic that makes a tuple of an array's first entries in a kernel."""
+    """Return the intrinsic of Numba that converts the first entries of an array to a tuple."""
     from numba.np.unsafe.ndarray import to_fixed_tuple
 
     return to_fixed_tuple
 
 
 def on_numba_compilation(tell: Callable[[Any], None]) -> None:
-    """Call `tell` with each function of numba whose compilation begins.
+    """Call `tell` with each Numba function whose compilation starts.
 
-    Functions that are loaded from the cache are not told.
+    Functions loaded from the cache are not reported.
     """
     from numba.core import event
 
@@ -235,19 +250,20 @@ def on_numba_compilation(tell: Callable[[Any], None]) -> None:
             tell(event.data["dispatcher"])
 
         def on_end(self, event: Any) -> None:
-            """Nothing to tell."""
+            """Ignore the end of a compilation."""
 
     event.register("numba:compile", Listener())
 
 
 def numba_compilers() -> tuple[Any, Any]:
-    """Return two compilers for the option ``pipeline_class`` of njit: of parts, and of kernels.
+    """Return compilers of parts and of kernels, for the option ``pipeline_class`` of njit.
 
-    By itself numba optimises every function with all that it calls, and makes machine code of it,
-    although a caller takes it in and optimises it again: most of the time that a tree of functions
-    takes. A part is left as it was lowered, for its callers only; Python cannot call it. A kernel,
-    which Python calls, is optimised once with all of its parts. Its loops are not vectorised: with
-    6 rows and 7 joints that takes longer, to compile and to run.
+    By default, Numba optimises every function with all its callees and generates its machine code,
+    although callers include the function and optimise it again. This takes most of the compile time
+    of a tree of functions. A part stays unoptimised, as lowered, for its callers; Python cannot
+    call it. A kernel, which Python calls, is optimised once with all its parts. Loops of kernels
+    are not vectorised, because for 6 rows and 7 joints both compilation and execution would take
+    longer.
     """
     from llvmlite.binding import Linkage, parse_assembly
     from numba.core import config
@@ -259,47 +275,47 @@ def numba_compilers() -> tuple[Any, Any]:
     PUBLIC = (Linkage.external, Linkage.linkonce_odr, Linkage.weak_odr)
 
     class NoEnvironment:
-        """A code generator that leaves out the environment of a function without machine code."""
+        """Code generator that omits the environments of functions without machine code."""
 
         def __init__(self, codegen: Any) -> None:
             self._codegen = codegen
 
         def set_env(self, name: str, env: Any) -> None:
-            """Do nothing: the function is not in memory."""
+            """Do nothing, because the function is not in memory."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._codegen, name)
 
     class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """The code of a part and of those that it calls, as they were lowered."""
+        """Code of a part and of its callees, as lowered."""
 
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
 
         def finalize(self) -> None:
-            """Link, without optimising."""
+            """Link the callees without optimising."""
             self._raise_if_finalized()
             for library in dict.fromkeys(self._linking_libraries):
-                if hasattr(library, "_reload_init"):  # since numba 0.60
+                if hasattr(library, "_reload_init"):  # numba 0.60 and later
                     self._reload_init.update(library._reload_init)
                 linked = library._get_module_for_linking()
                 self._final_module.link_in(linked, preserve=True)
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
-            """Return 0: without a wrapper there is nothing to call."""
+            """Return 0, because a part has no wrapper to call."""
             self._ensure_finalized()
             return 0
 
     class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """The code of a kernel with all of its parts, optimised once."""
+        """Code of a kernel with all its parts, optimised once."""
 
         def serialize_using_object_code(self) -> Any:
-            """Return the machine code, with the names in it only.
+            """Return the machine code and the names that it defines.
 
-            Numba adds the code for LLVM, for callers. A kernel has none that would take it in, and
-            parsing it takes as long as the rest of loading.
+            Numba adds the LLVM code for callers. No caller includes a kernel, and parsing the LLVM
+            code would take as long as the rest of loading.
             """
             self._ensure_finalized()
             here = [each for each in self._final_module.functions if not each.is_declaration]
@@ -319,7 +335,7 @@ def numba_compilers() -> tuple[Any, Any]:
     def compiler(library: type) -> type:
         @register_pass(mutates_CFG=False, analysis_only=True)
         class MakeLibrary(LoweringPass):  # type: ignore[misc]
-            """Makes the library before numba would make one."""
+            """Pass that creates the library before Numba creates its own."""
 
             _name = f"make_{library.__name__}"
 
@@ -334,7 +350,7 @@ def numba_compilers() -> tuple[Any, Any]:
 
         class Compiler(CompilerBase):  # type: ignore[misc]
             def define_pipelines(self) -> list[Any]:
-                """Numba's own passes, and the one that makes the library."""
+                """Return the passes of Numba and the pass that creates the library."""
                 passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
                 passes.add_pass_after(MakeLibrary, AnnotateTypes)
                 passes.finalize()
@@ -346,17 +362,17 @@ def numba_compilers() -> tuple[Any, Any]:
 
 
 def call_as_part(kernel: Any, part: Any) -> None:
-    """Have kernels that call `kernel` take in `part` instead, another one of the same function."""
+    """Make kernels that call `kernel` include `part`, compiled from the same function, instead."""
     kernel.get_call_template = part.get_call_template
     kernel.get_overload = part.get_overload
 
 
 @contextmanager
 def xacro_packages(find: Callable[[str], str]) -> Iterator[None]:
-    """Look for the packages of ``$(find NAME)`` in xacro files by `find`.
+    """Resolve the packages of ``$(find NAME)`` in xacro files by `find`.
 
-    xacro asks ament alone, which is not there without ROS 2, and does not know a package that was
-    cloned only.
+    xacro only asks ament, which is missing without ROS 2 and does not know packages that are cloned
+    but not installed.
 
     Args:
         find: Returns the folder of a package by its name.

@@ -21,12 +21,12 @@ from dls_ik.compat import on_numba_compilation
 from dls_ik.core.jit import cache_folder
 
 CORE = "dls_ik.core."
-PERIOD = 10.0  # [s] between lines
-ROUNDED = 5.0  # [s] to which the time left is rounded
+PERIOD = 10.0  # time between lines [s]
+ROUNDED = 5.0  # step to which the time left is rounded [s]
 EXPECTED, STARTED, DONE = "expected", "started", "done"  # events, each with the name of a kernel
-PRIOR = 10.0  # [s] of typical speed that count as much as measured ones
+PRIOR = 10.0  # weight of the typical speed, as a time of measured speed [s]
 UNFINISHED = 0.9  # maximum share of its time that a kernel counts before it is done
-SHORT = 0.5  # [s] for a kernel without an entry in TYPICAL_TIMES
+SHORT = 0.5  # typical time of a kernel without an entry in TYPICAL_TIMES [s]
 
 # Typical compile times [s of one processor] by use of dls_ik.warm_up and by kernel, in the order of
 # their first use, each kernel with the first use that needs it.
@@ -90,7 +90,7 @@ def typical_time(kernel: str) -> float:
 
 
 class KernelEvents:
-    """Writes the events of this process: the expected kernels, then those started and done.
+    """Events of this process: the expected kernels, then each kernel started or done.
 
     Args:
         uses: Names of the functions of dls_ik.warm_up that this process is going to call.
@@ -111,7 +111,7 @@ class KernelEvents:
             self._write(DONE, kernel)
 
     def _start(self, dispatcher: Any) -> None:
-        module = dispatcher.py_func.__module__ or ""  # None for functions of numba's own
+        module = dispatcher.py_func.__module__ or ""  # None for functions of Numba
         if not module.startswith(CORE) or cache_folder(dispatcher) is None:
             return  # a part of a kernel
         self.tell_done()
@@ -120,7 +120,7 @@ class KernelEvents:
         self._write(STARTED, kernel)
 
     def _write(self, event: str, kernel: str) -> None:
-        with suppress(OSError):  # nobody reads any more
+        with suppress(OSError):  # the reader has ended
             print(event, kernel, file=self._stream, flush=True)
 
 
@@ -147,7 +147,7 @@ class CompileProgress:
         self._expected, self._done = set[str](), set[str]()
         self._started = dict[str, float]()  # times [s]
         self._speed = (
-            1.0  # of each process, as a share of the typical one; set when kernels are done
+            1.0  # speed of each process relative to the typical speed; set when kernels are done
         )
 
     def take(self, event: str, now: float) -> None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exceptions of the package, and the error codes of its services.
 
-Misuse raises; non-convergence is data (see :class:`dls_ik.IkResult`). Each message says what was
-given and what is valid.
+Misuse raises an error; non-convergence is part of the result (see :class:`dls_ik.IkResult`). Each
+message states the given value and the valid values.
 """
 
 import enum
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class DlsIkError(Exception):
-    """Root of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class RobotModelError(DlsIkError):
@@ -24,10 +24,10 @@ class ChainError(RobotModelError):
 
 
 class AmbiguousTipError(ChainError):
-    """Several links could be the tip, and none was named.
+    """An unspecified tip for which several links are possible.
 
     Attributes:
-        tips: The names of those links.
+        tips: The names of the possible links.
     """
 
     def __init__(self, message: str, tips: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ class AmbiguousTipError(ChainError):
 
 
 class LimitsError(DlsIkError):
-    """Limits without a common value; the message has both intervals."""
+    """Two limit intervals without a common value; the message states both."""
 
 
 class SceneError(DlsIkError):
@@ -44,7 +44,7 @@ class SceneError(DlsIkError):
 
 
 class ScenePendingError(SceneError):
-    """A scene that is being prepared, and will be there without a change of anything."""
+    """A scene that is still being prepared; the caller can try again later."""
 
 
 class MethodError(DlsIkError):
@@ -60,11 +60,11 @@ class PoseError(DlsIkError):
 
 
 class BatchInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a batch was solved; a KeyboardInterrupt, which ends programs by default.
+    """Ctrl-C while a batch is solved; like every KeyboardInterrupt it ends programs by default.
 
     Attributes:
-        result: The :class:`dls_ik.IkBatchResult` with all that was finished; rows that were not
-            are ``INTERRUPTED``.
+        result: The :class:`dls_ik.IkBatchResult`; the status of unfinished rows is
+            ``INTERRUPTED``.
     """
 
     def __init__(self, result: Any) -> None:
@@ -73,22 +73,22 @@ class BatchInterrupted(KeyboardInterrupt):
 
 
 class JointValueError(DlsIkError):
-    """Joint values of the wrong length, or not finite."""
+    """Joint positions of the wrong length, or not finite."""
 
 
 class StaleTargetError(DlsIkError):
-    """A target that is too old, or from the future, by its stamp."""
+    """A target whose stamp is too old or in the future."""
 
 
 class HeldError(DlsIkError):
-    """Targets are refused: the controller is paused, or has a fault."""
+    """A target rejected because the controller is paused or has a fault."""
 
 
 # Codes of the services of the node
 
 
 class Code(enum.IntEnum):
-    """Values of ``moveit_msgs/msg/MoveItErrorCodes``; older versions of it lack some names."""
+    """Values of ``moveit_msgs/msg/MoveItErrorCodes``; older versions lack some of the names."""
 
     SUCCESS = 1
     PLANNING_FAILED = -1
@@ -105,7 +105,7 @@ class Code(enum.IntEnum):
 
 
 class RequestError(DlsIkError):
-    """A request that is refused or has no solution; carries the code of the response."""
+    """A rejected request, or a request without a solution, with the code of the response."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ class FrameError(DlsIkError):
 
 
 def code_of(error: Exception) -> Code:
-    """Return the code that a service answers with after an error."""
+    """Return the code of the service response for an error."""
     if isinstance(error, RequestError):
         return error.code
     if isinstance(error, FrameError):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Text for messages: escaped, quoted, listed; names probably meant; numbers; and JSON."""
+"""Text for messages: escaping, quoting, lists, suggested names, numbers, and JSON."""
 
 import json
 import math
@@ -10,19 +10,19 @@ from dataclasses import asdict, is_dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-MAX_COMPARED = 80  # characters of a word that are compared with known names
-MIN_LIKENESS = 0.6  # from which a name is suggested
+MAX_COMPARED = 80  # maximum number of characters compared with known names
+MIN_LIKENESS = 0.6  # minimum likeness of a suggested name
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
-PLAIN = 1e5  # from which on numbers have exponents
-UNITS_OF_TIME = ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"))  # in seconds
-EQUAL_LIKENESS = 0.05  # difference up to which names are suggested together
+PLAIN = 1e5  # smallest number written with an exponent
+UNITS_OF_TIME = ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"))  # [s]
+EQUAL_LIKENESS = 0.05  # maximum difference in likeness of names suggested together
 
 
 def escape(text: str, keep: str = "") -> str:
-    """Escape characters that would steer a terminal or begin a line, as repr does.
+    """Escape control characters and line breaks like repr does.
 
     Args:
-        keep: Characters that stay as they are.
+        keep: Characters that are not escaped.
     """
     if text.isprintable():
         return text
@@ -30,7 +30,7 @@ def escape(text: str, keep: str = "") -> str:
 
 
 def quoted(value: object, limit: int = 160) -> str:
-    """Return the repr of a value in one line; the middle of a very long one is left out."""
+    """Return the repr of a value in one line, without the middle if it exceeds `limit`."""
     try:
         shown = re.sub(r"\n\s*", " ", repr(value))
     except (ValueError, RecursionError):  # Python refuses to print integers of thousands of digits
@@ -41,7 +41,7 @@ def quoted(value: object, limit: int = 160) -> str:
 
 
 def listing(names: Iterable[str], limit: int = 24) -> str:
-    """Join names by commas, only the first ``limit`` of them when there are many more."""
+    """Join names by commas; if there are many more than ``limit``, list the first ones only."""
     names = list(names)
     if len(names) <= limit + 1:
         return ", ".join(map(escape, names)) or "none"
@@ -64,7 +64,7 @@ def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
 
 
 def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
-    """Suggest known names for several unknown words, or list the known ones if none is alike."""
+    """Suggest known names for unknown words, or list all known names if none is similar."""
     words, known = list(words), list(known)
     hints = {str(word)[:MAX_COMPARED]: did_you_mean(word, known) for word in words}
     if len(words) == 1 and all(hints.values()):
@@ -95,7 +95,7 @@ def scaled(value: float, unit: str, digits: int = 2) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """Format a time [s] in the unit that a person would use, such as ``12 s`` or ``57 years``."""
+    """Format a time [s] in a suitable unit, such as ``12 s`` or ``57 years``."""
     for unit, name in UNITS_OF_TIME:
         if seconds >= 2.0 * unit:
             return f"{short(seconds / unit)} {name}"
@@ -103,7 +103,7 @@ def elapsed(seconds: float) -> str:
 
 
 def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
-    """Format the range of values, such as ``4 to 8 Hz``, or one value if all look the same."""
+    """Format the range of values, such as ``4 to 8 Hz``, or one value if all texts are equal."""
     values = list(values)
     low, high = short(min(values), digits), short(max(values), digits)
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
@@ -112,7 +112,7 @@ def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
 def json_text(document: Any, indent: int | None = 2) -> str:
     """Return a document of dataclasses, dicts, lists, arrays and numbers as strict JSON.
 
-    Arrays become lists, and numbers that are not finite null.
+    Arrays become lists, and non-finite numbers become null.
     """
     return json.dumps(_json_value(document), indent=indent, allow_nan=False)
 
@@ -120,7 +120,7 @@ def json_text(document: Any, indent: int | None = 2) -> str:
 def _json_value(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
-    if hasattr(value, "tolist"):  # arrays and scalars of numpy
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
         value = value.tolist()
     if isinstance(value, dict):
         return {str(key): _json_value(each) for key, each in value.items()}

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""All kernels compiled, or loaded from disk, before a call needs them.
+"""Compilation of all kernels before their first use.
 
-``python -m dls_ik.warm_up`` compiles the missing kernels, in two processes; with ``--scene`` only
-those of collision checks and of a stream that keeps distances, as a node asks for that lacks them;
-with a folder as argument it compiles all kernels into it ahead of time, as setup.py does for a
-wheel. With ``--kernel`` it compiles one kernel, which standard input names.
+``python -m dls_ik.warm_up`` compiles the missing kernels in two processes. With ``--scene`` it
+compiles only the kernels of collision checks and of streams with minimum distances; nodes that lack
+these kernels start this command. With a folder as argument it compiles all kernels ahead of time
+into the folder, as setup.py does for a wheel. With ``--kernel`` it compiles one kernel, which is
+read from standard input.
 """
 
 import gc
@@ -44,7 +45,7 @@ BACKWARDS, SCENE, KERNEL = "--backwards", "--scene", "--kernel"
 
 @cache
 def _robot() -> RobotModel:
-    """Return an arm of two joints, the same one: kernels do not depend on the robot."""
+    """Return an arm with two joints; kernels do not depend on the robot."""
     row = DhRow(a=1.0, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
     return RobotModel.from_dh([row, row])
 
@@ -54,7 +55,7 @@ def _solve_fast() -> None:
     T = robot.fk(np.full(robot.n, 0.5))
     IkSolver(robot).solve(T)
     IkSolver(robot).solve(T, solve_type="distance")
-    # Bounds of an arm take longer to make than their kernel to load.
+    # Computing the bounds of an arm takes longer than loading their kernel.
     kind, lines, lengths = np.zeros(0, np.int64), np.zeros((0, 2, 3)), np.zeros(0)
     bounds = ReachBounds(kind, lines, lines, lengths, lengths, lengths)
     rows_beyond_reach(bounds, T[None], 1.0, 1.0, np.zeros(1, np.bool_))
@@ -68,13 +69,14 @@ def _solve_by_the_general_step() -> None:
 def _follow() -> None:
     robot = _robot()
     T = robot.fk(np.full(robot.n, 0.5))
-    controller = Controller(robot, executor=ThreadPoolExecutor(1))  # unused: makes no bounds
+    # The executor stays unused, so that no bounds are computed.
+    controller = Controller(robot, executor=ThreadPoolExecutor(1))
     controller.follow_pose(T, 0.0)
     controller.cycle(0.0, 0.01)
     controller.follow_twist(np.ones(6), 0.0)
     controller.cycle(0.01, 0.01)
     controller.pause()
-    controller.cycle(0.02, 0.01)  # brakes
+    controller.cycle(0.02, 0.01)  # braking
     controller.stop_path(0.01)
     limit = np.ones(robot.n)
     stop_within(0.0 * limit, limit, 0.0 * limit, (-limit, limit, limit, limit))
@@ -84,7 +86,7 @@ def _follow() -> None:
 
 
 def _guard() -> None:
-    """Use the kernels of a stream that keeps distances."""
+    """Use the kernels of streams with minimum distances."""
     from dls_ik.servo.workspace import HalfSpace
 
     robot = _robot()
@@ -116,7 +118,7 @@ def _check_collisions() -> None:
 
 
 def _teach() -> None:
-    """Use the kernels of bare steps and of pictures: the page, ``compare``, ``info``."""
+    """Use the kernels of single steps and of plots: the viewer, ``compare`` and ``info``."""
     from dls_ik.core.limits import activation
     from dls_ik.core.search import unwind
     from dls_ik.solver.stepper import Stepper
@@ -128,7 +130,7 @@ def _teach() -> None:
     stepper.error(T)
     robot.jacobian(q)
     activation(0.0, -1.0, 1.0, 0.1)
-    unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # of all solutions
+    unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # all solutions
 
 
 Uses = tuple[Callable[[], None], ...]
@@ -138,13 +140,13 @@ USES: Uses = (*NODE_USES, *SCENE_USES, _teach)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
-    """Solve and follow once, by every kernel that a node or a first call needs."""
+    """Run every kernel that a node or a first call needs once."""
     for use in uses:
         use()
 
 
 def can_keep_kernels() -> bool:
-    """Return whether kernels that another process compiles can reach this one, by the disk."""
+    """Return whether this process can load kernels compiled by another process from disk."""
     folder = cache_folder(search_packed_free)
     return folder is not None and os.access(folder, os.W_OK) and "save" not in cache_failures
 
@@ -152,14 +154,14 @@ def can_keep_kernels() -> bool:
 def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
     """Compile the missing kernels in two processes, which start at opposite ends of the list.
 
-    A kernel that one process compiles is waited for and loaded by the other.
+    While one process compiles a kernel, the other process waits for it and loads it.
 
     Args:
-        ahead: folder to compile all kernels into, for any processor of this kind.
-        of_scene: compile the kernels of collision checks and guarded streams only.
+        ahead: Folder to compile all kernels into, for all processors of this architecture.
+        of_scene: Compile only the kernels of collision checks and of guarded streams.
 
     Raises:
-        RuntimeError: If the common features of processors of this kind are not known.
+        RuntimeError: If the common features of this architecture are unknown.
         subprocess.CalledProcessError: If a process failed.
     """
     with tempfile.TemporaryDirectory() as nothing_kept:
@@ -172,7 +174,7 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
         given = [ahead, *([SCENE] if of_scene else [])]
         both = [
-            subprocess.Popen(  # noqa: S603  our own
+            subprocess.Popen(  # noqa: S603  fixed command
                 [*command, *given, *order], env=environment, stdout=subprocess.PIPE, text=True
             )
             for order in ([], [BACKWARDS])
@@ -183,8 +185,8 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
 
 
 def _run() -> None:
-    gc.disable()  # a tenth of the time
-    announce_compilation_to(lambda message: None)  # nobody waits for a first answer
+    gc.disable()  # saves a tenth of the time
+    announce_compilation_to(lambda message: None)  # suppresses the announcement
     ahead, *options = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
@@ -197,14 +199,14 @@ def _run() -> None:
 
 
 def kernel_name(missing: MissingKernelError) -> bytes:
-    """Return a missing kernel and its signature as bytes, for standard input of another process."""
+    """Serialise a missing kernel and its signature for the standard input of another process."""
     function = missing.function
     return compat.numba_serialize((function.__module__, function.__name__, missing.signature))
 
 
 def _compile_one(name: BinaryIO) -> None:
     announce_compilation_to(lambda message: None)
-    module, function, signature = pickle.load(name)  # noqa: S301  a node of ours wrote it
+    module, function, signature = pickle.load(name)  # noqa: S301  written by the parent node
     getattr(import_module(module), function).compile(signature)
     if "save" in cache_failures:
         sys.exit(f"warm_up: {cache_failures['save']}")

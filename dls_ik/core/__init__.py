@@ -4,4 +4,4 @@
 
 
 class NumbaStartError(RuntimeError):
-    """Numba does not start in this environment; the message says with what, and why."""
+    """A failure to import Numba; the message names the environment variables and the cause."""

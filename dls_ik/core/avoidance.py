@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One cycle of following a target past pairs that are near.
+"""One cycle of following a target with minimum distances to obstacles and between links.
 
-The approach of a pair along its normal is bounded so that the joints can stop in time (velocity
-dampers, Faverjon & Tournassoud 1987): N dq >= b, a row for each pair of leaves that is near. The
-rows that the step would break are constraints of higher priority in the one formula of all methods,
-dq = z + C P (e - J z) with z = N^+ b and C = I - N^+ N of the active rows: the redundancy goes
-around before the tip gives way, and the other directions stay exact. They are found as an active
-set: the row that is broken most is taken in, one that the error pulls away from is let go.
+The approach of a pair of leaves along its normal is bounded so that the joints can stop in time
+(velocity dampers, Faverjon & Tournassoud 1987): N dq >= b, one row per close pair of leaves. Rows
+that the step would violate become constraints of higher priority in the formula of all methods,
+dq = z + C P (e - J z) with z = N^+ b and C = I - N^+ N of the active rows. The arm therefore avoids
+an obstacle by its redundancy before the tip deviates, and the tip deviates only along the normals.
+An active-set method finds the constraints: the row violated most is added, and a row that the error
+pulls away from its bound is removed.
 """
 
 import numpy as np
@@ -44,12 +45,13 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import new_memory, workspace
 
-SETTLING = 0.1  # [s] least time of a stop: contact with small steps between leaves stays calm
-STOPPING, CYCLES = 1.1, 2.0  # shares of the time of a stop, and cycles, that an approach leaves
-LOOSE = 5e-3  # [m] a cycle: rows with more room are forgotten
-REGULAR = 1e-9  # of a Gram matrix of unit rows, which may be the same
-SWEEPS, CONVERGED = 60, 1e-10  # of the last projection [rad or m]
-BROKEN = 1e-9  # [m] by which a step may break a row
+MIN_STOPPING_TIME = 0.1  # [s] avoids jitter when the closest leaves alternate
+# The distance left suffices for a stop of STOPPING times the stopping time after CYCLES cycles.
+STOPPING, CYCLES = 1.1, 2.0
+MAX_ROW_SLACK = 5e-3  # [rad or m] rows with more slack after a step are discarded
+GRAM_REGULARISATION = 1e-9  # added to the diagonal of Gram matrices, because unit rows may be equal
+MAX_PROJECTION_SWEEPS, PROJECTION_TOLERANCE = 60, 1e-10  # final projection; [rad or m]
+MAX_VIOLATION = 1e-9  # [rad or m] tolerated violation of a row
 
 
 @allocating
@@ -73,21 +75,22 @@ def follow_apart(
     leaves: Indices,
     pace: Array,
 ) -> int:
-    """As :func:`dls_ik.core.follow.follow`, with pairs of a scene kept apart.
+    """Run :func:`dls_ik.core.follow.follow` with minimum distances for the pairs of a scene.
 
     Args:
-        scene, reach, known: as in :func:`dls_ik.core.certificate.certify`, of the reference.
-        watched: as in :func:`dls_ik.core.near_pairs.near_rows`, of the command.
-        least: (p + s,) distance that each pair keeps [m].
-        stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and how
-            long they take to begin [s].
-        influence: distance within which pairs count [m].
-        leaves: (ROWS, 4) pair, two leaves and whether they were kept apart, of the rows of the last
-            cycle, the first -1 from the end on; in and out.
-        pace: (1,) time of the stop in the last cycle [s], -1 if nothing was kept apart; in, out.
+        scene, reach, known: As in :func:`dls_ik.core.certificate.certify`, for the reference.
+        least: (p + s,) minimum distance of each pair [m].
+        watched: As in :func:`dls_ik.core.near_pairs.near_rows`, for the command.
+        stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and the
+            delay until the joints reach these accelerations [s].
+        influence: Distance within which pairs are considered [m].
+        leaves: (ROWS, 4) for each row of the previous cycle: pair, two leaves, and 1 if the row was
+            active. -1 in the first column ends the list. Read and written.
+        pace: (1,) stopping time in the previous cycle [s], -1 if no row was active; read and
+            written.
 
     Returns:
-        The pair that changes the motion most, -1 for none.
+        The pair of the first active row, -1 without an active row.
     """
     state = FollowState(*followed)
     observed = state.observed
@@ -126,7 +129,7 @@ def _step(
     pace: Array,
     hindering: Indices,
 ) -> bool:
-    """Move ``state.q`` by one step of a method; return False where no step lowers the error."""
+    """Move ``state.q`` by one step of a method; return False if no step lowers the error."""
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
     N, room, pair = rows
@@ -148,9 +151,9 @@ def _step(
     scale = velocity_scale(chain, dt, work.dq)
     for j in range(n):
         fast[j] = scale * work.dq[j]
-    # The time of a stop follows from the speed, and the speed from that time. At first the step is
-    # solved for the longest one and without any approach, and then for the time between; later the
-    # time follows from that of the cycle before.
+    # The stopping time depends on the speed, and the allowed speed on the stopping time. The first
+    # cycle solves the step for the longest stopping time, for no approach at all, and then for a
+    # stopping time in between. Later cycles start from the stopping time of the previous cycle.
     T = longest = stopping_time(stopping, dt, fast)
     passes, count = 3, 0
     if pace[0] >= 0.0:
@@ -206,14 +209,20 @@ def _descend_beside(
     e: Array,
     J: Array,
 ) -> bool:
-    """As :func:`dls_ik.core.follow.descend`, for the error that active rows do not hold up.
+    """Run :func:`dls_ik.core.follow.descend`, with an allowance for the active rows.
 
-    The squared error may grow by the multipliers of the rows times the distances gained, which is
-    to first order what these cost: else a large error toward the obstacle would hide a small one
-    along it.
+    The squared error may grow by the multipliers of the rows times the distances gained, the cost
+    of these distances to first order. Without this allowance, a large error toward the obstacle
+    would hide a small error along the obstacle.
 
     Args:
-        e: (r,), J: (r, n) scaled error and Jacobian at q.
+        N: (m, n) rows.
+        active: Indices of the active rows; -1 ends the list.
+        e: (r,) scaled error at q.
+        J: (r, n) scaled Jacobian at q.
+
+    Returns:
+        False if no share of ``work.dq`` lowers the error enough.
     """
     chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
     n, count = q.shape[0], 0
@@ -231,7 +240,7 @@ def _descend_beside(
         for j in range(n):
             weight[c] -= N[active[c], j] * force[j]
         for d in range(count):
-            A[c, d] = REGULAR if c == d else 0.0
+            A[c, d] = GRAM_REGULARISATION if c == d else 0.0
             for j in range(n):
                 A[c, d] += N[active[c], j] * N[active[d], j]
     factor(A, count, 0.0)
@@ -259,8 +268,8 @@ def _descend_beside(
 
 @kernel
 def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
-    """Return how long joints take to stop [s] that move by dq (n,) in a cycle."""
-    T, acceleration = SETTLING, stopping[0]
+    """Return the time [s] to stop joints that move by dq (n,) per cycle."""
+    T, acceleration = MIN_STOPPING_TIME, stopping[0]
     for j in range(dq.shape[0]):
         T = max(T, abs(dq[j]) / dt / acceleration[j])
     return T
@@ -268,7 +277,7 @@ def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
 
 @force_inline
 def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
-    """Return the share of the room that a step may take, given the duration of the stop [s]."""
+    """Return the share of the remaining distance that a step may use, for a stopping time T [s]."""
     return dt / (CYCLES * dt + 0.5 * STOPPING * (T + stopping[1]))
 
 
@@ -276,15 +285,17 @@ def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
 def _time_between(
     stopping: tuple[Array, float], dt: float, slow: Array, fast: Array, longest: float
 ) -> float:
-    """Return the duration of the stop [s] of the step that leaves just that much room.
+    """Return the stopping time [s] that is consistent with the speed it allows, by bisection.
 
     Args:
-        slow, fast: (n,) steps without any approach, and for a stop that is the longest.
+        slow: (n,) step without any approach.
+        fast: (n,) step for the longest stopping time.
+        longest: Longest stopping time [s].
     """
     low, high, most = 0.0, longest, approach_share(stopping, dt, longest)
     acceleration = stopping[0]
     for _ in range(12):
-        T, needed = 0.5 * (low + high), SETTLING
+        T, needed = 0.5 * (low + high), MIN_STOPPING_TIME
         share = approach_share(stopping, dt, T) / most
         for j in range(slow.shape[0]):
             needed = max(needed, abs(slow[j] + share * (fast[j] - slow[j])) / dt / acceleration[j])
@@ -299,11 +310,12 @@ def _time_between(
 def approach_bounds(
     stopping: tuple[Array, float], dt: float, T: float, room: Array, b: Array
 ) -> None:
-    """Write how far a step may go along each row (m,): so far that a stop ends in the room left.
+    """Write the minimum motion along each row: a stop after it ends within the distance left.
 
     Args:
-        T: duration of the stop [s].
-        room: (m,) distance left, along the row [rad or m].
+        T: Stopping time [s].
+        room: (m,) distance left along each row [rad or m].
+        b: (m,) bounds, written [rad or m].
     """
     share = approach_share(stopping, dt, T)
     for i in range(room.shape[0]):
@@ -324,17 +336,24 @@ def _solve_apart(
     work: Workspace,
     active: Indices,
 ) -> bool:
-    """Solve the step again with the rows that it breaks as constraints; return if there were any.
+    """Solve the step again with the violated rows as constraints.
 
     Args:
-        e: (r,), J: (r, n) scaled error and Jacobian; e_left, J_free: out: e - J z and J C.
-        b: (m,) least motion along the rows N (m, n), of the share `scale` of a step.
-        active: (n + 1,) rows that are constraints, the first -1 from the end on; in and out.
+        e: (r,) scaled error.
+        J: (r, n) scaled Jacobian.
+        e_left: (r,) e - J z, written.
+        J_free: (r, n) J C, written.
+        N: (m, n) rows.
+        b: (m,) minimum motion along the rows, for the share `scale` of a step.
+        active: (n + 1,) indices of the active rows; -1 ends the list. Read and written.
+
+    Returns:
+        Whether any row is active.
     """
     chain, method, general = problem.chain, problem.method, problem.general
     T_d, outside = problem.T_d, problem.outside
     m, n, r = N.shape[0], N.shape[1], e.shape[0]
-    taken = np.zeros(m, np.int64)  # how often a row came in
+    taken = np.zeros(m, np.int64)  # number of times each row was added
     G, A, y, force = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
     z, x = np.empty(n), np.empty(n)
     count, is_solved = 0, True
@@ -342,8 +361,8 @@ def _solve_apart(
         taken[active[count]] = 1
         count, is_solved = count + 1, False
     for _ in range(4 * n + 4):
-        # The row that is broken most.
-        worst, most = -1, BROKEN
+        # Find the row that is violated most.
+        worst, most = -1, MAX_VIOLATION
         for i in range(m if is_solved and count < n else 0):
             along = 0.0
             for j in range(n):
@@ -351,7 +370,7 @@ def _solve_apart(
             broken = b[i] - scale * along
             if broken > most and taken[i] < 2 and not _holds(active, count, i):
                 worst, most = i, broken
-        # Else the one that the error pulls away from most.
+        # Otherwise find the active row that the error pulls away from its bound most.
         if worst < 0 and is_solved:
             leaves = -1
             if count > 0:
@@ -386,10 +405,10 @@ def _solve_apart(
             taken[worst] += 1
             count += 1
         is_solved = True
-        # z = N^+ b, J C and e - J z.
+        # Compute z = N^+ b, J C and e - J z.
         for c in range(count):
             for d in range(count):
-                G[c, d] = REGULAR if c == d else 0.0
+                G[c, d] = GRAM_REGULARISATION if c == d else 0.0
                 for j in range(n):
                     G[c, d] += N[active[c], j] * N[active[d], j]
             y[c] = b[active[c]] / scale
@@ -422,7 +441,7 @@ def _solve_apart(
 
 @kernel
 def copy_block(A: Array, B: Array, k: int) -> None:
-    """Copy the leading k x k block."""
+    """Copy the leading k x k block of A to B."""
     for i in range(k):
         for j in range(k):
             B[i, j] = A[i, j]
@@ -430,6 +449,7 @@ def copy_block(A: Array, B: Array, k: int) -> None:
 
 @kernel
 def _holds(active: Indices, count: int, i: int) -> bool:
+    """Return whether row i is among the first `count` active rows."""
     for c in range(count):
         if active[c] == i:
             return True
@@ -438,7 +458,7 @@ def _holds(active: Indices, count: int, i: int) -> bool:
 
 @kernel
 def _take_off(N: Array, active: Indices, count: int, A: Array, y: Array, x: Array) -> None:
-    """Multiply x (n,) by I - N^+ N of the active rows, whose Gram matrix A is factored."""
+    """Multiply x (n,) by I - N^+ N of the active rows, given the factored Gram matrix A."""
     n = x.shape[0]
     for c in range(count):
         y[c] = 0.0
@@ -459,7 +479,7 @@ def _take_along(N: Array, active: Indices, dq: Array, y: Array) -> None:
     A, weight = np.empty((count, count)), np.empty(count)
     for c in range(count):
         for d in range(count):
-            A[c, d] = REGULAR if c == d else 0.0
+            A[c, d] = GRAM_REGULARISATION if c == d else 0.0
             for j in range(n):
                 A[c, d] += N[active[c], j] * N[active[d], j]
     factor(A, count, 0.0)
@@ -471,9 +491,9 @@ def _take_along(N: Array, active: Indices, dq: Array, y: Array) -> None:
 
 @allocating
 def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -> None:
-    """Move dq (n,) to the nearest step that keeps all rows and the limits of the joints.
+    """Move dq (n,) to the closest step that satisfies all rows and the joint limits.
 
-    Hildreth's method: each row in turn, with its multiplier.
+    Hildreth's method corrects one row after the other and keeps a multiplier for each.
     """
     m, n = N.shape
     low, high = np.empty(n), np.empty(n)
@@ -487,10 +507,10 @@ def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -
         for j in range(n):
             along += N[i, j] * dq[j]
         worst = max(worst, b[i] - along)
-    if worst <= CONVERGED:
+    if worst <= PROJECTION_TOLERANCE:
         return
     multiplier, at_low, at_high = np.zeros(m), np.zeros(n), np.zeros(n)
-    for _ in range(SWEEPS):
+    for _ in range(MAX_PROJECTION_SWEEPS):
         change = 0.0
         for i in range(m):
             along = 0.0
@@ -510,19 +530,19 @@ def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -
             at_high[j] += step
             dq[j] -= step
             change = max(change, abs(step))
-        if change <= CONVERGED:
+        if change <= PROJECTION_TOLERANCE:
             break
 
 
 @kernel
 def _forget_loose(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
-    """Leave out leaves whose rows do not matter to a step."""
+    """Discard leaves whose rows are far from restricting the step dq (n,)."""
     kept = 0
     for i in range(N.shape[0]):
         along = 0.0
         for j in range(N.shape[1]):
             along += N[i, j] * dq[j]
-        if along - b[i] < LOOSE:
+        if along - b[i] < MAX_ROW_SLACK:
             for c in range(4):
                 leaves[kept, c] = leaves[i, c]
             kept += 1

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that no pair of shapes comes too near on a path.
+"""Certificates that all pairs of shapes keep their minimum distances on a path.
 
-The centre c of a node of a tree moves, relative to what the other shape hangs on, along a curve
-that is within a known distance of its chord. The distance f from a convex shape is convex, so that
-f(c) >= f(c_i) + g_i . (c - c_i) with its gradient g_i at either end of the chord: the least of
-that over the chord, less the distance of curve and chord and the radii, is a lower bound over the
-whole of an interval. It is exact to first order: motion along a surface costs nothing. Intervals
-are halved where only the curvature leaves the answer open.
+The centre c of a tree node moves, in the frame of the other shape, along a curve within a known
+distance of its chord. The distance f from a convex shape is convex, so that
+f(c) >= f(c_i) + g_i . (c - c_i) with the gradient g_i at either end of the chord. The minimum of
+this bound over the chord, less the deviation of the curve from the chord and the radii, is a lower
+bound for the whole interval. The bound is exact to first order: motion along a surface costs
+nothing. Intervals are halved if only the curvature leaves the answer undecided.
 
-Two leaves that their spheres leave open are compared by their hulls: the distance along a vector
-that is fixed in the frame of one shape is the least of those of the corners of the other, each of
-which moves along such a curve.
+Two leaves that their spheres leave undecided are compared by their hulls. The distance along a
+vector fixed in the frame of one shape is the minimum over the corners of the other shape, and each
+corner moves along such a curve.
 """
 
 from typing import NamedTuple
@@ -40,8 +40,9 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import apply, distance_and_normal, from_node
 from dls_ik.core.types import Array, Indices
 
-APART, UNDECIDED, NEARER = range(3)  # a pair in an interval
-DEPTH = 14  # halvings of an interval
+# States of a pair in an interval; CLOSER: below the minimum distance at one of the ends.
+APART, UNDECIDED, CLOSER = range(3)
+DEPTH = 14  # maximum number of halvings of an interval
 
 
 # One pair -----------------------------------------------------------------------------------------
@@ -52,13 +53,16 @@ def interval_state(
     scene: SceneArrays, k: int, T0: Array, T1: Array, bend: float, least: float, stack: Indices,
     hulls: HullScratch, visits: Indices,
 ) -> int:  # fmt: skip
-    """Find if pair k stays apart in an interval: APART, UNDECIDED, or NEARER at one of its ends.
+    """Check whether pair k keeps a minimum distance in an interval.
 
     Args:
-        T0, T1: (3, 4) from :func:`place_pair` at its ends.
-        bend: how far the path of a point may be from its chord [m].
-        least: distance [m] that is kept.
-        visits: (1,) in and out, pairs of nodes looked at.
+        T0, T1: (3, 4) from :func:`place_pair` at the ends of the interval.
+        bend: Maximum distance of the curve of a point from its chord [m].
+        least: Minimum distance [m].
+        visits: (1,) number of node pairs visited, read and written.
+
+    Returns:
+        APART, UNDECIDED, or CLOSER if the distance is too small at an end of the interval.
     """
     node, child = scene.node, scene.child
     item, one, two, padding = parts_of_pair(scene, k)
@@ -82,7 +86,7 @@ def interval_state(
             d0, u0, v0, w0 = distance_and_normal(kind, size, x0, y0, z0)
             d1, u1, v1, w1 = distance_and_normal(kind, size, x1, y1, z1)
         x, y, z = x1 - x0, y1 - y0, z1 - z0
-        if kind == CAVITY:  # concave: least at an end of the chord
+        if kind == CAVITY:  # concave: smallest at an end of the chord
             lower = min(d0, d1)
         else:
             lower = max(
@@ -103,7 +107,7 @@ def interval_state(
                 continue
             return state
         if is_leaf:
-            return NEARER if min(d0, d1) < kept else UNDECIDED
+            return CLOSER if min(d0, d1) < kept else UNDECIDED
         if visits[0] > MOST_NODES or pending + 2 > STACK:
             return UNDECIDED
         if is_tree:
@@ -119,17 +123,17 @@ def leaf_state(
     scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, bend: float, kept: float,
     is_open: tuple[bool, bool], hulls: HullScratch,
 ) -> int:  # fmt: skip
-    """Find the state of :func:`interval_state` of two leaves by their hulls.
+    """Return the state of :func:`interval_state` for two leaves, by their hulls.
 
     Args:
-        kept: distance [m] of the hulls that is kept.
-        is_open: whether the spheres are nearer than it at either end.
+        kept: Minimum distance of the hulls [m].
+        is_open: For each end of the interval, whether the spheres are closer than `kept`.
     """
     hull, ball = scene.hull, scene.ball
     for end in range(2):
         d, _ = hull_distance(hull, ball, one, two, T0 if end == 0 else T1, np.inf, hulls)
         if d < kept and is_open[end]:
-            return NEARER
+            return CLOSER
         if _keep_along(scene, one, two, T0, T1, kept + bend, hulls):
             return APART
     return UNDECIDED
@@ -139,7 +143,7 @@ def leaf_state(
 def _keep_along(
     scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, kept: float, hulls: HullScratch
 ) -> bool:
-    """Test if two hulls keep a distance [m] along the last unit vector at both ends."""
+    """Return whether hulls keep a distance [m] along the last unit vector at both ends."""
     hull, ball = scene.hull, scene.ball
     if not keeps_along(hull, ball, one, two, T0, kept, hulls):
         return False
@@ -150,20 +154,20 @@ def _keep_along(
 
 
 class StopPhases(NamedTuple):
-    """The fields of `dls_ik.servo.motion.StopPath`."""
+    """Fields of `dls_ik.servo.motion.StopPath`."""
 
-    q: Array
-    v: Array
-    durations: Array
-    accelerations: Array
-    jerks: Array
-    lower: Array
-    upper: Array
+    q: Array  # (n,) start [rad or m]
+    v: Array  # (n,) velocity at the start [rad/s or m/s]
+    durations: Array  # (m, n) [s]
+    accelerations: Array  # (m, n) accelerations at the starts of the phases [rad/s^2 or m/s^2]
+    jerks: Array  # (m, n) [rad/s^3 or m/s^3]
+    lower: Array  # (n,) position bounds against rounding errors [rad or m]
+    upper: Array  # (n,)
 
 
 @kernel
 def stop_at(stop: StopPhases, t: float, out: Array) -> None:
-    """Write the joint values (n,) on a stop path after t [s]."""
+    """Write the joint positions (n,) on a stop path after t [s] to `out`."""
     q, v, lower, upper = stop.q, stop.v, stop.lower, stop.upper
     for j in range(q.shape[0]):
         left, x, rate = t, q[j], v[j]
@@ -177,25 +181,25 @@ def stop_at(stop: StopPhases, t: float, out: Array) -> None:
 
 
 @kernel
-def _measure_stop(stop: StopPhases, way: Array, acceleration: Array) -> tuple[float, bool]:
-    """Write bounds of the way and of the acceleration (n,) of a stop.
+def _measure_stop(stop: StopPhases, path: Array, acceleration: Array) -> tuple[float, bool]:
+    """Write bounds on the path length (n,) and the acceleration (n,) of each joint during a stop.
 
     Returns:
-        Its duration [s], and whether its path is straight: all joints slow down alike.
+        The duration of the stop [s], and whether its path is straight (all joints slow down alike).
     """
     m, longest, shortest = stop.durations.shape[0], 0.0, np.inf
-    for j in range(way.shape[0]):
+    for j in range(path.shape[0]):
         rate, total = stop.v[j], 0.0
-        way[j], acceleration[j] = 0.0, 0.0
+        path[j], acceleration[j] = 0.0, 0.0
         for i in range(m):
             s, a, jerk = stop.durations[i, j], stop.accelerations[i, j], stop.jerks[i, j]
             if s > 0.0:
-                way[j] += s * (abs(rate) + s * (0.5 * abs(a) + s * abs(jerk) / 6.0))
+                path[j] += s * (abs(rate) + s * (0.5 * abs(a) + s * abs(jerk) / 6.0))
                 acceleration[j] = max(acceleration[j], max(abs(a), abs(a + s * jerk)))
                 rate += s * (a + 0.5 * s * jerk)
                 total += s
         longest = max(longest, total)
-        if way[j] > 0.0:
+        if path[j] > 0.0:
             shortest = min(shortest, total)
     return longest, m == 1 and longest - shortest <= 1e-9 * longest
 
@@ -209,36 +213,37 @@ def certify(
     q0: Array,
     stop_path: tuple[Array, Array, Array, Array, Array, Array, Array],
 ) -> int:
-    """Find a pair that may come nearer than allowed on a straight step and the stop behind it.
+    """Find a pair that may violate its minimum distance on a straight step or the stop after it.
 
     Args:
-        scene: of `pack_scene`.
-        reach: (p + s, n) how far a joint moves one shape of a pair relative to the other [m/rad or
-            m/m], and how far it turns it [rad/rad].
-        least: (p + s,) distance that each pair keeps [m].
-        known: (p + s,) lower bounds of the distances [m] at the configuration (n,), in and out.
-        q0: (n,) joint values at the beginning of the step.
-        stop_path: fields of the :class:`StopPhases` that begins at its end.
+        scene: Arrays of `pack_scene`.
+        reach: Two arrays (p + s, n): bounds on the displacement [m/rad or m/m] and the rotation
+            [rad/rad] of one shape of a pair relative to the other, per unit motion of a joint.
+        least: (p + s,) minimum distance of each pair [m].
+        known: (p + s,) lower bounds on the distances [m] and the configuration (n,) at which they
+            hold; read and written.
+        q0: (n,) joint positions at the start of the step [rad or m].
+        stop_path: Fields of the :class:`StopPhases` that starts at the end of the step.
 
     Returns:
-        The pair, -1 if all keep their distances.
+        The pair, -1 if all pairs are proven to keep their distances.
     """
     arrays = unpack_scene(scene[0], scene[1])
     stop = StopPhases(*stop_path)
     q1 = stop.q
     n, pairs = q0.shape[0], least.shape[0]
     refresh_bounds(reach[0], q0, known[0], known[1])
-    # The pairs that the whole path might bring too near.
-    way, acceleration = np.empty(n), np.empty(n)
-    duration, is_straight = _measure_stop(stop, way, acceleration)
+    # List the pairs that may come too close on the whole path.
+    path, acceleration = np.empty(n), np.empty(n)
+    duration, is_straight = _measure_stop(stop, path, acceleration)
     for j in range(n):
-        way[j] += abs(q1[j] - q0[j])
+        path[j] += abs(q1[j] - q0[j])
     count = 0
     some = np.empty(pairs, np.int64)
     for k in range(pairs):
         farthest = 0.0
         for j in range(n):
-            farthest += reach[0][k, j] * way[j]
+            farthest += reach[0][k, j] * path[j]
         if known[0][k] - farthest < least[k] - ROUNDING and farthest > 0.0:
             some[count] = k
             count += 1
@@ -264,13 +269,19 @@ def _certify_pairs(
     pose: Array,
     stack: Indices,
 ) -> int:
-    """:func:`certify` for some pairs, interval by interval.
+    """Run :func:`certify` for some pairs, interval by interval.
 
     Args:
-        pose: (f, 3, 4) of the frames at the beginning.
+        some: (count,) the pairs.
+        duration: Duration of the stop [s].
+        is_straight: Whether the path of the stop is straight.
+        acceleration: (n,) bounds on the accelerations during the stop [rad/s^2 or m/s^2].
+        pose: (f, 3, 4) poses of the frames at the start, overwritten.
+        stack: (STACK, 2) scratch.
     """
     n, f, q1 = q0.shape[0], pose.shape[0], stop.q
-    # Ends of intervals that are to come, the nearest on top: time, depth, values, poses, pairs.
+    # A stack of the ends of pending intervals, the next one on top: time, depth, joint positions,
+    # poses and pairs.
     time, depth = np.empty(DEPTH + 3), np.empty(DEPTH + 3, np.int64)
     values, poses = np.empty((DEPTH + 3, n)), np.empty((DEPTH + 3, f, 3, 4))
     listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)
@@ -310,7 +321,7 @@ def _certify_pairs(
             bend = 0.125 * moved * turned + aside
             state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, hulls,
                                    visits)  # fmt: skip
-            if state == NEARER:
+            if state == CLOSER:
                 return k
             if state == UNDECIDED:
                 if depth[top] >= DEPTH - 1 or visits[0] > MOST_NODES:
@@ -327,7 +338,7 @@ def _certify_pairs(
                         pose[i, r, c] = poses[top, i, r, c]
             top -= 1
             continue
-        # Halve the interval for the pairs that are undecided.
+        # Halve the interval for the undecided pairs.
         depth[top] += 1
         counts[top] = failed
         middle = now + 0.5 * span

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Collision checks by trees of spheres, beside the forward kinematics of all links.
+"""Collision checks by sphere trees.
 
-Spheres that are apart by their outer radii prove that pieces do not touch, spheres that meet by
-their inner radii that solids do; a pair that neither proves is open, and left to an exact library.
+Outer spheres that do not overlap prove that two pieces do not touch. Inner spheres that overlap
+prove that the solids collide. A pair without either proof is open; an exact library decides it.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
 FREE, COLLIDING, OPEN = range(3)
-MOST_VISITS = 20_000  # of pairs of nodes; beyond, a pair is left open
+MOST_VISITS = 20_000  # maximum number of node pairs visited before a pair is left open
 
 
 # One pair -----------------------------------------------------------------------------------------
@@ -35,10 +35,16 @@ MOST_VISITS = 20_000  # of pairs of nodes; beyond, a pair is left open
 def check_primitive(
     scene: SceneArrays, shape: int, item: int, T: Array, work: CollisionScratch
 ) -> tuple[int, int]:
-    """Check a moving shape, placed by T (3, 4) in the frame of a primitive: FREE to OPEN.
+    """Check a moving shape for a collision with a primitive.
+
+    Args:
+        shape: Index of the moving shape.
+        item: Index of the primitive among the objects.
+        T: (3, 4) transform from the frame of the shape to that of the primitive.
 
     Returns:
-        The state, and the node that proves a collision or else the leaf nearest to that.
+        FREE, COLLIDING or OPEN, and the node that proves a collision or else the leaf closest to
+        one.
     """
     node, child, stack = scene.node, scene.child, work.stack
     kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
@@ -67,7 +73,13 @@ def check_primitive(
 def check_trees(
     scene: SceneArrays, a: int, b: int, padding: float, T: Array, work: CollisionScratch
 ) -> int:
-    """Check two trees by their root nodes, T (3, 4) from the frame of b to that of a."""
+    """Check two sphere trees for a collision: FREE, COLLIDING or OPEN.
+
+    Args:
+        a, b: Root nodes.
+        padding: Added to the sum of the radii [m].
+        T: (3, 4) transform from the frame of b to that of a.
+    """
     node, child, stack = scene.node, scene.child, work.stack
     stack[0, 0], stack[0, 1] = a, b
     pending, state = 1, FREE
@@ -92,7 +104,7 @@ def check_trees(
 def push_children(
     node: Array, child: Indices, stack: Indices, one: int, two: int, pending: int
 ) -> int:
-    """Split the larger of two nodes, one of which has children; return the pairs on the stack."""
+    """Push the pairs that result from splitting the larger node; return the new stack size."""
     split_one = child[one] >= 0 and (child[two] < 0 or node[one, OUTER] > node[two, OUTER])
     for i in range(2):
         stack[pending, 0] = child[one] + i if split_one else one
@@ -103,7 +115,7 @@ def push_children(
 
 @force_inline
 def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check the moving shapes of pair k, at the configuration last placed: FREE to OPEN."""
+    """Check the moving shapes of pair k at the configuration last placed: FREE to OPEN."""
     a, b = scene.pairs[k, 0], scene.pairs[k, 1]
     x = work.centre[a, 0] - work.centre[b, 0]
     y = work.centre[a, 1] - work.centre[b, 1]
@@ -119,7 +131,7 @@ def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 
 @force_inline
 def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check the moving shape and the object of pair k of these, as :func:`check_own_pair`."""
+    """Check the moving shape and the object of row k of `scene.outside`: FREE to OPEN."""
     a, item = scene.outside[k, 0], scene.outside[k, 1]
     kind, place, root, padding = scene.kind[item], scene.place[item], scene.root[a], scene.padding
     if kind == TREE:
@@ -140,7 +152,10 @@ def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> in
 
 @kernel
 def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check pair k, of `scene.pairs` and then of `scene.outside`, at the configuration placed."""
+    """Check pair k at the configuration last placed: FREE to OPEN.
+
+    The pairs are the rows of `scene.pairs`, then those of `scene.outside`.
+    """
     own = scene.pairs.shape[0]
     if k < own:
         return check_own_pair(scene, k, work)
@@ -152,10 +167,9 @@ def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 
 @kernel
 def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
-    """Check q (n,): FREE and COLLIDING are certain; OPEN asks for exact checks of some pairs.
+    """Check q (n,) for collisions: FREE and COLLIDING are proven, OPEN needs exact checks.
 
-    `work.found` is the pair that collides or the first open one: of `scene.pairs`, then of
-    `scene.outside`; -1 for FREE.
+    `work.found` is set to the pair that collides, or to the first open pair; -1 for FREE.
     """
     place_links(scene, q, work)
     state = FREE
@@ -171,7 +185,7 @@ def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
 
 @kernel
 def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
-    """As :func:`collides`, with the pair of `work.found` first, which may still be in the way."""
+    """Run :func:`collides`, starting with pair `work.found`, which is likely to collide again."""
     k = work.found[0]
     if k >= 0:
         place_links(scene, q, work)
@@ -182,11 +196,12 @@ def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
 
 @allocating
 def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
-    """:func:`collides` for each row; called from Python.
+    """Run :func:`collides` for each configuration; called from Python.
 
     Args:
-        q: (b, n).
-        out: (b, 2) state, and pair.
+        numbers, integers: Arrays of `pack_scene`.
+        q: (b, n) joint positions [rad or m].
+        out: (b, 2) state and pair, written.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -197,7 +212,7 @@ def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> Non
 
 @allocating
 def check_pairs(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
-    """Write the state of every pair (p + s,) at q (n,); called from Python."""
+    """Write the state of every pair to `out` (p + s,) at q (n,); called from Python."""
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
     place_links(scene, q, work)
@@ -210,9 +225,10 @@ def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out
     """Count the configurations in which groups of pairs collide; called from Python.
 
     Args:
-        q: (b, n).
-        group: (p + s,) of each pair.
-        out: (k, 2) in and out, of each group: certainly colliding, and open.
+        numbers, integers: Arrays of `pack_scene`.
+        q: (b, n) joint positions [rad or m].
+        group: (p + s,) group of each pair.
+        out: (k, 2) counts for each group: proven collisions, and open; increased.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Damping laws: the gain g_i that takes the place of 1/s_i in P = sum_i g_i v_i u_i^T.
+"""Damping laws: the gain g_i that replaces 1/s_i in P = sum_i g_i v_i u_i^T.
 
 A law has a section with its formula and source. To add one, write its section, its id, its name in
 `IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared singular
@@ -28,13 +28,13 @@ IDS = {
 
 
 # JP -----------------------------------------------------------------------------------------------
-# The Moore-Penrose pseudoinverse: nothing is added to the singular values.
+# The Moore-Penrose pseudoinverse, without damping.
 #
 # J+ = sum_i 1/s_i v_i u_i^T (Colome & Torras 2012, (2), Table II; Whitney 1969).
 
 
 # JD -----------------------------------------------------------------------------------------------
-# The damped Jacobian; with a constant damping factor unless a policy chooses it.
+# The damped Jacobian, with a constant damping factor unless a policy chooses the factor.
 #
 # J^T (J J^T + lambda^2 I)^-1 = sum_i s_i / (s_i^2 + lambda^2) v_i u_i^T
 # (Colome & Torras 2012, Table II; Wampler 1986; Nakamura & Hanafusa 1986).
@@ -42,12 +42,12 @@ IDS = {
 
 @force_inline
 def jd_lambda_squared(method: Method) -> float:
-    """Return lambda^2."""
+    """Return lambda^2 of JD with its constant factor."""
     return method.lambda_ * method.lambda_
 
 
 # ED -----------------------------------------------------------------------------------------------
-# Error damping: the farther from the goal, the heavier the damping.
+# Error damping: the damping grows with the distance from the goal.
 #
 # J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2; one half in the paper
 # (Colome & Torras 2012, Table II; Chan & Lawrence 1988).
@@ -63,8 +63,8 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 # Improved error damping: some damping remains at a singular goal.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
-# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I": its figures come out when
-# 0.01 is read as a damping factor, such as JD's lambda, whose square is added.
+# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". Its results are reproduced
+# if 0.01 is the damping factor, like JD's lambda, so that its square is added.
 
 
 @kernel
@@ -76,8 +76,8 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
 # SVF ----------------------------------------------------------------------------------------------
 # Singular value filtering: no singular value stays below sigma0.
 #
-# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) takes the place of s
-# (Colome & Torras 2012, (3) and (4)). It rises with s where nu > sigma0 and 2 > nu sigma0, and the
+# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) replaces s
+# (Colome & Torras 2012, (3) and (4)). It rises with s if nu > sigma0 and 2 > nu sigma0, and the
 # condition number of the inverse is then bounded by h(s_1) / sigma0.
 
 
@@ -89,24 +89,27 @@ def svf_value(method: Method, s: float) -> float:
 
 
 # SVF+ED -------------------------------------------------------------------------------------------
-# Singular value filtering with error damping: a bounded condition number, small far steps.
+# Singular value filtering with error damping: bounded condition number, small steps far away.
 #
 # sum_i h(s_i) / (h(s_i)^2 + E) v_i u_i^T, h of SVF and E of ED (Colome & Torras 2012, Table V).
 
 
 # JT -----------------------------------------------------------------------------------------------
-# The Jacobian's transpose, with the step length that is best to first order.
+# The transpose of the Jacobian, with the step length that is optimal to first order.
 #
-# dq = alpha J^T e with alpha = <e, J J^T e> / <J J^T e, J J^T e>, so that norm(e - J dq) is least
-# (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott 1984).
+# dq = alpha J^T e with alpha = <e, J J^T e> / <J J^T e, J J^T e>, which minimises
+# norm(e - J dq) (Buss & Kim 2004, section 5; Colome & Torras 2012, Table II; Wolovich & Elliott
+# 1984).
 
 
 @allocating
 def jt_step_length(J: Array, h: Array, left: Array) -> float:
-    """Return alpha for the motion d = (I - H) J^T left; 0 where that does not move the tip.
+    """Return alpha for the motion d = (I - H) J^T left; 0 if d does not move the tip.
 
     Args:
-        J: (r, n), h: (n,) limit activation, left: (r,) the error to take off.
+        J: (r, n) Jacobian.
+        h: (n,) limit activation.
+        left: (r,) error to correct.
     """
     r, n = J.shape
     along, square = 0.0, 0.0
@@ -125,10 +128,10 @@ def jt_step_length(J: Array, h: Array, left: Array) -> float:
 
 
 # TPINV --------------------------------------------------------------------------------------------
-# The truncated pseudoinverse: singular values near zero count as zero.
+# The truncated pseudoinverse: small singular values count as zero.
 #
 # sum_{s_i > t s_1} 1/s_i v_i u_i^T (Tabaczynski 2005, 2.3; Buss & Kim 2004, section 5, whose
-# published code takes t = 0.01).
+# published code uses t = 0.01).
 
 
 @kernel
@@ -138,7 +141,7 @@ def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
 
 
 # JF -----------------------------------------------------------------------------------------------
-# The filtered Jacobian: only the least singular value is damped.
+# The filtered Jacobian: only the smallest singular value is damped.
 #
 # J^T (J J^T + lambda^2 u_m u_m^T)^-1 (Colome & Torras 2012, Table II; Maciejewski & Klein 1988),
 # with lambda^2 = (1 - (s_m / epsilon)^2) lambda_max^2 for s_m < epsilon, else 0: the appendix's
@@ -155,12 +158,13 @@ def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: floa
 
 
 # NF -----------------------------------------------------------------------------------------------
-# Numerical filtering: all directions are damped a little, the least singular one for itself.
+# Numerical filtering: all directions are damped slightly, and the smallest singular value
+# separately.
 #
 # J^T (J J^T + alpha^2 u_m u_m^T + lambda I)^-1 (Deo & Walker 1993, remarks of section 3;
-# Maciejewski & Klein 1988). alpha^2 keeps the joint velocity for a unit velocity of the tip
-# within its bound in the least singular direction, lambda in the others, both by (6). Here u_m is
-# that direction itself, from the decomposition; the paper follows an estimate of it.
+# Maciejewski & Klein 1988). For a unit velocity of the tip, alpha^2 bounds the joint velocity in
+# the direction of the smallest singular value, and lambda in the other directions, both by (6).
+# Here u_m comes from the decomposition; the paper tracks an estimate of u_m.
 
 
 @kernel
@@ -175,7 +179,7 @@ def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float)
 
 @kernel
 def least_damping(s: float, bound: float) -> float:
-    """Return the least lambda^2 with s / (s^2 + lambda^2) <= bound: (6) of Deo & Walker 1993."""
+    """Return the minimum lambda^2 with s / (s^2 + lambda^2) <= bound: (6) of Deo & Walker 1993."""
     return s / bound - s * s if s * bound <= 1.0 else 0.0
 
 
@@ -186,11 +190,11 @@ def least_damping(s: float, bound: float) -> float:
 def fast_lambda_squared(method: Method, error_norm: float) -> float:
     """Return lambda^2 of JP, JD with its constant factor, and ED.
 
-    While a target is followed the error damps every law: far from the target an undamped step
-    overshoots, and the next one comes back.
+    While a target is followed, every law is also damped by the error: far from the target, undamped
+    steps overshoot and then reverse.
 
     Args:
-        error_norm: norm of the scaled error [m].
+        error_norm: Norm of the scaled error [m].
     """
     if method.damping == ED:
         return ed_lambda_squared(method, error_norm)
@@ -202,7 +206,11 @@ def fast_lambda_squared(method: Method, error_norm: float) -> float:
 
 @kernel
 def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> float:
-    """Return lambda^2 of any law; of JD with its constant factor."""
+    """Return lambda^2 of any law, for JD with its constant factor.
+
+    Args:
+        error_norm: Norm of the scaled error [m].
+    """
     if method.damping == SVF_ED:
         return ed_lambda_squared(method, error_norm)
     if method.damping == IED:
@@ -212,14 +220,14 @@ def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> f
 
 @force_inline
 def is_uniform(method: Method) -> bool:
-    """Test if every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
+    """Return whether every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
     law = method.damping
     return law in (JP, JD, ED, IED)
 
 
 @force_inline
 def is_filter(method: Method) -> bool:
-    """Test if the law replaces the singular values of the Jacobian."""
+    """Return whether the law replaces the singular values of the Jacobian."""
     return method.damping == SVF or method.damping == SVF_ED
 
 
@@ -230,9 +238,9 @@ def gains(
     """Write the gain of every direction.
 
     Args:
-        s: (r,) singular values, falling; those from `count` on are padding.
-        strength: lambda^2; for JT its step length.
-        g: (r,) out.
+        s: (r,) singular values in descending order; those from `count` on are padding.
+        strength: lambda^2; for JT the step length.
+        g: (r,) gains, written.
     """
     law = method.damping
     for i in range(s.shape[0]):
@@ -258,7 +266,7 @@ def gains(
 
 @allocating
 def rebuilt(method: Method, Ut: Array, s: Array, Vt: Array) -> Array:
-    """Return sum_i h(s_i) u_i v_i^T, (r, k): the Jacobian with SVF's singular values."""
+    """Return sum_i h(s_i) u_i v_i^T (r, k), the Jacobian with the singular values of SVF."""
     r, columns = Vt.shape
     B = np.zeros((r, columns))
     for k in range(r):

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies that choose lambda^2 of the law JD at each configuration.
 
-Deo & Walker 1993, section 3, whose lambda is our lambda^2 and lambda_0 our lambda0. A policy has a
-section with its formula and source; `constant` (method 1) and `error`, (5), are the formulas of the
-laws JD and ED (Wampler 1986; Chan & Lawrence 1988). To add one, write its section, its id, its name
-in `IDS`, and its branch in :func:`policy_damping`. `optimal` is a search of its own:
-:mod:`dls_ik.core.optimal_damping`.
+The policies follow Deo & Walker 1993, section 3; lambda in the paper is lambda^2 here, and lambda_0
+is lambda0. Each policy has a section with its formula and source, except `constant` (method 1) and
+`error`, (5), which are the formulas of the laws JD and ED (Wampler 1986; Chan & Lawrence 1988). To
+add a policy, write its section, its id, its name in `IDS`, and its branch in
+:func:`policy_damping`. The policy `optimal` is in :mod:`dls_ik.core.optimal_damping`.
 """
 
 from math import sqrt
@@ -42,7 +42,7 @@ IDS = {
     "optimal": OPTIMAL,
 }
 NAMES = tuple(IDS)
-SINGULAR = 1e-10  # share of the largest singular value up to which another one counts as zero
+SINGULAR = 1e-10  # singular values up to this share of the largest one count as zero
 
 
 # manipulability -----------------------------------------------------------------------------------
@@ -62,14 +62,14 @@ def manipulability_damping(params: MethodParams, s: Array, n: int) -> float:
 
 # rate ---------------------------------------------------------------------------------------------
 # lambda = lambda_0 (1 - w_k / w_{k-1}) while the manipulability w falls by a ratio below w_t, else
-# 0 (Deo & Walker 1993, method 3; Kelmar & Khosla 1988). Their w_t is our rate_t. Unlike w itself,
+# 0 (Deo & Walker 1993, method 3; Kelmar & Khosla 1988). w_t in the paper is rate_t here. Unlike w,
 # the ratio of two steps does not depend on the size of the arm. The first step of an attempt and a
-# step that leaves a singularity (w_{k-1} = 0) have no ratio, and are not damped.
+# step out of a singularity (w_{k-1} = 0) have no ratio and are not damped.
 
 
 @kernel
 def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> float:
-    """Return lambda^2 for the singular values s (r,) of J (r, n) and the last step's w."""
+    """Return lambda^2 from the singular values s (r,) of J (r, n) and w of the last step."""
     w, last = manipulability(s, n), memory.manipulability[0]
     if memory.steps[0] == 0 or not w < params.rate_t * last:
         return 0.0
@@ -78,12 +78,13 @@ def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> floa
 
 # velocity -----------------------------------------------------------------------------------------
 # lambda = s_min / b - s_min^2 if s_min <= 1/b, else 0: the joint velocity for a unit velocity of
-# the tip along the least singular direction is at most b, our velocity_bound (Deo & Walker 1993,
-# (6); Maciejewski & Klein 1988).
+# the tip along the direction of s_min is at most b, here velocity_bound (Deo & Walker 1993, (6);
+# Maciejewski & Klein 1988).
 #
-# A larger singular value has a gain above b if it lies between s_min and 1/b - s_min: with one
-# direction near singular, as in the paper, none does and b bounds every unit velocity; with two,
-# the second is not damped enough (the law nf damps it too).
+# A singular value between s_min and 1/b - s_min has a gain above b. With one nearly singular
+# direction, as in the paper, no singular value is in this interval, and b bounds the joint velocity
+# for every unit velocity. With two such directions, the second is not damped enough (the law nf
+# damps both).
 
 
 @kernel
@@ -94,9 +95,9 @@ def velocity_damping(params: MethodParams, s: Array, n: int) -> float:
 
 # tracking -----------------------------------------------------------------------------------------
 # lambda = s_r^2 R / (1 - R), the largest lambda that keeps the tracking error relative to the
-# velocity of the tip, lambda / (s^2 + lambda), within R = tracking_bound in every direction that J
-# can move in; s_r is the least singular value above zero (Deo & Walker 1993, (7); Maciejewski &
-# Klein 1988).
+# velocity of the tip, lambda / (s^2 + lambda), within R = tracking_bound in every direction of
+# the range of J; s_r is the smallest singular value above zero (Deo & Walker 1993, (7); Maciejewski
+# & Klein 1988).
 
 
 @kernel
@@ -112,8 +113,8 @@ def tracking_damping(params: MethodParams, s: Array) -> float:
 
 # condition ----------------------------------------------------------------------------------------
 # lambda = (s_1^2 - k s_n^2) / (k - 1), at least 0, bounds the condition number of J^T J + lambda I
-# by k = condition_bound (Deo & Walker 1993, (8); Maciejewski & Klein 1988). J^T J is (n, n): s_n is
-# 0 with fewer rows than joints.
+# by k = condition_bound (Deo & Walker 1993, (8); Maciejewski & Klein 1988). J^T J is (n, n), so
+# that s_n is 0 with fewer rows than joints.
 
 
 @kernel
@@ -125,13 +126,14 @@ def condition_damping(params: MethodParams, s: Array, n: int) -> float:
 
 
 # accuracy -----------------------------------------------------------------------------------------
-# Near a singularity damped, and less exact along a direction d first. With s the least singular
-# value, where s < epsilon (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom 1991):
+# Damping near a singularity, with less accuracy along a direction d first. With s the smallest
+# singular value, for s < epsilon (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom
+# 1991):
 #
 # lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #
-# else lambda = 0 and w = 1. J and the error are multiplied by W = I + (w - 1) d d^T before the
-# damped inverse. Their lambda_max is our lambda_max^2, their d our direction.
+# otherwise lambda = 0 and w = 1. J and the error are multiplied by W = I + (w - 1) d d^T before the
+# damped inverse. lambda_max in the paper is lambda_max^2 here, and d is `direction`.
 
 
 @kernel
@@ -142,7 +144,7 @@ def accuracy_damping(params: MethodParams, s: Array, n: int) -> float:
 
 @kernel
 def accuracy_weight(params: MethodParams, s: Array, n: int) -> float:
-    """Return w, from w_min at a singularity to 1 away from it; s: (r,) of an (r, n) Jacobian."""
+    """Return w, which rises from w_min at a singularity to 1, from s (r,) of J (r, n)."""
     near = _nearness(params, s, n)
     return 1.0 - sqrt(near) * (1.0 - params.w_min)
 
@@ -152,7 +154,9 @@ def weight_vector(x: Array, direction: Array, w: float) -> None:
     """Multiply x (r',) by W in place.
 
     Args:
-        direction: (r,) a unit vector d; rows beyond it, such as that of TA, stay as they are.
+        x: (r',) vector, r' >= r; further entries, such as the row of TA, are unchanged.
+        direction: (r,) unit vector d.
+        w: Weight along d.
     """
     along = 0.0
     for i in range(direction.shape[0]):
@@ -163,7 +167,7 @@ def weight_vector(x: Array, direction: Array, w: float) -> None:
 
 @kernel
 def weight_columns(J: Array, direction: Array, w: float) -> None:
-    """Multiply J (r', n) by W in place; arguments as of :func:`weight_vector`."""
+    """Multiply J (r', n) by W in place; the arguments are those of :func:`weight_vector`."""
     for j in range(J.shape[1]):
         along = 0.0
         for i in range(direction.shape[0]):
@@ -184,24 +188,25 @@ def weight_matrix(r: int, direction: Array, w: float) -> Array:
 
 @kernel
 def _nearness(params: MethodParams, s: Array, n: int) -> float:
-    """Return 1 at a singularity, falling to 0 where the least singular value is epsilon."""
+    """Return 1 at a singularity, falling to 0 if the smallest singular value is epsilon."""
     share = least_singular_value(s, n) / params.epsilon
     return 1.0 - share * share if share < 1.0 else 0.0
 
 
 # mayorga-condition --------------------------------------------------------------------------------
 # lambda = lambda_0 (1 - l)^2 for l > 1, else 0; l is an upper bound on the condition number of
-# J J^T over a threshold, our condition_bound (Deo & Walker 1993, method 7; Mayorga, Wong & Milano
-# 1992). They do not print their bound; this one, of A = J J^T (r, r), needs no singular vectors:
+# J J^T divided by a threshold, here condition_bound (Deo & Walker 1993, method 7; Mayorga, Wong &
+# Milano 1992). The paper does not print its bound. This bound for A = J J^T (r, r) needs no
+# singular vectors:
 #
 # cond(A) < 2 / |det A| (|A|_F / sqrt(r))^r  (Guggenheimer, Edelman & Johnson 1995)
 #
-# With more rows than joints A is J^T J, as J J^T is then always singular. lambda, which has no
-# bound at a singularity, ends at 1e12 |J|_F^2, where no joint moves.
+# With more rows than joints A is J^T J, because J J^T is then always singular. lambda is unbounded
+# at a singularity; it is limited to 1e12 |J|_F^2, at which no joint moves.
 
 
-HEAVIEST = 1e12  # lambda^2 relative to |J|_F^2
-INFINITE = 1e150  # its square is still a number
+HEAVIEST = 1e12  # maximum lambda^2 relative to |J|_F^2
+INFINITE = 1e150  # maximum condition number; its square is finite
 
 
 @kernel
@@ -212,7 +217,7 @@ def mayorga_condition_damping(params: MethodParams, J: Array, s: Array) -> float
 
 @kernel
 def bound_on_condition(s: Array, n: int) -> float:
-    """Return an upper bound on the condition number of J J^T, or J^T J, for J (r, n)."""
+    """Return an upper bound on the condition number of J J^T, for r > n of J^T J."""
     count = min(s.shape[0], n)
     fourth = 0.0
     for i in range(count):
@@ -229,7 +234,7 @@ def bound_on_condition(s: Array, n: int) -> float:
 
 @kernel
 def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
-    """Return lambda_0 (1 - l)^2 for l > 1, else 0."""
+    """Return lambda_0 (1 - l)^2 for the ratio l > 1, else 0."""
     if ratio <= 1.0:
         return 0.0
     excess = min(ratio, INFINITE) - 1.0
@@ -237,15 +242,16 @@ def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
 
 
 # mayorga-rank -------------------------------------------------------------------------------------
-# lambda = lambda_0 (1 - l)^2 for l > 1, else 0, where the Jacobian may have lost rank since the
-# last step. The rank stays where |J_k - J_{k-1}| < s_min(J_{k-1}): l is the ratio of the two, with
-# the Frobenius norm (Deo & Walker 1993, method 7; Mayorga, Wong & Milano 1992). The first step of
-# an attempt is not damped. lambda ends as in mayorga-condition.
+# lambda = lambda_0 (1 - l)^2 for l > 1, else 0: steps are damped if the Jacobian may have lost rank
+# since the last step. The rank cannot fall if |J_k - J_{k-1}| < s_min(J_{k-1}); l is the ratio of
+# the left side, in the Frobenius norm, to the right side (Deo & Walker 1993, method 7; Mayorga,
+# Wong & Milano 1992). The first step of an attempt is not damped. lambda is limited as in
+# mayorga-condition.
 
 
 @allocating
 def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> float:
-    """Return lambda^2 for J (r, n) after the Jacobian of the last step."""
+    """Return lambda^2 for J (r, n), compared with the Jacobian of the last step."""
     if memory.steps[0] == 0:
         return 0.0
     r, n = J.shape
@@ -264,7 +270,7 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
 
 @force_inline
 def needs_singular_values(policy: int) -> bool:
-    """Test if :func:`lambda_squared` reads the singular values of the Jacobian."""
+    """Return whether :func:`policy_damping` reads the singular values of the Jacobian."""
     return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
 
 
@@ -275,9 +281,9 @@ def policy_damping(
     """Return lambda^2 of any policy but `optimal`.
 
     Args:
-        J: (r, n) as it is inverted, before a weight of the policy.
-        s: (r,) its singular values, falling; read only where they are needed.
-        error_norm: norm of the scaled error [m].
+        J: (r, n) Jacobian to invert, before the weight of the policy accuracy.
+        s: (r,) singular values of J in descending order; read only if the policy needs them.
+        error_norm: Norm of the scaled error [m].
     """
     n, policy = J.shape[1], params.policy
     if policy == ERROR:
@@ -303,7 +309,7 @@ def policy_damping(
 
 @kernel
 def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
-    """Keep what the policy compares the next step with; J: (r, n), s: (r,)."""
+    """Store the values that the policy compares with the next step; J: (r, n), s: (r,)."""
     if params.policy == RATE:
         memory.manipulability[0] = manipulability(s, J.shape[1])
     elif params.policy == MAYORGA_RANK:
@@ -313,13 +319,14 @@ def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
 
 @allocating
 def law_damping(method: Method, params: MethodParams, B: Array, e: Array, memory: Memory) -> float:
-    """Return lambda^2 of the law, or of its policy, and remember it.
+    """Return lambda^2 of the law, or of its policy, and store lambda^2 in the memory.
 
     Args:
-        B: (r, n) the Jacobian as it is inverted, e: (r,) scaled error.
+        B: (r, n) Jacobian to invert.
+        e: (r,) scaled error.
     """
     total = 0.0
-    for i in range(memory.e.shape[0]):  # without the row of TA
+    for i in range(memory.e.shape[0]):  # excludes the row of TA
         total += e[i] * e[i]
     if params.policy == CONSTANT or method.damping != damping.JD:
         lambda2 = damping.lambda_squared(method, params, sqrt(total))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of the distances of pairs, and straight joint paths that they prove free."""
+"""Bounds on the distances of pairs, and collision checks of straight joint paths by the bounds."""
 
 from math import exp
 
@@ -24,11 +24,13 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
-NEARNESS, FAR = 0.02, 8.0  # [m] d0 of nearness; times it pairs are looked at
-COARSE, MOST_COARSE = 0.1, 64  # [m] that pairs may come nearer in half an interval; intervals
-BEYOND = 1e-6  # [m] above a distance that is to be exceeded, up to which bounds are sharpened
-HULL_VISITS = 10  # pairs of nodes that the distance of two hulls counts as
-MOST_SPANS, MOST_LISTED = 4096, 1 << 15  # intervals of a path, and pairs that are listed for them
+NEARNESS, FAR = 0.02, 8.0  # d0 of `nearness` [m]; pairs beyond FAR * d0 are ignored
+# Approach of a pair in half a coarse interval [m], and maximum number of coarse intervals.
+COARSE, MOST_COARSE = 0.1, 64
+BEYOND = 1e-6  # [m] bounds are sharpened up to this much above the required distance
+HULL_VISITS = 10  # number of node pairs that one hull distance counts as
+# Maximum number of intervals of a path, and of pairs listed for the intervals.
+MOST_SPANS, MOST_LISTED = 4096, 1 << 15
 
 
 # One pair -----------------------------------------------------------------------------------------
@@ -36,7 +38,7 @@ MOST_SPANS, MOST_LISTED = 4096, 1 << 15  # intervals of a path, and pairs that a
 
 @force_inline
 def nearest_of(d: float, node: Array, at: int) -> float:
-    """Bound the distance [m] of a piece from above, given that of its centre."""
+    """Return an upper bound on the distance [m] of a piece, given the distance of its centre."""
     return d - node[at, INNER] if node[at, INNER] >= 0.0 else d + node[at, OUTER]
 
 
@@ -44,10 +46,11 @@ def nearest_of(d: float, node: Array, at: int) -> float:
 def primitive_bounds(
     scene: SceneArrays, shape: int, item: int, T: Array, limit: float, work: CollisionScratch
 ) -> tuple[float, float]:
-    """Bound the distance [m] of the pair of :func:`check_primitive`, from below and above.
+    """Return a lower and an upper bound on the distance [m] of a shape from a primitive.
 
     Args:
-        limit: beyond, the lower bound is not sharpened [m].
+        shape, item, T: As for :func:`dls_ik.core.collision.check_primitive`.
+        limit: Lower bounds above this value are not sharpened [m].
     """
     node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
     kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
@@ -63,7 +66,7 @@ def primitive_bounds(
         if child[at] < 0 or before > limit:
             lower = before
             continue
-        # The nearer child comes off the stack first.
+        # Put the closer child on top of the stack.
         for i in range(2):
             part = child[at] + i
             d = centre_distance(T, size, kind, node[part]) - padding
@@ -80,11 +83,12 @@ def tree_bounds(
     scene: SceneArrays, a: int, b: int, padding: float, T: Array, limit: float, sharp: float,
     work: CollisionScratch,
 ) -> tuple[float, float]:  # fmt: skip
-    """Bound the distance [m] of the pair of :func:`check_trees`, from below and above.
+    """Return a lower and an upper bound on the distance [m] of two sphere trees.
 
     Args:
-        limit: as of :func:`primitive_bounds`.
-        sharp: up to which hulls sharpen the lower bound of spheres [m].
+        a, b, padding, T: As for :func:`dls_ik.core.collision.check_trees`.
+        limit: Lower bounds above this value are not sharpened [m].
+        sharp: Lower bounds below this value are sharpened by hulls [m].
     """
     node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
     d = node_distance(T, node[a], node[b]) - padding
@@ -126,7 +130,7 @@ def tree_bounds(
 
 @force_inline
 def swap_pending(stack: Indices, bound: Array, at: int) -> None:
-    """Exchange an entry of the stack with the one after it."""
+    """Exchange entry `at` of the stack with the next entry."""
     bound[at], bound[at + 1] = bound[at + 1], bound[at]
     for j in range(2):
         stack[at, j], stack[at + 1, j] = stack[at + 1, j], stack[at, j]
@@ -136,10 +140,10 @@ def swap_pending(stack: Indices, bound: Array, at: int) -> None:
 def pair_bounds(
     scene: SceneArrays, k: int, limit: float, sharp: float, work: CollisionScratch
 ) -> tuple[float, float]:
-    """Bound the distance [m] of pair k at the configuration last placed.
+    """Return bounds on the distance [m] of pair k at the configuration last placed.
 
     Args:
-        limit, sharp: as of :func:`tree_bounds`.
+        limit, sharp: As for :func:`tree_bounds`.
     """
     own, is_tree, outside = scene.pairs.shape[0], True, 0
     if k < own:
@@ -163,9 +167,10 @@ def pair_bounds(
 
 @kernel
 def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
-    """Sum exp(-d / d0) over all pairs at the configuration last placed, d bounded from below.
+    """Return the sum of exp(-d / d0) over all pairs at the configuration last placed.
 
-    Unlike the least distance it does not hide what moves behind pairs that always are near.
+    d is a lower bound on the distance of a pair. Unlike the minimum distance, the sum also changes
+    if some pairs are always close and other pairs move.
     """
     total = 0.0
     for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
@@ -179,11 +184,13 @@ def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
 def bound_pairs(
     numbers: Array, integers: Indices, q: Array, limit: float, closest: bool, out: Array
 ) -> None:
-    """Write bounds (p + s, 2) of the distances [m] of all pairs at q (n,); called from Python.
+    """Write bounds on the distances of all pairs at q (n,); called from Python.
 
     Args:
-        limit: beyond, lower bounds are not sharpened [m].
-        closest: nor beyond the least upper bound of all pairs.
+        numbers, integers: Arrays of `pack_scene`.
+        limit: Lower bounds above this value are not sharpened [m].
+        closest: Reduce `limit` to the smallest upper bound of all pairs.
+        out: (p + s, 2) lower and upper bounds, written [m].
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -212,18 +219,20 @@ def advance_pairs(
 ) -> int:
     """Advance conservatively along a straight joint path; called from Python.
 
-    Each pair is free until its own time. The one that is behind is moved on by its distance over
-    the speed with which it may come nearer, until its bounds are too wide for that.
+    Each pair is proven collision-free until its own time. The time of the earliest pair grows by
+    its distance divided by its maximum approach speed, until the lower bound on the distance is at
+    most `tolerance`.
 
     Args:
-        ends: (n,) joint values at time 0 and 1.
-        speed: (p + s,) bounds of the relative speed of the shapes of each pair [m].
-        tolerance: least distance [m] that bounds show, before the pair is given back.
-        time: (p + s,) in and out, until when each pair is free.
+        numbers, integers: Arrays of `pack_scene`.
+        ends: Two arrays (n,): joint positions at times 0 and 1.
+        speed: (p + s,) bounds on the relative speed of the shapes of each pair [m].
+        tolerance: Smallest useful lower bound on a distance [m].
+        time: (p + s,) time until which each pair is collision-free, read and written.
 
     Returns:
-        The pair that is behind, whose distance at its time is to be found exactly; -1 if all pairs
-        are free until time 1.
+        The earliest pair, whose distance at its time must be computed exactly; -1 if all pairs are
+        collision-free until time 1.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -254,27 +263,28 @@ def block_of_path(
     margin: Array,
     time: Array,
 ) -> int:
-    """Look for a pair that is not certainly free on a straight joint path; called from Python.
+    """Find a pair that is not proven collision-free on a straight joint path; called from Python.
 
-    Intervals of the path are halved, all of a length before shorter ones, until each pair keeps its
-    margin at the middle of an interval by more than it may come nearer in half of that. A pair is
-    looked at in the halves of an interval only where the whole leaves it open.
+    Intervals of the path are halved, longer intervals first, until at the middle of each interval
+    every pair exceeds its margin by more than its maximum approach in half the interval. A pair is
+    checked in the halves of an interval only if the whole interval leaves it undecided.
 
     Args:
-        ends: (n,) joint values at time 0 and 1; the second one is looked at first.
-        speed: (p + s,) bounds of the relative speed of the shapes of each pair [m].
-        margin: (p + s,) least distance of each pair [m].
-        time: (1,) out, of the block.
+        numbers, integers: Arrays of `pack_scene`.
+        ends: Two arrays (n,): joint positions at times 0 and 1; time 1 is checked first.
+        speed: (p + s,) bounds on the relative speed of the shapes of each pair [m].
+        margin: (p + s,) minimum distance of each pair [m].
+        time: (1,) time at which the pair is not collision-free, written.
 
     Returns:
-        The pair; -1 if all pairs keep their margins all the way.
+        The pair; -1 if all pairs keep their margins along the whole path.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
     q, count = np.empty(ends[0].shape[0]), speed.shape[0]
     spans, listed = np.empty((MOST_SPANS, 2)), np.empty(MOST_LISTED, np.int64)  # middle and half
     first, last = np.zeros(MOST_SPANS, np.int64), np.zeros(MOST_SPANS, np.int64)
-    # The end, and then intervals that are short enough for bounds of distances to be worth it.
+    # Start with the end, then with intervals short enough for useful bounds on distances.
     fastest = 0.0
     for k in range(count):
         fastest = max(fastest, speed[k])
@@ -284,7 +294,7 @@ def block_of_path(
     while stride < parts:
         stride *= 2
     pending, at = 1, stride
-    while at > 0:  # multiples of a stride that halves, so that the middle comes early
+    while at > 0:  # halve the stride, so that the middle of the path comes early
         for i in range(0, parts, at):
             if i % (2 * at) != 0 or at == stride:
                 spans[pending, 0], spans[pending, 1] = (i + 0.5) / parts, 0.5 / parts
@@ -323,7 +333,7 @@ def block_of_path(
 
 @force_inline
 def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratch) -> bool:
-    """Return whether the spheres around the shapes of pair k are apart by more than a distance."""
+    """Return whether the root spheres of pair k are farther apart than `distance` [m]."""
     own = scene.pairs.shape[0]
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]

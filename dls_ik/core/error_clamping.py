@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Error bounds: how much of the error one step is to take off.
+"""Error bounds: the part of the error that one step corrects.
 
 A bound has a section with its formula and source. To add one, write its section, its id, its name
 in `IDS`, and its branch in :func:`clamp_error`.
@@ -20,10 +20,11 @@ IDS = {"none": NONE, "clamp": CLAMP, "halve": HALVE}
 
 @allocating
 def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, e: Array) -> None:
-    """Shorten the error e (r,) in place; remember it as it was.
+    """Shorten the error e (r,) in place; store the original error in the memory.
 
     Args:
-        group: (r,) which rows make one vector, J: (r, n).
+        group: (r,) group of each row; the rows of a group form one vector.
+        J: (r, n) scaled Jacobian.
     """
     before = e.copy()
     if params.reach == CLAMP:
@@ -35,12 +36,11 @@ def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, 
 
 
 # CLAMP --------------------------------------------------------------------------------------------
-# ClampMag: a target far away is brought nearer, tip by tip.
+# ClampMag: the error of each tip is limited in length.
 #
-# e_i = ClampMag(t_i - s_i, D_max) (Buss & Kim 2004, section 3). Adaptive: D_max grows by as much as
-# the last step led away from the target that it had, and is infinite at the first step, as in the
-# published code; in the text it grows by as much as the step came nearer. A tip's rotation is one
-# more such vector.
+# e_i = ClampMag(t_i - s_i, D_max) (Buss & Kim 2004, section 3). Adaptive: as in the published code,
+# D_max is infinite at the first step and grows by the increase of the error in the last step. In
+# the text, D_max grows by the decrease of the error. The rotation of a tip is a further vector.
 
 
 @allocating
@@ -48,7 +48,8 @@ def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array)
     """Shorten the error of every group to its D_max, in place.
 
     Args:
-        group: (r,) which rows make one vector, e: (r,) scaled error [m].
+        group: (r,) group of each row; the rows of a group form one vector.
+        e: (r,) scaled error [m].
     """
     before = e.copy()
     for i in range(e.shape[0]):
@@ -72,6 +73,7 @@ def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array)
 
 @kernel
 def _group_norm(group: Indices, e: Array, g: int) -> float:
+    """Return the norm of the rows of group g of e (r,)."""
     total = 0.0
     for i in range(e.shape[0]):
         if group[i] == g:
@@ -81,9 +83,9 @@ def _group_norm(group: Indices, e: Array, g: int) -> float:
 
 @kernel
 def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> float:
-    """Return the norm of a group's error at the step before.
+    """Return the norm of the error of a group at the previous step.
 
-    Bug-compatible: the published code takes the rows g to g + 2, not those of the group.
+    Bug-compatible: the published code uses the rows g to g + 2 instead of the rows of the group.
     """
     if not params.bug_compatible:
         return _group_norm(group, memory.e, g)
@@ -94,13 +96,13 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 
 
 # HALVE --------------------------------------------------------------------------------------------
-# The error is halved while too much of it is unreachable.
+# The error is halved while its unreachable part is too large.
 #
-# While norm((I - J J+) e) > tolerance: e := e / 2 (Tabaczynski 2005, algorithm of 2.2, where the
-# text's J+ J is meant as J J+; he describes it and leaves it out of his code).
+# While norm((I - J J+) e) > tolerance: e := e / 2 (Tabaczynski 2005, algorithm of 2.2, whose J+ J
+# must be J J+; the text describes this step, and the code omits it).
 
 
-NEGLIGIBLE = 1e-10  # share of the largest singular value below which a direction cannot be moved in
+NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one count as zero
 
 
 @allocating
@@ -111,7 +113,7 @@ def halve_unreachable(J: Array, tolerance: float, e: Array) -> None:
     svd(J, Ut, s, Vt)
     left = e.copy()
     for k in range(r):
-        if s[k] > NEGLIGIBLE * s[0]:
+        if s[k] > NEGLIGIBLE_SHARE * s[0]:
             along = 0.0
             for i in range(r):
                 along += Ut[k, i] * e[i]

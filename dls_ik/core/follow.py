@@ -24,14 +24,14 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import new_memory, workspace
 
-HALVINGS = 20  # of a step that would lead away from the target, before it is left out
-STILL = 1e-7  # [rad or m] shorter reversals are rounding
-SHORTEST, LONGER = 1e-3, 1.3  # least share of a full step after reversals; its growth without
-LEAST_RATE = 1e-5  # [1/s] least share of the squared error that motion takes off; less is creep
-NEGLIGIBLE = 1e-3  # curvature of the error relative to the least squared singular value
-DIFFERENCE = 1e-4  # [rad or m] steps of the finite differences that curvature is found by
-TINY = 1e-8  # [m^2/rad^2] keeps the matrix regular where neither J nor curvature hold a direction
-STIFFEST = 1e4  # [m^2/rad^2] above which stiffness of a step makes no difference
+HALVINGS = 20  # maximum number of halvings of a step that does not lower the error
+MAX_ROUNDING_STEP = 1e-7  # [rad or m] reversals up to this length are attributed to rounding
+SHORTEST, LONGER = 1e-3, 1.3  # minimum share of a full step after reversals; growth without any
+LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; prevents creep
+NEGLIGIBLE_CURVATURE = 1e-3  # relative to the smallest squared singular value
+DIFFERENCE_STEP = 1e-4  # [rad or m] step of the finite differences of the Jacobian
+MIN_STIFFNESS = 1e-8  # [m^2/rad^2] keeps the matrix regular along directions without stiffness
+MAX_STIFFNESS = 1e4  # [m^2/rad^2] a larger stiffness makes no difference
 
 
 class FollowProblem(NamedTuple):
@@ -42,8 +42,8 @@ class FollowProblem(NamedTuple):
     general: GeneralProblem
     stop: StopCriteria
     T_d: Array  # (k, 4, 4) desired poses
-    dt: float  # [s] of the cycle
-    outside: Array  # (n,) 1 for joints that come back from beyond a limit, else 0
+    dt: float  # duration of a cycle [s]
+    outside: Array  # (n,) 1 for joints that return from beyond a limit, else 0
 
 
 @allocating
@@ -58,21 +58,24 @@ def follow(
     dt: float,
     followed: tuple[Array, Array, Memory, Array, Array],
 ) -> None:
-    """Move ``q`` of the state (n,) one cycle of `dt` [s] toward the pose, in place.
+    """Move ``q`` of the state (n,) toward the pose by one cycle, in place.
 
-    Joints beyond a limit come back first, at their own speed. The step of the others is the
-    method's, shortened along directions in which the error that it leaves curves, scaled as a whole
-    to the velocity limits so that the path keeps its direction, and halved until it lowers the
-    error: beyond reach and in a singularity the arm then settles, where the bare method would
-    oscillate. The steps of some methods do not lower the error everywhere: there the step of a
-    method that does takes their place. A joint that reverses its last step takes a shorter one,
-    more so each time, so that the arm does not swing on its way.
+    Joints beyond a limit return first, at their velocity limit. The other joints make the step of
+    the method. The step is shortened along directions in which the remaining error curves, scaled
+    as a whole to the velocity limits so that the path keeps its direction, and halved until it
+    lowers the error. The arm therefore settles at targets out of reach and in singularities, where
+    the method alone would oscillate. If no share of the step lowers the error, the step of the
+    method `descending` replaces it. A joint that reverses its last step makes a shorter one, halved
+    with each reversal, so that the arm does not swing along the path.
 
     Args:
-        descending: a method whose steps lower the error wherever that is possible, for `plain`.
+        method, general: Method of the step and its inputs.
+        descending, plain: Method whose steps lower the error wherever possible, and its inputs.
+        stop: Criteria for a reached pose.
         T_d: (k, 4, 4) desired poses.
-        followed: fields of :class:`FollowState`, in and out; the errors in `observed` are those at
-            the new q, the singular values those of the scaled Jacobian at the old one.
+        dt: Duration of a cycle [s].
+        followed: Fields of :class:`FollowState`, read and written. The errors in `observed` are
+            those at the new q, the singular values those of the scaled Jacobian at the old q.
     """
     state = FollowState(*followed)
     observed = state.observed
@@ -91,10 +94,10 @@ def follow(
 
 @allocating
 def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
-    """Move ``state.q`` by one step of a method; return False where no step lowers the error."""
+    """Move ``state.q`` by one step of a method; return False if no step lowers the error."""
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
-    # The error there, and the step of the method.
+    # Compute the error and the step of the method.
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
     observe_singular_values(work, observed)
@@ -106,7 +109,7 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
         free[j] = freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
-    # How much of it is taken.
+    # Shorten the step.
     keep_from_overshooting(problem, q, e, J, J, free, work, observed)
     keep_velocity(chain, dt, work.dq)
     keep_from_swinging(work.dq, state.motion)
@@ -115,20 +118,26 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
 
 @allocating
 def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
-    """Move joints beyond a limit toward it at their velocity limit; return 1 for each of them."""
+    """Move joints beyond a limit toward the limit, in place.
+
+    Each joint moves at its velocity limit, for a cycle of `dt` [s].
+
+    Returns:
+        (n,) 1 for each joint that was beyond a limit, else 0.
+    """
     outside = np.zeros(q.shape[0])
     for j in range(q.shape[0]):
-        way = min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
-        if way != 0.0:
+        path = min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
+        if path != 0.0:
             outside[j] = 1.0
             farthest = chain.velocity[j] * dt
-            q[j] += min(max(way, -farthest), farthest)
+            q[j] += min(max(path, -farthest), farthest)
     return outside
 
 
 @allocating
 def observe_singular_values(work: Workspace, observed: Array) -> None:
-    """Write the least and the greatest singular value of ``work.J`` to `observed` (4,)."""
+    """Write the smallest and the largest singular value of ``work.J`` to ``observed[2:]``."""
     r, n = work.J.shape
     s = np.empty(r)
     svd(work.J, np.empty((r, r)), s, np.empty((r, n)))
@@ -137,9 +146,14 @@ def observe_singular_values(work: Workspace, observed: Array) -> None:
 
 @force_inline
 def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float) -> float:
-    """Return how far a joint takes part in the motion, 0 to 1: not where its limit stops the step.
+    """Return the share of the motion that joint j can make: 0 if its limit stops the step, up to 1.
 
-    Joints of the active set are on their way to a limit, and count until they are there.
+    Joints that the active set moves to a limit count as free until they reach the limit.
+
+    Args:
+        q: Joint position [rad or m].
+        dq: Step of the joint [rad or m].
+        h: Activation of the limit of the joint, 0 to 1.
     """
     if (q >= chain.upper[j] and dq > 0.0) or (q <= chain.lower[j] and dq < 0.0):
         return 0.0
@@ -157,24 +171,28 @@ def keep_from_overshooting(
     work: Workspace,
     observed: Array,
 ) -> None:
-    """Shorten ``work.dq`` along directions in which the error that it leaves curves.
+    """Shorten ``work.dq`` along directions in which the remaining error curves.
 
     Half the squared error has the second derivative J^T J + S, S = -sum_i e_i d^2 e_i / dq^2, of
-    which methods use the first part. S counts where an error e remains, as beyond reach: a
-    stretched arm is held by S alone, and a step by J overshoots the more, the nearer J is to
-    singular there. With J = U s V^T and a = V^T dq, m_i = s_i (u_i . e) / a_i is the stiffness that
-    the method assumes of direction i, at least s_i^2, and the step becomes (m + S+)^-1 m a, the
-    Newton step of a method that only inverts J. S+ is the positive part of V^T S V: the step stays
-    as it is where the error curves down, and where it leaves no error.
+    which methods use the first part only. S matters if an error e remains, as for targets out of
+    reach: along some directions of a stretched arm the second derivative is S alone, and a step by
+    J overshoots more, the closer J is to singular. With J = U s V^T and a = V^T dq, the method
+    assumes for direction i the stiffness m_i = s_i (u_i . e) / a_i, at least s_i^2. The step
+    becomes (m + S+)^-1 m a, the Newton step of a method that only inverts J. S+ is the positive
+    part of V^T S V: the step is unchanged along directions in which the error curves down, and if
+    no error remains.
 
     Args:
-        e: (r,) scaled error and J: (r, n) its Jacobian at q.
-        J_free: (r, n) of the motion that the step may make.
-        free: (n,) how far each joint takes part, 0 to 1.
+        q: (n,) joint positions [rad or m].
+        e: (r,) scaled error at q.
+        J: (r, n) Jacobian of the scaled error at q.
+        J_free: (r, n) Jacobian of the motion that the step may make.
+        free: (n,) share of the motion that each joint can make, 0 to 1.
+        observed: (4,) errors and singular values, as in :class:`FollowState`.
     """
     r, n = J.shape
     m = min(r, n)
-    # The error that the step leaves: is it worth the curvature?
+    # Return if the remaining error is too small for the curvature to matter.
     left, size = np.empty(r), 0.0
     scale = velocity_scale(problem.chain, problem.dt, work.dq)
     for i in range(r):
@@ -183,9 +201,9 @@ def keep_from_overshooting(
             if free[j] > 0.0:
                 left[i] -= J_free[i, j] * work.dq[j] * scale
         size += left[i] * left[i]
-    if sqrt(size) * observed[3] <= NEGLIGIBLE * observed[2] * observed[2]:
+    if sqrt(size) * observed[3] <= NEGLIGIBLE_CURVATURE * observed[2] * observed[2]:
         return
-    # The directions of the joints that are free, and the curvature along them.
+    # Find the singular directions of the free joints, and the curvature along these directions.
     F, G = J_free.copy(), J.copy()
     for i in range(r):
         for j in range(n):
@@ -195,7 +213,7 @@ def keep_from_overshooting(
     svd(F, Ut, s, Vt)
     A, along, stiff = np.empty((m, m)), np.empty(m), np.empty(m)
     _curvature(problem, q, G, free, left, Vt, work, A)
-    # (m + S+) x = m a, and the step along those directions becomes x.
+    # Solve (m + S+) x = m a; the step along the directions becomes x.
     for k in range(m):
         along[k], gradient = 0.0, 0.0
         for j in range(n):
@@ -204,14 +222,14 @@ def keep_from_overshooting(
             gradient += s[k] * Ut[k, i] * e[i]
         stiffness = s[k] * s[k]
         if gradient * along[k] > 0.0:
-            stiffness = max(stiffness, min(gradient / along[k], STIFFEST))
-        A[k, k] += stiffness + TINY
-        stiff[k] = (stiffness + TINY) * along[k]
+            stiffness = max(stiffness, min(gradient / along[k], MAX_STIFFNESS))
+        A[k, k] += stiffness + MIN_STIFFNESS
+        stiff[k] = (stiffness + MIN_STIFFNESS) * along[k]
     if factor(A, m, 0.0):
         solve_factored(A, m, stiff)
         for j in range(n):
             for k in range(m):
-                if free[j] > 0.0:  # V may hold other joints where J is singular
+                if free[j] > 0.0:  # rows of V may move other joints if J is singular
                     work.dq[j] += (stiff[k] - along[k]) * Vt[k, j]
 
 
@@ -226,12 +244,15 @@ def _curvature(
     work: Workspace,
     A: Array,
 ) -> None:
-    """Write the positive part of V^T S V (m, m), S = -sum_i left_i d^2 e_i / dq^2.
+    """Write the positive part of V^T S V, S = -sum_i left_i d^2 e_i / dq^2.
 
-    By finite differences of the Jacobian, which serve every task.
+    S is computed by finite differences of the Jacobian, which apply to every task.
 
     Args:
-        F: (r, n) Jacobian at q times free (n,), Vt: (r, n), of which m rows count.
+        F: (r, n) Jacobian at q, columns multiplied by `free` (n,).
+        left: (r,) error that the step leaves.
+        Vt: (r, n) directions; the first m rows are used.
+        A: (m, m) result, written.
     """
     chain, general, T_d = problem.chain, problem.general, problem.T_d
     r, n = F.shape
@@ -239,13 +260,13 @@ def _curvature(
     S, trial, slope = np.empty((m, m)), np.empty(n), np.empty(n)
     for k in range(m):
         for j in range(n):
-            trial[j] = q[j] + DIFFERENCE * Vt[k, j]
+            trial[j] = q[j] + DIFFERENCE_STEP * Vt[k, j]
         observe(chain, general, T_d, trial, work)
         jacobian_there(chain, general, T_d, work)
         for j in range(n):
             slope[j] = 0.0
             for i in range(r):
-                slope[j] -= (work.J[i, j] * free[j] - F[i, j]) * left[i] / DIFFERENCE
+                slope[j] -= (work.J[i, j] * free[j] - F[i, j]) * left[i] / DIFFERENCE_STEP
         for c in range(m):
             S[c, k] = 0.0
             for j in range(n):
@@ -264,7 +285,7 @@ def _curvature(
 
 @force_inline
 def velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
-    """Return the share of a step that the velocity limits allow."""
+    """Return the share of a step dq (n,) that the velocity limits allow in `dt` [s]."""
     scale = 1.0
     for j in range(dq.shape[0]):
         if abs(dq[j]) * scale > chain.velocity[j] * dt:
@@ -274,7 +295,7 @@ def velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
 
 @kernel
 def keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
-    """Scale the whole step to the velocity limits."""
+    """Scale the whole step dq (n,) to the velocity limits, in place."""
     scale = velocity_scale(chain, dt, dq)
     for j in range(dq.shape[0]):
         dq[j] *= scale
@@ -282,14 +303,18 @@ def keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
 
 @kernel
 def keep_from_swinging(dq: Array, motion: Array) -> None:
-    """Shorten the steps of joints that reverse their last ones; lengthen those of others.
+    """Shorten the steps of joints that reverse their last step; lengthen the steps of others.
 
-    Joint by joint, as one may swing more each time while the others approach the target.
+    Each joint has its own share, because one joint may swing while the others approach the target.
+
+    Args:
+        dq: (n,) step, read and written [rad or m].
+        motion: (2 n,) last step and share of each joint, read and written.
     """
     n = dq.shape[0]
     for j in range(n):
         share = motion[n + j]
-        turns = dq[j] * motion[j] < 0.0 and abs(dq[j]) > STILL
+        turns = dq[j] * motion[j] < 0.0 and abs(dq[j]) > MAX_ROUNDING_STEP
         motion[j] = dq[j]
         motion[n + j] = max(0.5 * share, SHORTEST) if turns else min(LONGER * share, 1.0)
         dq[j] *= motion[n + j]
@@ -297,7 +322,13 @@ def keep_from_swinging(dq: Array, motion: Array) -> None:
 
 @allocating
 def descend(problem: FollowProblem, q: Array, work: Workspace, observed: Array) -> bool:
-    """Move `q` by the largest share of ``work.dq`` that lowers the error, if there is one."""
+    """Move `q` by the largest share of ``work.dq`` that lowers the error.
+
+    The shares are 1, 1/2, 1/4 and so on.
+
+    Returns:
+        False if no share lowers the error; `q` is then unchanged.
+    """
     chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
     trial, error = np.empty(q.shape[0]), np.empty(2)
     enough = (1.0 - LEAST_RATE * problem.dt) * scaled_error(stop, observed)

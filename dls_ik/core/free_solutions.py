@@ -56,9 +56,9 @@ from dls_ik.core.types import (
 FIRST_SLIDING_ATTEMPT = 1  # number of attempts before the rule FIRST searches the self-motion too
 MAX_SLIDE_STEPS = 24  # maximum number of steps in one direction
 MAX_DIRECTIONS = 3  # maximum number of directions, each tried forward and backward
-# Minimum squared cosine between a wanted direction and its projection onto the self-motion:
-MIN_SEPARATING_COSINE = 0.01  # for the direction that separates a pair
-MIN_JOINT_COSINE = 0.1  # for the motion of one joint alone
+# Minimum squared cosine between a wanted direction and its projection onto the self-motion.
+MIN_SEPARATING_COSINE = 0.01  # wanted direction: separation of a pair
+MIN_JOINT_COSINE = 0.1  # wanted direction: motion of one joint alone
 MOMENTUM = 0.5  # share of the previous step in a step that separates a pair
 
 
@@ -113,7 +113,7 @@ def keep_free(
         kind == FIRST and row.counts[ATTEMPTS] < FIRST_SLIDING_ATTEMPT
     ):
         return 0
-    if table is not None:  # noqa: SIM102  Numba leaves out branches of None alone
+    if table is not None:  # noqa: SIM102  Numba prunes branches on None only
         if n <= 6:
             return 0
     copy(q, slides.start)
@@ -129,17 +129,17 @@ def keep_free(
             break
         copy(slides.start, q)
         error_at(chain, params.stop, table, general, T_d, q, work)
-        slides.way.fill(0.0)
-        slides.way[j] = 1.0
+        slides.direction.fill(0.0)
+        slides.direction[j] = 1.0
         if not find_direction(
             chain, params, table, general, T_d, MIN_JOINT_COSINE, q, work, slides
         ):
             continue
         num_directions += 1
-        copy(slides.way, slides.first)
+        copy(slides.direction, slides.first)
         for side in range(2):
             for i in range(n):
-                slides.way[i] = slides.first[i] if side == 0 else -slides.first[i]
+                slides.direction[i] = slides.first[i] if side == 0 else -slides.first[i]
             if row.counts[FOUND] != ALL:
                 steps += slide_free(
                     chain, params, table, general, T_d, seed, state, value, row, scratch, work, free
@@ -266,7 +266,7 @@ def slide_apart(
             chain, params, table, general, T_d, MIN_SEPARATING_COSINE, scratch.q, work, slides
         ):
             return i
-        copy(slides.way, slides.first)
+        copy(slides.direction, slides.first)
         if not step_along(
             chain, params, table, general, T_d, scratch.q, scratch.error, work, slides
         ):
@@ -282,7 +282,7 @@ def slide_apart(
 
 @kernel
 def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
-    """Write the unit vector of the motion that separates the pair found last to `slides.way`.
+    """Write the unit vector of the motion that separates the pair found last to `slides.direction`.
 
     The motion separates the two spheres that prove the collision, or the two closest spheres, at
     the links placed last. Part of the previous direction `slides.first` is added, because the
@@ -291,9 +291,10 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
     Returns:
         False if no joint separates the pair.
     """
-    collision, way, normal, nodes = slides.collision, slides.way, slides.normal, slides.nodes
+    collision, direction = slides.collision, slides.direction
+    normal, nodes = slides.normal, slides.nodes
     k, own, T, node = collision.found[0], scene.pairs.shape[0], collision.T, scene.node
-    way.fill(0.0)
+    direction.fill(0.0)
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
         A, B = collision.pose[scene.frame[a]], collision.pose[scene.frame[b]]
@@ -320,22 +321,22 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
         for i in range(3):
             normal[i] = place[0, i] * x + place[1, i] * y + place[2, i] * z
     add_rates(scene, scene.frame[a], node[at], 1.0, slides)
-    for j in range(way.shape[0]):
-        way[j] *= weights[j] ** -0.5
-    length = norm(way)
+    for j in range(direction.shape[0]):
+        direction[j] *= weights[j] ** -0.5
+    length = norm(direction)
     if not length > 0.0:
         return False
-    for j in range(way.shape[0]):
-        way[j] = way[j] / length + MOMENTUM * slides.first[j]
-    length = norm(way)
-    for j in range(way.shape[0]):
-        way[j] /= length
+    for j in range(direction.shape[0]):
+        direction[j] = direction[j] / length + MOMENTUM * slides.first[j]
+    length = norm(direction)
+    for j in range(direction.shape[0]):
+        direction[j] /= length
     return True
 
 
 @kernel
 def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: SlideScratch) -> None:
-    """Add the joint rates of a point's motion along `slides.normal` to `slides.way` (n,).
+    """Add the joint rates of a point's motion along `slides.normal` to `slides.direction` (n,).
 
     Args:
         frame: Frame that the point is fixed to.
@@ -352,7 +353,7 @@ def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: Sli
             rate = n[0] * (T[1, 2] * c3 - T[2, 2] * b)
             rate += n[1] * (T[2, 2] * a - T[0, 2] * c3)
             rate += n[2] * (T[0, 2] * b - T[1, 2] * a)
-        slides.way[scene.variable[frame]] += sign * scene.scale[frame] * rate
+        slides.direction[scene.variable[frame]] += sign * scene.scale[frame] * rate
         frame = scene.parent[frame]
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of convex hulls of balls, with proofs (Gilbert, Johnson & Keerthi 1988).
+"""Proven distances of convex hulls of balls (Gilbert, Johnson & Keerthi 1988).
 
-A leaf of a tree has balls of one radius whose hull contains its piece of the solid. The distance of
-two hulls along any unit vector, from the farthest point of one to the nearest point of the other,
-is a lower bound of the distance of the pieces. The algorithm improves the vector until the bound is
-the distance; the bound holds wherever the algorithm stops.
+A tree leaf has balls of one radius whose hull contains its piece of the solid. The distance of two
+hulls along any unit vector, from the farthest point of the first hull to the closest point of the
+second, is a lower bound on the distance of the pieces. The algorithm improves the vector until the
+bound equals the distance; the bound is valid whenever the algorithm stops.
 """
 
 from math import sqrt
@@ -16,24 +16,24 @@ import numpy as np
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Indices
 
-BALL_RADIUS = 3  # column of a ball after its centre
-WEIGHT = 6  # column of a simplex
-SHARP_RANGE = 0.005  # [m] beyond the distance to keep, within which hulls sharpen distances
+BALL_RADIUS = 3  # column of the radius in a row of balls
+WEIGHT = 6  # column of the weight in a row of a simplex
+SHARP_RANGE = 0.005  # [m] hulls sharpen distances up to this much above the minimum distance
 MAX_ITERATIONS = 40
-DISTANCE_TOLERANCE = 1e-10  # [m] between the bounds of a distance
-FLAT = 1e-9  # volume of a tetrahedron, relative to its edges, below which it contains nothing
+DISTANCE_TOLERANCE = 1e-10  # [m] difference of the bounds at which the algorithm stops
+MIN_RELATIVE_VOLUME = 1e-9  # flatter tetrahedra, relative to their edges, contain no point
 
 
 class HullScratch(NamedTuple):
-    """Scratch of one thread."""
+    """Scratch arrays of one thread."""
 
-    simplex: Array  # (4, 7) difference of two centres, centre of the second, weight
-    normal: Array  # (3,) unit vector from one hull to another
+    simplex: Array  # (4, 7) difference of two centres, centre of the second ball, weight
+    normal: Array  # (3,) unit vector from the first hull to the second
 
 
 @allocating
 def hull_scratch() -> HullScratch:
-    """Allocate the scratch of one thread."""
+    """Allocate the scratch arrays of one thread."""
     normal = np.zeros(3)
     normal[0] = 1.0
     return HullScratch(np.zeros((4, 7)), normal)
@@ -47,11 +47,12 @@ def leaf_bound(
     hull: Indices, ball: Array, one: int, two: int, T: Array, apart: float, padding: float,
     sharp: float, work: HullScratch,
 ) -> float:  # fmt: skip
-    """Sharpen the lower bound `apart` of the distance of two leaves by their hulls [m].
+    """Sharpen a lower bound on the distance of two leaves by their hulls [m].
 
     Args:
-        padding: by which the distance is less than that of the hulls [m].
-        sharp: bound up to which it is sharpened [m]; it stays a continuous function of the pose.
+        apart: Lower bound to sharpen [m].
+        padding: Subtracted from the distance of the hulls [m].
+        sharp: Limit of the sharpened bound [m]. The result is a continuous function of the pose.
     """
     if apart >= sharp or hull[one, 1] == 0 or hull[two, 1] == 0:
         return apart
@@ -63,16 +64,20 @@ def leaf_bound(
 def hull_distance(
     hull: Indices, ball: Array, one: int, two: int, T: Array, enough: float, work: HullScratch
 ) -> tuple[float, float]:
-    """Bound the distance [m] of two hulls from below and above; -inf and 0 if they overlap.
+    """Return a lower and an upper bound on the distance [m] of two hulls.
 
     Args:
         hull: (N, 2) first ball and number of balls, at least one, of each hull.
         ball: (M, 4) centres and radii [m].
-        one, two: numbers of the hulls.
-        T: (3, 4) from the frame of the second hull to that of the first.
-        enough: lower bound [m] that is not improved.
-        work: `normal` in: the first unit vector to try, in the frame of the first hull, out: the
-            one of the lower bound; `simplex` out: the nearest points, by their weights.
+        one, two: Indices of the hulls.
+        T: (3, 4) transform from the frame of the second hull to that of the first.
+        enough: Lower bound at which the algorithm may stop [m].
+        work: `normal` holds the first unit vector to try, in the frame of the first hull, and then
+            the unit vector of the lower bound. `simplex` then holds the closest points by their
+            weights.
+
+    Returns:
+        The bounds; -inf and 0 if the hulls overlap.
     """
     simplex, normal = work.simplex, work.normal
     radii = ball[hull[one, 0], BALL_RADIUS] + ball[hull[two, 0], BALL_RADIUS]
@@ -125,7 +130,7 @@ def hull_distance(
 def keeps_along(
     hull: Indices, ball: Array, one: int, two: int, T: Array, distance: float, work: HullScratch
 ) -> bool:
-    """Test if two hulls are apart by a distance [m] along the unit vector that was found last."""
+    """Return whether two hulls are at least `distance` [m] apart along ``work.normal``."""
     if hull[one, 1] == 0 or hull[two, 1] == 0:
         return False
     nx, ny, nz = work.normal[0], work.normal[1], work.normal[2]
@@ -148,7 +153,7 @@ def keeps_along(
 def _support(
     hull: Indices, ball: Array, one: int, two: int, T: Array, nx: float, ny: float, nz: float
 ) -> tuple[int, int]:
-    """Return the farthest ball of the first hull along a vector, and the nearest of the second."""
+    """Return the farthest ball of the first hull along a vector and the closest of the second."""
     first = hull[one, 0]
     far, farthest = first, -np.inf
     for i in range(first, first + hull[one, 1]):
@@ -167,15 +172,15 @@ def _support(
     return far, near
 
 
-# The point of a simplex that is nearest to the origin ---------------------------------------------
+# The point of a simplex closest to the origin -----------------------------------------------------
 
 
 @kernel
 def _nearest_weights(simplex: Array, size: int) -> int:
-    """Write the weights of the point nearest to the origin; drop corners that have none.
+    """Write the weights of the point closest to the origin; remove corners without weight.
 
     Returns:
-        The number of corners that are left; 4 if the simplex contains the origin.
+        The number of remaining corners; 4 if the simplex contains the origin.
     """
     if size == 1:
         simplex[0, WEIGHT] = 1.0
@@ -230,12 +235,12 @@ def _contains_side(simplex: Array, i: int, j: int, k: int, top: int) -> bool:
     up, origin = x * wx + y * wy + z * wz, -(x * ax + y * ay + z * az)
     squared = (ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)
     scale = sqrt(squared * (wx * wx + wy * wy + wz * wz))
-    return abs(up) > FLAT * scale and up * origin >= 0.0
+    return abs(up) > MIN_RELATIVE_VOLUME * scale and up * origin >= 0.0
 
 
 @force_inline
 def _share_of_edge(simplex: Array, i: int, j: int) -> float:
-    """Return the weight of the second of two corners."""
+    """Return the weight of corner j for the point of edge (i, j) closest to the origin."""
     along = squared = 0.0
     for axis in range(3):
         u = simplex[j, axis] - simplex[i, axis]
@@ -248,7 +253,7 @@ def _share_of_edge(simplex: Array, i: int, j: int) -> float:
 
 @kernel
 def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of three corners (Ericson 2005, 5.1.5)."""
+    """Return the weights of three corners for the closest point (Ericson 2005, 5.1.5)."""
     ax, ay, az = simplex[i, 0], simplex[i, 1], simplex[i, 2]
     bx, by, bz = simplex[j, 0], simplex[j, 1], simplex[j, 2]
     cx, cy, cz = simplex[k, 0], simplex[k, 1], simplex[k, 2]
@@ -273,7 +278,7 @@ def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float,
         t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
         return 0.0, 1.0 - t, t
     total = va + vb + vc
-    if not (va >= 0.0 and vb >= 0.0 and vc >= 0.0 and total > 0.0):  # only by rounding
+    if not (va >= 0.0 and vb >= 0.0 and vc >= 0.0 and total > 0.0):  # only because of rounding
         return 1.0, 0.0, 0.0
     return va / total, vb / total, vc / total
 
@@ -285,21 +290,21 @@ def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float,
 def choose_corners(points: Array, most: int, tolerance: float) -> tuple[int, float]:
     """Reorder points (k, 4) so that the hull of the first few nearly contains the others.
 
-    The point farthest from the hull is added to it until all are within the tolerance.
+    The point farthest from the hull is added until all points are within the tolerance.
 
     Args:
-        points: k >= 1 centres, with radius 0.
-        most: number of points in the hull.
-        tolerance: [m].
+        points: k >= 1 centres with radius 0 [m], reordered in place.
+        most: Maximum number of points in the hull.
+        tolerance: Maximum distance of the other points from the hull [m].
 
     Returns:
-        The number of points in the hull, and how far the others are outside at most [m].
+        The number of points in the hull, and the maximum distance of the other points from it [m].
     """
     hull, T, work = np.zeros((2, 2), np.int64), np.zeros((3, 4)), hull_scratch()
     for i in range(3):
         T[i, i] = 1.0
     hull[1, 1] = 1
-    # The first corner is the farthest from the middle.
+    # Choose the point farthest from the middle as the first corner.
     middle = np.zeros(3)
     for i in range(points.shape[0]):
         for axis in range(3):
@@ -340,5 +345,6 @@ def choose_corners(points: Array, most: int, tolerance: float) -> tuple[int, flo
 
 @force_inline
 def _swap(points: Array, i: int, j: int) -> None:
+    """Exchange two rows of points (k, 4)."""
     for axis in range(4):
         points[i, axis], points[j, axis] = points[j, axis], points[i, axis]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverses of the Jacobian by a damping law: of columns, of free joints, continuous, whole.
+"""Inverses of the Jacobian by a damping law: of the free columns, continuous, or as a matrix.
 
-By a factorisation where that keeps the digits, else by the singular values.
+The inverses use a factorisation, or the singular values if a factorisation is too inaccurate.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from dls_ik.core.linalg import copy, factor, solve_factored, svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
 from dls_ik.core.types import Array, Grouping, Indices, LimitState, Method, MethodParams
 
-LEAST_PIVOT = 1e-6  # below it the squared condition number costs digits: use singular values
+LEAST_PIVOT = 1e-6  # minimum relative pivot; smaller ones lose digits, so singular values are used
 
 
 @force_inline
 def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
-    """Write e - J z, the error that the motion z leaves: (r,)."""
+    """Write e - J z, the error that the motion z leaves, to `left` (r,)."""
     for i in range(e.shape[0]):
         left[i] = e[i]
     for j in range(z.shape[0]):
@@ -29,7 +29,7 @@ def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
 
 @force_inline
 def free_joints(h: Array, free: Indices) -> int:
-    """List the joints that are not held; return their number."""
+    """List the joints whose activation h (n,) is below 1 in `free` (n,); return their number."""
     count = 0
     for j in range(h.shape[0]):
         if h[j] == 0.0:
@@ -40,7 +40,7 @@ def free_joints(h: Array, free: Indices) -> int:
 
 @allocating
 def gather(J: Array, free: Indices, count: int) -> Array:
-    """Return the first `count` columns listed in `free`: (r, count); J itself if that is all."""
+    """Return the `count` columns of J listed in `free` (r, count); J itself if all are free."""
     r = J.shape[0]
     if count == J.shape[1]:
         return J
@@ -53,7 +53,7 @@ def gather(J: Array, free: Indices, count: int) -> Array:
 
 @force_inline
 def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
-    """Write the lower triangle of B B^T + lambda^2 I."""
+    """Write the lower triangle of B B^T + lambda^2 I to A."""
     r, k = B.shape
     for i in range(r):
         for j in range(i + 1):
@@ -65,7 +65,7 @@ def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
 
 @force_inline
 def _normal_columns(B: Array, lambda2: float, A: Array) -> None:
-    """Write the lower triangle of B^T B + lambda^2 I."""
+    """Write the lower triangle of B^T B + lambda^2 I to A."""
     r, k = B.shape
     for i in range(k):
         for j in range(i + 1):
@@ -80,7 +80,7 @@ def factor_normal(B: Array, lambda2: float, A: Array) -> bool:
     """Factor the smaller of B B^T + lambda^2 I and B^T B + lambda^2 I into A.
 
     Returns:
-        False where that would cost digits: the inverse then needs the singular values.
+        False if a pivot is too small; the inverse then needs the singular values.
     """
     if B.shape[1] >= B.shape[0]:
         _normal_rows(B, lambda2, A)
@@ -94,7 +94,11 @@ def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None
     """Write x = B^T (B B^T + lambda^2 I)^-1 right, for A from :func:`factor_normal`.
 
     Args:
-        B: (r, k), right: (r,), y: (r,) scratch, x: (k,) out.
+        B: (r, k) matrix.
+        A: Factors of the smaller normal matrix.
+        right: (r,) right side.
+        y: (r,) scratch.
+        x: (k,) result, written.
     """
     r, k = B.shape
     if k < r:
@@ -119,7 +123,11 @@ def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) ->
     """Write x = sum_i gain_i v_i (u_i . right).
 
     Args:
-        Ut: (r, r), gain: (r,), Vt: (r, k), right: (r,), x: (k,) out.
+        Ut: (r, r) rows u_i.
+        gain: (r,) gains.
+        Vt: (r, k) rows v_i.
+        right: (r,) right side.
+        x: (k,) result, written.
     """
     r, k = Vt.shape
     for j in range(k):
@@ -137,7 +145,7 @@ def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) ->
 
 @force_inline
 def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
-    """Write s_i / (s_i^2 + lambda^2), zero singular values left out; (r,) each, also in place."""
+    """Write s_i / (s_i^2 + lambda^2), 0 for s_i = 0, to `gain` (r,), which may be s (r,)."""
     for i in range(s.shape[0]):
         gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
 
@@ -157,10 +165,15 @@ def invert_free_columns(
     limit: LimitState,
     dq: Array,
 ) -> None:
-    """Write dq = z + C P left, joints with activation 1 held at their z.
+    """Write dq = z + C P left; joints with activation 1 move by their z only.
 
     Args:
-        B: (r, n) J diag(c), e: (r,), left: (r,) e - J z, dq: (n,) out.
+        B: (r, n) J diag(c).
+        e: (r,) scaled error.
+        left: (r,) e - J z.
+        lambda2: lambda^2 of the law.
+        limit: Output of the limit strategy.
+        dq: (n,) step, written.
     """
     h, c = limit.activation, limit.scale
     free = np.empty(h.shape[0], np.int64)
@@ -197,6 +210,7 @@ def invert_free_columns(
 
 @force_inline
 def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
+    """Write alpha F^T left to `part` (k,)."""
     for k in range(F.shape[1]):
         for i in range(F.shape[0]):
             part[k] += alpha * F[i, k] * left[i]
@@ -204,7 +218,7 @@ def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
 
 @allocating
 def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part: Array) -> None:
-    """Add -P J z, which compensates for z, to part (k,): (7) of Colome & Torras 2012."""
+    """Add -P J z, which compensates for z, to `part` (k,): (7) of Colome & Torras 2012."""
     made_up = np.empty(part.shape[0])
     apply_singular(Ut, gain, Vt, left - e, made_up)
     for k in range(part.shape[0]):
@@ -213,7 +227,7 @@ def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part
 
 # The continuous inverse ---------------------------------------------------------------------------
 
-MAX_BRANCHING = 10  # joints in their margins at once; more are rounded to free or held
+MAX_BRANCHING = 10  # maximum number of joints in their margins; further ones are rounded
 
 
 @allocating
@@ -227,11 +241,11 @@ def _add_leaf(
     weight: float,
     X: Array,
 ) -> None:
-    """Add weight times the law's inverse of the free columns B (r, k), applied to R, to X."""
+    """Add weight * P R to X, with P the law's inverse of the free columns B (r, k)."""
     r, k = B.shape
     part, A, y = np.empty(k), np.empty((r, r)), np.empty(r)
     Ut, s, Vt, gain = np.empty((r, r)), np.empty(r), np.empty(B.shape), np.empty(r)
-    uniform = damping.is_uniform(method) or damping.is_filter(method)  # J is filtered already
+    uniform = damping.is_uniform(method) or damping.is_filter(method)  # J is already filtered
     factored = uniform and factor_normal(B, strength, A)
     if not factored:
         svd(B, Ut, s, Vt)
@@ -250,7 +264,7 @@ def _add_leaf(
 
 @kernel
 def _round_excess(h: Array) -> int:
-    """Count the joints with 0 < h < 1; round the least undecided of them if there are too many."""
+    """Count the joints with 0 < h < 1; with too many, round those closest to 0 or 1 in place."""
     count = 0
     for j in range(h.shape[0]):
         if 0.0 < h[j] < 1.0:
@@ -275,15 +289,18 @@ def continuous_inverse(
     R: Array,
     X: Array,
 ) -> None:
-    """Write X = J^{(I-H)+} R: the sum over the sets Q of joints that may be free.
+    """Write X = J^{(I-H)+} R, the sum over all sets Q of free joints.
 
     J^{(I-H)+} = sum_Q prod_{j in Q} (1 - h_j) prod_{j not in Q} h_j J_Q^+
     (Mansard, Remazeilles & Chaumette 2009, definition 4.1). A joint with h = 0 is in every set and
-    one with h = 1 in none, so only those between branch: 2^b terms instead of 2^n.
+    a joint with h = 1 in none, so that only the b joints between branch: 2^b terms, not 2^n.
 
     Args:
-        J: (r, n), h: (n,), R: (c, r) right-hand sides as rows, X: (c, n) out.
-        strength: lambda^2 of the law; for JT its step length.
+        J: (r, n) Jacobian.
+        h: (n,) activations, 0 to 1.
+        strength: lambda^2 of the law; for JT the step length.
+        R: (c, r) right sides as rows.
+        X: (c, n) results as rows, written.
     """
     X.fill(0.0)
     free = np.empty(h.shape[0], np.int64)
@@ -304,12 +321,12 @@ def continuous_inverse(
             _add_leaf(method, params, B, free, strength, R, weight, X)
 
 
-# The whole inverse as a matrix, (n, r): a sum (CTP), or directions not of the law's decomposition -
+# The inverse as a matrix (n, r): a sum (CTP), or directions not decomposed by the law -------------
 
 
 @force_inline
 def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
-    """Test if directions are not those of the free columns: held by degrees, or weighted."""
+    """Return whether the directions differ from those of the free columns (CTP, or weights)."""
     weighted = method.limits in (limits.JW, limits.WLN) or (
         method.limits == limits.GP and params.form == 22
     )
@@ -342,8 +359,13 @@ def invert_whole(
     """Write dq = z + C P (e - J z), each direction of C P bounded if the method bounds them.
 
     Args:
-        J: (r, n), B: (r, n) W J diag(c), W: (r, r) weight of the error (policy accuracy).
-        e: (r,), dq: (n,) out.
+        J: (r, n) Jacobian.
+        B: (r, n) W J diag(c).
+        W: (r, r) weight of the error (policy accuracy).
+        e: (r,) scaled error.
+        lambda2: lambda^2 of the law.
+        limit: Output of the limit strategy.
+        dq: (n,) step, written.
     """
     r, n = J.shape
     left = np.empty(r)
@@ -352,7 +374,7 @@ def invert_whole(
     is_transpose = method.damping == damping.JT
     strength = damping.jt_step_length(B, limit.activation, right) if is_transpose else lambda2
     by_direction = goes_by_direction(method)
-    # The inverse of B applied to the columns of W, or to the error alone.
+    # Apply the inverse of B to the columns of W, or to the error alone.
     R = W if by_direction else right.reshape((1, r))
     X = np.empty((R.shape[0], n))
     continuous_inverse(method, params, B, limit.activation, strength, R, X)
@@ -381,10 +403,14 @@ def _bounded(
     X: Array,
     dq: Array,
 ) -> None:
-    """Write dq = -P J z + sum_i w_i, the w_i bounded: (7), section VI of Colome & Torras 2012.
+    """Write dq = -P J z + sum_i w_i with bounded w_i: (7), section VI of Colome & Torras 2012.
 
     Args:
-        X: (r, n) the transpose of P.
+        J: (r, n) Jacobian.
+        e: (r,) scaled error.
+        left: (r,) e - J z.
+        X: (r, n) transpose of P.
+        dq: (n,) result, written.
     """
     r, n = J.shape
     Ut, gain, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The decorators of all kernels: compiled, cached on disk, without the GIL.
+"""Decorators of all kernels: compilation by Numba, a cache on disk, no GIL.
 
-Machine code is looked for in the cache, and among what came with the package, compiled ahead of
-time for any processor of its kind; a kernel that is found nowhere is compiled.
+Machine code is loaded from the cache on disk, or from the package if it contains machine code
+compiled ahead of time for all processors of this architecture. Other kernels are compiled.
 
-Private members of numba that this takes are in :mod:`dls_ik.compat`.
+The private members of Numba that this module needs are in :mod:`dls_ik.compat`.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ DIGEST = hashlib.sha256().digest_size
 
 
 def _import_numba() -> ModuleType:
-    """Import numba; say in one line each what it does not take of the environment.
+    """Import numba, and shorten its warnings about the environment to one line each.
 
     Raises:
         NumbaStartError: If importing numba fails, often because of its environment variables.
@@ -52,7 +52,7 @@ def _import_numba() -> ModuleType:
             given = [f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_")]
             with_what = f" with {' '.join(given)}" if given else ""
             raise NumbaStartError(f"numba does not start{with_what}: {error}") from error
-    for each in heard:  # those about the environment come with a traceback
+    for each in heard:  # warnings about the environment include a traceback
         warnings.warn_explicit(str(each.message).partition("\n")[0], each.category, "numba", 1)
     return numba
 
@@ -61,7 +61,7 @@ numba = _import_numba()
 
 
 def _fingerprint() -> bytes:
-    """Hash the names and contents of all kernel sources: a copy of them may use the same cache."""
+    """Return a hash of all kernel sources; equal copies of the sources share a cache."""
     here, digest = Path(__file__).parent, hashlib.sha256(numba.__version__.encode())
     for path in sorted(here.rglob("*.py")):
         digest.update(f"{path.relative_to(here)} {path.stat().st_size} ".encode())
@@ -73,31 +73,33 @@ _SOURCES = _fingerprint()
 
 
 def _warn(message: str) -> None:
+    """Issue a RuntimeWarning without a source line."""
     warnings.warn_explicit(message, RuntimeWarning, "dls_ik", 1)
 
 
 _report: Report = _warn
-cache_failures: dict[str, str] = {}  # messages of the first failures to "load" and to "save"
+cache_failures: dict[str, str] = {}  # first messages for the keys "load" and "save"
 
 
 def report_cache_failures_to(report: Report) -> None:
-    """Report to `report` when the cache cannot be read, or written; once each."""
+    """Call `report` at the first failure to read the cache, and at the first failure to write."""
     global _report
     _report = report
 
 
 def _fail(action: str, message: str) -> None:
+    """Report the first failure of an action."""
     if action not in cache_failures:
         cache_failures[action] = message
         _report(message)
 
 
 class MissingKernelError(RuntimeError):
-    """A kernel that neither cache nor package has, in a process that must not compile it.
+    """A kernel without machine code on disk, in a process that must not compile.
 
     Attributes:
-        function: the kernel, as it is written.
-        signature: the types of its arguments.
+        function: The Python function of the kernel.
+        signature: The types of its arguments.
     """
 
     def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
@@ -112,14 +114,15 @@ _compile_elsewhere: Callable[[MissingKernelError], object] | None = None
 
 
 def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) -> None:
-    """Compile no kernel in this process from now on: a call of a missing one raises an error.
+    """Forbid compilation in this process: calls of missing kernels raise MissingKernelError.
 
-    Compiling takes numba's lock and much of Python's, which stops control loops. Kernels that have
-    no folder on disk cannot come from another process, and are compiled all the same.
+    Compilation holds the lock of Numba, and the GIL for much of the time, which blocks control
+    loops. Kernels without a cache folder on disk are compiled in any case, because no other process
+    can provide them.
 
     Args:
-        request: called with each error before it is raised, while numba's lock is held; None
-            compiles in this process again.
+        request: Called with each error before it is raised, while the lock of Numba is held. None
+            allows compilation in this process again.
     """
     global _compile_elsewhere
     _compile_elsewhere = request
@@ -127,17 +130,17 @@ def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) ->
 
 # Ahead of time ------------------------------------------------------------------------------------
 
-AHEAD = str(Path(__file__).parent / "ahead")  # kernels that came with the package
-# The processor that those are made for, as LLVM names it, and what it must have.
+AHEAD = str(Path(__file__).parent / "ahead")  # kernels in the package
+# For each architecture: the LLVM processor that these kernels target, and its required features.
 PORTABLE = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
     "aarch64": ("generic", {"neon"}),
 }
-_ahead_folder = ""  # where to keep kernels for :data:`AHEAD`
+_ahead_folder = ""  # folder that kernels for :data:`AHEAD` are written to
 
 
 def keep_ahead_in(folder: str) -> None:
-    """Keep machine code from now on in `folder`, to become :data:`AHEAD` of a package.
+    """Write machine code from now on to `folder`, which becomes :data:`AHEAD` of a package.
 
     The process must have been started with the environment of :func:`portable_environment`.
     """
@@ -146,20 +149,20 @@ def keep_ahead_in(folder: str) -> None:
 
 
 def portable_environment() -> dict[str, str] | None:
-    """Return what makes numba compile for all processors of this kind; None if it is not known."""
+    """Return environment variables for portable machine code; None for other architectures."""
     name, _ = PORTABLE.get(platform.machine(), (None, None))
     return None if name is None else {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
 
 
 @functools.cache
 def _runs_portable() -> bool:
-    """Test if this processor has all that portable machine code uses."""
+    """Return whether this processor has all features that portable machine code uses."""
     name, needed = PORTABLE.get(platform.machine(), (None, set[str]()))
     return name is not None and needed <= compat.host_features()
 
 
 def _portable(key: Any) -> Any:
-    """Return numba's key of a kernel (signature, target, sources) without the processor's name."""
+    """Return a cache key (signature, target, sources) without the name of the processor."""
     signature, (triple, *_), *rest = key
     return (signature, triple, "ahead", *rest)
 
@@ -168,32 +171,34 @@ def _portable(key: Any) -> Any:
 
 
 class DamagedFileError(Exception):
-    """A file of the cache differs from what was written."""
+    """A cache file whose content differs from the data that were written."""
 
 
 class KernelFiles:
-    """The files of a kernel's cache: one for each signature, checked when it is read.
+    """Cache files of a kernel: one file per signature, checked when it is read.
 
-    Numba keeps an index beside the machine code. A process that is killed between writing the two,
-    or two processes that write at once, may leave an index that gives one signature the machine
-    code of another one or of older sources, and numba does not detect a damaged file.
+    These files replace those of Numba, which keeps an index next to the machine code. A process
+    killed between writing the two, or two processes that write at once, may leave an index that
+    refers a signature to the machine code of another signature or of older sources. Numba also does
+    not detect damaged files.
     """
 
     def __init__(
         self, folder: str, name: str, installed: str = "", ahead: str | None = None
     ) -> None:
-        """Keep files in `folder`.
+        """Initialise the files of a kernel.
 
         Args:
-            name: of the kernel.
-            installed: another folder to read from, such as that of a container's image.
-            ahead: folder of kernels that were compiled ahead of time; None for :data:`AHEAD`.
+            folder: Folder that files are read from and written to.
+            name: Name of the kernel.
+            installed: Another folder to read from, such as that of a container image.
+            ahead: Folder of kernels that were compiled ahead of time; None for :data:`AHEAD`.
         """
         self._folder, self._name, self._installed = folder, name, installed
         self._ahead = AHEAD if ahead is None else ahead
 
     def load(self, key: Any) -> Any:
-        """Return the data of a key; None without data, or for those of other sources.
+        """Return the data of a key; None without data for the current sources.
 
         Raises:
             DamagedFileError: If the file is truncated or was changed.
@@ -210,6 +215,7 @@ class KernelFiles:
         return found
 
     def _load(self, path: str, key: Any) -> Any:
+        """Return the data of a key in one file; None if it is missing or of other sources."""
         try:
             with open(path, "rb") as file:
                 content = memoryview(file.read())
@@ -220,10 +226,10 @@ class KernelFiles:
             raise DamagedFileError(f"{path} is damaged")
         if rest[:DIGEST] != self._stamp(key):
             return None
-        return pickle.loads(rest[DIGEST:])  # noqa: S301  docs/security.md says who can write there
+        return pickle.loads(rest[DIGEST:])  # noqa: S301  docs/security.md: writers of the folder
 
     def save(self, key: Any, data: Any) -> None:
-        """Write the data of a key, whole or not at all.
+        """Write the data of a key atomically.
 
         Raises:
             OSError: If the file cannot be written.
@@ -244,19 +250,21 @@ class KernelFiles:
             raise
 
     def flush(self) -> None:
-        """Do nothing: files of other sources are not used, and are written over."""
+        """Do nothing: files of other sources are ignored and overwritten."""
 
     def path(self, key: Any, folder: str = "") -> str:
-        """The file of a key; those of other sources have the same name, and are replaced."""
+        """Return the path of the file of a key, which does not depend on the sources."""
         number = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         return os.path.join(folder or self._folder, f"{self._name}.{number}.nbc")
 
     def _stamp(self, key: Any) -> bytes:
+        """Return a hash of the sources and the key."""
         return hashlib.sha256(_SOURCES + repr(key).encode()).digest()
 
 
 def _try_lock(file: int, byte: int) -> bool:
-    if fcntl is None:  # Windows: each process compiles for itself
+    """Try to lock a byte of a file; return whether this process holds the lock."""
+    if fcntl is None:  # Windows: processes compile independently
         return True
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
@@ -266,20 +274,22 @@ def _try_lock(file: int, byte: int) -> bool:
 
 
 class Turns:
-    """Has one process at a time compile a kernel, while others wait to load it.
+    """Locks that let one process compile a kernel while other processes wait to load it.
 
-    A lock of the system on one byte of a file for each kernel: it ends with its process, however
-    that ends. Numba compiles in one thread at a time.
+    Each lock is a file lock of the operating system on one byte per kernel. The system releases the
+    locks of a process that ends, however the process ends. One lock per process suffices, because
+    Numba compiles in one thread at a time.
     """
 
-    WAIT, POLL = 300.0, 0.05  # [s] longest wait: a process that is stopped keeps its turn
+    # Maximum wait [s], because a suspended process keeps its lock, and polling interval [s].
+    WAIT, POLL = 300.0, 0.05
 
     def __init__(self) -> None:
-        self._files: dict[str, int] = {}  # open as long as the process: closing gives up all turns
+        self._files: dict[str, int] = {}  # never closed: closing releases all locks
         self._held: tuple[int, int] | None = None
 
     def take(self, folder: str, kernel: str) -> None:
-        """Wait for the turn to compile `kernel`, and hold it; nobody waits without locks."""
+        """Wait for the lock of `kernel` and hold it; return at once if locks are unavailable."""
         self.release()
         byte = int.from_bytes(hashlib.sha256(kernel.encode()).digest()[:3], "big")
         with contextlib.suppress(OSError):
@@ -294,7 +304,7 @@ class Turns:
             self._held = file, byte
 
     def release(self) -> None:
-        """Give up the turn that is held, if any."""
+        """Release the lock that is held, if any."""
         if self._held is not None and fcntl is not None:
             with contextlib.suppress(OSError):
                 fcntl.lockf(self._held[0], fcntl.LOCK_UN, 1, self._held[1])
@@ -305,10 +315,10 @@ _turns = Turns()
 
 
 class KernelCache(compat.numba_cache()):  # type: ignore[misc]
-    """The cache of a kernel. A kernel whose cache cannot be read is compiled.
+    """Cache of a kernel. If the cache cannot be read, the kernel is compiled.
 
     Raises:
-        RuntimeError: If no folder can be used.
+        RuntimeError: If no folder is writable.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -328,8 +338,8 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
             found = super().load_overload(sig, target_context)
             if found is None and _compile_elsewhere is None:
                 _turns.take(self.cache_path, f"{self.name} {sig}")
-                found = super().load_overload(sig, target_context)  # another process was faster
-        except Exception as error:  # noqa: BLE001  whatever a damaged file leads to
+                found = super().load_overload(sig, target_context)  # compiled elsewhere now?
+        except Exception as error:  # noqa: BLE001  damaged files cause errors of many types
             reason = " ".join(str(error).split()) or type(error).__name__
             _fail("load", f"compiling kernels again, which takes up to a minute: {reason}")
             found = None
@@ -342,10 +352,10 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if possible."""
+        """Save a compiled kernel; report a failure instead of raising an error."""
         try:
             super().save_overload(sig, data)
-        except Exception as error:  # noqa: BLE001  such as a full disk
+        except Exception as error:  # noqa: BLE001  for example a full disk
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             _fail(
                 "save",
@@ -356,7 +366,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
 
 
 def cache_folder(function: Callable[..., Any]) -> str | None:
-    """Return the folder of a kernel's machine code; None if it is kept in memory only."""
+    """Return the cache folder of a kernel; None if its machine code is in memory only."""
     return compat.numba_cache_folder(function)
 
 
@@ -364,55 +374,55 @@ PART, KERNEL = (None, None) if numba.config.DISABLE_JIT else compat.numba_compil
 
 
 def _compile(function: F, **chosen: Any) -> F:
-    """Compile `function` as a part of the kernels that call it, and as one that Python calls."""
+    """Compile `function` both as a part of calling kernels and as a kernel called by Python."""
     if numba.config.DISABLE_JIT:
         return function
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,
-        "fastmath": {"contract", "reassoc", "nsz"},  # not nnan, ninf: NaN must stay NaN
-        "forceinline": False,  # else the option of the calling kernel holds, as for references
+        "fastmath": {"contract", "reassoc", "nsz"},  # no nnan, no ninf: NaN must stay NaN
+        "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }
     part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART, **options)(function)
     kernel = numba.njit(pipeline_class=KERNEL, **{**options, "forceinline": False})(function)
     compat.call_as_part(kernel, part)
-    with contextlib.suppress(RuntimeError, OSError):  # compile in memory at every start
+    with contextlib.suppress(RuntimeError, OSError):  # otherwise compiled in memory at every start
         compat.set_numba_cache(kernel, lambda: KernelCache(function))
     return cast(F, kernel)
 
 
 def kernel(function: F) -> F:
-    """Compile `function`, which may neither make arrays nor return them.
+    """Compile `function`, which must neither create nor return arrays.
 
-    References to arrays are not counted: that is a pair of atomic operations for each array that a
-    call takes out of a struct, in a loop over short kernels as much time as the kernels take.
+    References to arrays are not counted. Counting costs two atomic operations for each array that a
+    call reads from a struct, which takes as long as the work of short kernels.
     """
     return _compile(function, **compat.UNCOUNTED)
 
 
 def allocating(function: F) -> F:
-    """As :func:`kernel`, with references counted: `function` makes arrays, or returns some."""
+    """Compile like :func:`kernel`, for a `function` that creates or returns arrays."""
     return _compile(function, **compat.COUNTED)
 
 
 def force_inline(function: F) -> F:
-    """As :func:`kernel`, inserted into each of its callers.
+    """Compile like :func:`kernel`, inlined into each caller.
 
-    For what runs in every iteration of the fast path: handing over a struct of arrays takes as long
-    as a short kernel.
+    Functions of every iteration of the fast path are inlined, because passing a struct of arrays
+    takes as long as a short kernel.
     """
     return _compile(function, forceinline=True, **compat.UNCOUNTED)
 
 
 def strict_fp(function: F) -> F:
-    """As :func:`force_inline`, every sum and product rounded as it is written."""
+    """Compile like :func:`force_inline`, with every sum and product rounded as written."""
     return _compile(function, forceinline=True, fastmath=False, **compat.UNCOUNTED)
 
 
 def _first_entries(array: Any, length: int) -> tuple[Any, ...]:
-    """Return the first `length` entries, a constant, of an array as a tuple."""
+    """Return the first `length` entries of an array as a tuple; `length` must be a constant."""
     return tuple(array[:length])
 
 

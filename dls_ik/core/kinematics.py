@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Forward kinematics and the geometric Jacobian of a chain, one path after the other."""
+"""Forward kinematics and geometric Jacobian of a chain, path by path."""
 
 from math import cos, sin
 
@@ -13,9 +13,9 @@ def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
     """Write the pose of every tip and the axis of every element, all in the base frame.
 
     Args:
-        q: (n,) joint values [rad or m].
-        axes: (m, 2, 3) out: z axis and origin of each element's frame.
-        T: (k, 3, 4) out: ``T_base_tip`` of each tip without its last row.
+        q: (n,) joint positions [rad or m].
+        axes: (m, 2, 3) z axis and origin of the frame of each element, written.
+        T: (k, 3, 4) ``T_base_tip`` of each tip without its last row, written.
     """
     for p in range(T.shape[0]):
         tip, start = T[p], chain.first[p]
@@ -39,7 +39,7 @@ def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
 
 @force_inline
 def move_joint(prismatic: int, value: float, T: Array) -> None:
-    """Move a frame T (3, 4) along its z axis by `value` [m] if prismatic, else about it [rad]."""
+    """Move a frame T (3, 4) by `value`: along its z axis [m] if prismatic, else about it [rad]."""
     if prismatic:
         for i in range(3):
             T[i, 3] += value * T[i, 2]
@@ -53,7 +53,7 @@ def move_joint(prismatic: int, value: float, T: Array) -> None:
 
 @force_inline
 def compose(A: Array, B: Array, out: Array) -> None:
-    """Write the product of two transforms (3, 4) to a third array."""
+    """Write the product A B of two transforms (3, 4) to `out`, a different array."""
     for i in range(3):
         a, b, c = A[i, 0], A[i, 1], A[i, 2]
         for j in range(4):
@@ -68,7 +68,7 @@ def jacobian(chain: Chain, axes: Array, T: Array, J: Array) -> None:
     Args:
         axes: (m, 2, 3) from :func:`forward`.
         T: (k, 3, 4) from :func:`forward`.
-        J: (6 k, n) out, six rows a tip, [m/rad, rad/rad] or [m/m, 0] by joint.
+        J: (6 k, n) six rows per tip, written; [m/rad, rad/rad], or [m/m, 0] for prismatic joints.
     """
     J.fill(0.0)
     for p in range(T.shape[0]):

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limit strategies and secondary tasks: how a joint near its limit moves.
+"""Limit strategies and secondary tasks: motion of joints near their limits.
 
-A strategy gives the activation h of each joint's limit, from 0 (free) to 1 (held), the motion z
-that it asks for, and the scale c of each column. The step is then, for all of them,
+A strategy computes the activation h of the limit of each joint, from 0 (free) to 1 (held), a motion
+z, and the scale c of each column. The step of every strategy is
 
 dq = z + C P (e - J z),  P the law's inverse of J C without the held joints.
 
-A strategy has a section with its formula and source. To add one, write its section, its id, its
-name in `IDS`, and its branch in :func:`activate`.
+Each strategy has a section with its formula and source. To add a strategy, write its section, its
+id, its name in `IDS`, and its branch in :func:`activate`.
 """
 
 from math import sqrt, tanh
@@ -47,16 +47,19 @@ IDS = {
 
 # JC -----------------------------------------------------------------------------------------------
 # Joint clamping: dq = H (J H)^+ e with H = 0 for a joint at its limit that the error pushes
-# outward, else 1; motion past a limit is cut off (Colome & Torras 2012, Table III; Raunhardt &
+# outward, else 1; the step is clipped to the limits (Colome & Torras 2012, Table III; Raunhardt &
 # Boulic 2007).
 
 
 @force_inline
 def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
-    """Hold the joints at (or past) a limit that the gradient of the error pushes outward.
+    """Hold the joints at or beyond a limit that the gradient of the error pushes outward.
 
     Args:
-        q: (n,), J: (6, n), e: (6,), h: (n,) out, 0 or 1.
+        q: (n,) joint positions [rad or m].
+        J: (r, n) Jacobian.
+        e: (r,) scaled error.
+        h: (n,) activations 0 or 1, written.
     """
     for j in range(q.shape[0]):
         outward = 1.0 if q[j] >= chain.upper[j] else (-1.0 if q[j] <= chain.lower[j] else 0.0)
@@ -69,17 +72,17 @@ def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: A
             h[j] = 1.0
 
 
-# JC as the published code ran it (bug-compatible): joints beyond a limit are set on it and are out
-# of that step, with the error of the configuration before and the Jacobian of the one after.
-# Nothing is cut off after the step, so that answers may lie outside.
+# JC as in the published code (bug-compatible): joints beyond a limit are set to the limit and do
+# not take part in the step, which combines the error before this change with the Jacobian after it.
+# The step is not clipped to the limits, so that solutions may be outside.
 
 
-BEYOND = 1e-12  # [rad or m]; setting a joint on its limit rounds
+BEYOND = 1e-12  # [rad or m] tolerance for the rounding of a joint set to its limit
 
 
 @force_inline
 def is_beyond(chain: Chain, j: int, q: float) -> bool:
-    """Test if joint j is outside its limits."""
+    """Return whether joint j is outside its limits."""
     return q > chain.upper[j] + BEYOND or q < chain.lower[j] - BEYOND
 
 
@@ -87,10 +90,13 @@ def is_beyond(chain: Chain, j: int, q: float) -> bool:
 def jacobian_within(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, h: Array, work: Workspace
 ) -> None:
-    """Hold the joints beyond a limit; write the Jacobian with them on it to ``work.J``.
+    """Hold the joints beyond a limit; write the Jacobian with these joints at the limit.
 
     Args:
-        T_d: (k, 4, 4), q: (n,), h: (n,) out, 0 or 1.
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
+        h: (n,) activations 0 or 1, written.
+        work: The Jacobian is written to `J`.
     """
     outside = False
     for j in range(q.shape[0]):
@@ -105,25 +111,31 @@ def jacobian_within(
 
 
 @kernel
-def add_way_to_limits(chain: Chain, q: Array, dq: Array) -> None:
-    """Add the way of joints beyond a limit to it to the step dq (n,)."""
+def add_path_to_limits(chain: Chain, q: Array, dq: Array) -> None:
+    """Add the motion that returns joints beyond a limit to the limit to the step dq (n,)."""
     for j in range(q.shape[0]):
         if is_beyond(chain, j, q[j]):
             dq[j] += min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
 
 
 # The active set -----------------------------------------------------------------------------------
-# Joints that would pass a limit go to it, and the others make up for them. The step is solved again
-# without the joints that are held, for the error that their own motion leaves, until no other joint
-# passes a limit. This is the strategy of ``method="auto"``.
+# Joints that would pass a limit move to the limit, and the other joints compensate. The step is
+# solved again without the held joints, for the error that remains after their motion, until no
+# other joint passes a limit. This is the strategy of ``method="auto"``.
 
 
 @force_inline
 def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
-    """Hold every joint that `dq` takes past a limit at that limit; return whether there was one.
+    """Hold every joint at the limit that `dq` would make it pass.
 
     Args:
-        q: (n,), dq: (n,), h: (n,) in and out, z: (n,) out: motion to the limit.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) step [rad or m].
+        h: (n,) activations, read and written.
+        z: (n,) motion to the limit, written for held joints.
+
+    Returns:
+        Whether any further joint is held.
     """
     again = False
     for j in range(q.shape[0]):
@@ -137,34 +149,39 @@ def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool
 
 
 # CTP ----------------------------------------------------------------------------------------------
-# Continuous task priority: near a limit, keeping it has priority over the error, without a jump.
+# Continuous task priority: near a limit, the limit has priority over the error, continuously.
 #
 # dq = z + J^{(I-H)+} (e - J z) with z = -H mu (q - mid-range) (Colome & Torras 2012, (6); Mansard,
 # Remazeilles & Chaumette 2009, (20)). The paper pushes toward zero, which for a joint whose range
-# excludes zero is a push into the limit; mid-range serves any arm and gives the same figures on the
-# WAM. Bug-compatible: toward zero.
+# excludes zero pushes into the limit. Mid-range is valid for every arm and gives the same results
+# for the WAM. Bug-compatible: toward zero.
 #
-# While a target is followed, a joint inside its limits is held only as far as the error pushes it
-# outward, and no joint is pushed back: where the target keeps the joint in its margin the push
-# would make it oscillate, and the pose would not be reached.
+# While a target is followed, a joint inside its limits is held only to the degree that the error
+# pushes the joint outward, and no joint is pushed back. If the target keeps the joint in its
+# margin, a push back would cause oscillation, and the pose would not be reached.
 
 
 LEAST_ACTIVATION = 1e-6
-FULL_PUSH = 0.1  # cosine between a column and the error from which a push counts in full
+FULL_PUSH = 0.1  # minimum cosine between a column and the error for a full push
 
 
 @kernel
 def activation(q: float, lower: float, upper: float, margin: float) -> float:
     """Return h in [0, 1]: 0 outside the margins of the range, 1 at a limit or beyond it.
 
-    h = (1 + tanh(1/(1-u) - 1/u)) / 2 for a joint a fraction u into its margin. A joint that lacks
-    one of its limits has no margin, and is free.
+    h = (1 + tanh(1/(1-u) - 1/u)) / 2 for a joint at a fraction u of its margin. A joint without
+    two limits has no margin and is free.
+
+    Args:
+        q: Joint position [rad or m].
+        lower, upper: Limits [rad or m].
+        margin: Width of the margin, as a fraction of the range.
     """
     width = margin * (upper - lower)
     if not width < 1e300:
         return 0.0
     depth = max(q - (upper - width), (lower + width) - q)
-    if depth >= width:  # first, for a joint without any room
+    if depth >= width:  # first, because width may be 0
         return 1.0
     if depth <= 0.0:
         return 0.0
@@ -179,11 +196,15 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
 def ctp_activate(
     method: Method, to_zero: bool, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
 ) -> None:
-    """Write the activation of every joint and the push back in proportion to it.
+    """Write the activation of every joint, and the push back in proportion to the activation.
 
     Args:
-        to_zero: as published: toward zero, not toward mid-range.
-        q: (n,), J: (6, n), e: (6,), h: (n,) out, z: (n,) out.
+        to_zero: Push toward zero, as published, instead of mid-range.
+        q: (n,) joint positions [rad or m].
+        J: (r, n) Jacobian.
+        e: (r,) scaled error.
+        h: (n,) activations, written.
+        z: (n,) motion, written.
     """
     for j in range(q.shape[0]):
         lower, upper = chain.lower[j], chain.upper[j]
@@ -198,7 +219,7 @@ def ctp_activate(
 
 @kernel
 def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
-    """Return how much the error pushes joint j toward its near limit, 0 to 1 without a jump."""
+    """Return the degree, 0 to 1, to which the error pushes joint j toward its closer limit."""
     push, column, error = 0.0, 0.0, 0.0
     for i in range(e.shape[0]):
         push += J[i, j] * e[i]
@@ -213,12 +234,12 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 
 
 # TP -----------------------------------------------------------------------------------------------
-# Task priority: near a limit, keeping it has priority over the error, at once.
+# Task priority: near a limit, the limit has priority over the error, with a jump.
 #
 # dq = z + [J (I - H^+ H)]^+ (e - J z) with z = -H mu (q - mid-range): a joint whose activation is
 # not zero is removed from the inverse, which is a jump (Colome & Torras 2012, (5)). Bug-compatible:
-# the published code takes the pseudoinverse of H for H, z = -mu q / h of an active joint, which has
-# no bound where h begins.
+# the published code uses the pseudoinverse of H instead of H, so that z = -mu q / h for an active
+# joint, which is unbounded for small h.
 
 
 @kernel
@@ -226,8 +247,10 @@ def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, 
     """Write h, 0 or 1, and the push back in proportion to the activation.
 
     Args:
-        as_run: as published: toward zero, in proportion to the inverse of the activation.
-        q: (n,), h: (n,) out, z: (n,) out.
+        as_run: Push toward zero, in proportion to the inverse of the activation, as published.
+        q: (n,) joint positions [rad or m].
+        h: (n,) activations 0 or 1, written.
+        z: (n,) motion, written.
     """
     for j in range(q.shape[0]):
         lower, upper = chain.lower[j], chain.upper[j]
@@ -241,7 +264,7 @@ def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, 
 
 
 # JW -----------------------------------------------------------------------------------------------
-# Jacobian weighting: a joint on its way to a limit costs more, and moves less.
+# Jacobian weighting: a joint that approaches a limit costs more and moves less.
 #
 # dq = W^-1 J^T (J W^-1 J^T)^-1 e, w_j = 1 + |dH_j| where |dH_j| has grown since the last step, else
 # 1, with H the limit criterion (Colome & Torras 2012, Table III; Chan & Dubey 1995). Computed as
@@ -250,10 +273,11 @@ def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, 
 
 @kernel
 def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
-    """Write the scale of every column and remember the criterion's gradient.
+    """Write the scale of every column, and store the gradient of the criterion in the memory.
 
     Args:
-        q: (n,), c: (n,) out.
+        q: (n,) joint positions [rad or m].
+        c: (n,) scales, written.
     """
     last = memory.gradient
     for j in range(q.shape[0]):
@@ -264,11 +288,11 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 
 
 # GP -----------------------------------------------------------------------------------------------
-# Gradient projection: the redundancy that the task leaves minimises an objective H.
+# Gradient projection: the redundancy left by the task minimises an objective H.
 #
 # dq = J+ e + (I - J+ J) v with v = -mu grad H (Colome & Torras 2012, Table III; Liegeois 1977).
-# With a damping factor, J* for the damped inverse (Deo & Walker 1993, section 4, whose lambda is
-# our lambda^2):
+# With damping, J* is the damped inverse (Deo & Walker 1993, section 4; lambda in the paper is
+# lambda^2 here):
 #
 # (24)  dq = J* e + (I - J* J) v
 # (23)  dq = J* e + alpha1^2 / lambda^2 (I - J* J) v
@@ -276,7 +300,7 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 #
 # Bug-compatible: v = mu grad H, the sign of Table III, which leads away from mid-range.
 #
-# Each is dq = z + C P(J C) (e - J z): with z = v for (24), z = alpha1^2 / lambda^2 v for (23), and
+# Each form is dq = z + C P(J C) (e - J z): z = v for (24), z = alpha1^2 / lambda^2 v for (23), and
 # for (22), with D^2 = alpha1^2 I + alpha2^2 A: C = D^-1, z = alpha1^2 D^-2 v and lambda = 1.
 
 
@@ -287,10 +311,16 @@ PLAIN, SCALED, WEIGHTED = 24, 23, 22
 def gp_activate(
     params: MethodParams, joint_weights: Array, lambda2: float, v: Array, limit: LimitState
 ) -> float:
-    """Write the motion and the scale of every column for one of the forms; return lambda^2.
+    """Write the motion and the scale of every column for one of the forms.
 
     Args:
-        lambda2: of the law, v: (n,).
+        joint_weights: (n,) diagonal of A.
+        lambda2: lambda^2 of the law.
+        v: (n,) -mu times the gradient of the objective.
+        limit: `motion` and `scale` are written.
+
+    Returns:
+        lambda^2 for the inverse.
     """
     z, c = limit.motion, limit.scale
     square = params.alpha1 * params.alpha1
@@ -307,19 +337,29 @@ def gp_activate(
 
 
 # TA -----------------------------------------------------------------------------------------------
-# Task augmentation: the objective's gradient becomes one more row of the task.
+# Task augmentation: the gradient of the objective becomes a further row of the task.
 #
-# dq = J_v^+ e_v with J_v = [J; w_c grad H^T] and e_v = [e; -w_c mu H]: the objective is to fall by
-# mu H in a step; with mu = 0, the default, it is to stay constant (Colome & Torras 2012, Table III;
-# Egeland et al. 1991; weighted: Deo & Walker 1993, (19)). With mu > 0 the two tasks may conflict
-# for good: no pose is then reached exactly unless a small w_c gives the pose priority.
+# dq = J_v^+ e_v with J_v = [J; w_c grad H^T] and e_v = [e; -w_c mu H]: the objective falls by mu H
+# in a step; with mu = 0, the default, the objective stays constant (Colome & Torras 2012, Table
+# III; Egeland et al. 1991; weighted: Deo & Walker 1993, (19)). With mu > 0 the two tasks may
+# conflict permanently. Poses are then not reached exactly, unless a small w_c gives the pose
+# priority.
 
 
 @allocating
 def ta_augmented(
     J: Array, e: Array, gradient: Array, H: float, mu: float, w_c: float
 ) -> tuple[Array, Array]:
-    """Return J (r + 1, n) and e (r + 1,) with the row added, which is a group of its own."""
+    """Return J (r + 1, n) and e (r + 1,) with the added row, which forms its own group.
+
+    Args:
+        J: (r, n) Jacobian.
+        e: (r,) scaled error.
+        gradient: (n,) gradient of the objective.
+        H: Value of the objective.
+        mu: Gain of the objective.
+        w_c: Weight of the row.
+    """
     r, n = J.shape
     J_v, e_v = np.empty((r + 1, n)), np.empty(r + 1)
     for i in range(r):
@@ -333,27 +373,30 @@ def ta_augmented(
 
 
 # WLN ----------------------------------------------------------------------------------------------
-# Weighted least norm: motion along the gradient of the limit criterion costs more where it is high.
+# Weighted least norm: motion along the gradient of a high limit criterion costs more.
 #
 # dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, g the unit gradient of the criterion H of `limits`;
-# w = 1 up to H + 2 + g . J^+ e = 20, and 10^4 / (10^4 + d^4) where that is d above: where the step
-# by the pseudoinverse would raise H far. This is the row TA of Table V in the public code of
-# Colome & Torras 2012, there in a basis of g and its complement, with -(H + 2) for H and a gain k,
-# our alpha. With diagonal weights it is JW (Chan & Dubey 1995).
+# w = 1 up to H + 2 + g . J^+ e = 20, and 10^4 / (10^4 + d^4) for a sum larger by d, when the step
+# of the pseudoinverse would raise H. This is the row TA of Table V in the public code of Colome &
+# Torras 2012, which uses a basis of g and its complement, -(H + 2) instead of H, and a gain k, here
+# alpha. With diagonal weights the strategy is JW (Chan & Dubey 1995).
 
 
-WLN_ONSET = 20.0  # of H + 2, which is 2 in mid-range
-WLN_WIDTH = 10.0  # above it, where w is one half
-WLN_LEAST = 1e-6  # of sqrt(w): below, rounding would decide the step of an arm without redundancy
-NEGLIGIBLE = 1e-12  # share of the largest singular value up to which another one counts as zero
+WLN_ONSET = 20.0  # maximum predicted H + 2 with w = 1; H + 2 is 2 in mid-range
+WLN_WIDTH = 10.0  # excess over WLN_ONSET at which w is one half
+WLN_LEAST = 1e-6  # minimum sqrt(w); lower values would amplify rounding without redundancy
+NEGLIGIBLE = 1e-12  # singular values up to this share of the largest one count as zero
 
 
 @allocating
 def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
-    """Write the axis a (n,) of C = I - a a^T, its squared length 1 - sqrt(w).
+    """Write the axis a of C = I - a a^T; the squared length of a is 1 - sqrt(w).
 
     Args:
-        q: (n,), J: (r, n), e: (r,).
+        q: (n,) joint positions [rad or m].
+        J: (r, n) Jacobian.
+        e: (r,) scaled error.
+        a: (n,) axis, written.
     """
     r, n = J.shape
     H = limits_gradient(chain, q, a)
@@ -363,7 +406,7 @@ def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: 
     length = sqrt(length)
     if not length > 0.0:
         return
-    # g . J^+ e, how far the pseudoinverse moves along the gradient.
+    # Compute g . J^+ e, the motion of the pseudoinverse along the gradient.
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
     svd(J, Ut, s, Vt)
     along = 0.0
@@ -419,7 +462,12 @@ def unweigh_columns(B: Array, a: Array) -> None:
 def activate(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """Write h, z and C of the strategy to ``work.limit``, before a step is solved."""
+    """Write h, z and C of the strategy to ``work.limit`` before a step is solved.
+
+    Args:
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
+    """
     as_run = general.params.bug_compatible
     h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
     h.fill(0.0)
@@ -441,7 +489,7 @@ def activate(
 
 @force_inline
 def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState) -> bool:
-    """After a step is solved: hold more joints and return True to have it solved again."""
+    """Hold more joints after a step is solved; return True if the step must be solved again."""
     if method.limits == ACTIVE:
         return active_revise(chain, q, dq, limit.activation, limit.motion)
     return False
@@ -449,24 +497,24 @@ def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState)
 
 @force_inline
 def revises(method: Method) -> bool:
-    """Test if more joints are held once a step is known."""
+    """Return whether the strategy holds more joints after a step is solved."""
     return method.limits == ACTIVE
 
 
 @force_inline
 def clips(method: Method) -> bool:
-    """Test if motion past a limit is cut off after the step."""
+    """Return whether the step is clipped to the limits."""
     return method.limits == JC or method.limits == ACTIVE
 
 
 @force_inline
 def has_objective(method: Method) -> bool:
-    """Test if the strategy minimises an objective."""
+    """Return whether the strategy minimises an objective."""
     return method.limits == GP or method.limits == TA
 
 
 @force_inline
 def clip_to_limits(lower: Array, upper: Array, q: Array) -> None:
-    """Bring every joint value into its limits, in place."""
+    """Clip joint positions q (n,) to their limits, in place."""
     for j in range(q.shape[0]):
         q[j] = min(max(q[j], lower[j]), upper[j])

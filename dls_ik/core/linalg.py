@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Small dense linear algebra: symmetric solves, a singular value decomposition, its measures.
+"""Small dense linear algebra: symmetric systems, singular values, and measures of matrices.
 
-Written here because Numba's needs SciPy and costs more than matrices of this size are worth.
+The linear algebra of Numba needs SciPy and is slower for matrices of this size.
 """
 
 from math import sqrt
@@ -13,19 +13,19 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
 EPSILON = 2.220446049250313e-16
-SWEEPS = 30  # Jacobi converges quadratically: four to seven sweeps are usual
+MAX_JACOBI_SWEEPS = 30  # four to seven are usual
 
 
 @force_inline
 def copy(source: Array, target: Array) -> None:
-    """Copy (n,); a slice assignment compiles to ten times the code."""
+    """Copy `source` (n,) to `target` (n,); a slice assignment compiles to ten times the code."""
     for i in range(target.shape[0]):
         target[i] = source[i]
 
 
 @allocating
 def times(A: Array, x: Array) -> Array:
-    """Return A x, (r,); Numba's own product needs SciPy."""
+    """Return A x (r,) for A (r, n) and x (n,); the product of Numba needs SciPy."""
     y = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -37,12 +37,12 @@ def times(A: Array, x: Array) -> Array:
 def factor(A: Array, k: int, least_pivot: float) -> bool:
     """Factor the leading k x k block of a symmetric positive matrix in place: A = L D L^T.
 
-    Only the lower triangle is read and written: L below the diagonal, 1 / D on it. Without square
-    roots and looking right, this takes a third of the time of the usual Cholesky loop.
+    Only the lower triangle is read and written: L below the diagonal, 1 / D on the diagonal. This
+    right-looking loop without square roots takes a third of the time of the usual Cholesky loop.
 
     Returns:
-        False where a pivot falls to `least_pivot` or below, relative to the largest entry of the
-        diagonal; the block is then spoilt.
+        False if a pivot is at most `least_pivot`, relative to the largest entry of the diagonal;
+        the block then has no valid content.
     """
     largest = 0.0
     for j in range(k):
@@ -65,7 +65,7 @@ def factor(A: Array, k: int, least_pivot: float) -> bool:
 
 @force_inline
 def solve_factored(A: Array, k: int, x: Array) -> None:
-    """Solve A x = b in place for a block from :func:`factor`; x = b of length k comes in."""
+    """Solve A x = b for a block from :func:`factor`, in place: x (k,) initially holds b."""
     for i in range(k):
         for j in range(i):
             x[i] -= A[i, j] * x[j]
@@ -78,6 +78,7 @@ def solve_factored(A: Array, k: int, x: Array) -> None:
 
 @force_inline
 def _rotate_rows(A: Array, i: int, j: int, c: float, s: float) -> None:
+    """Rotate rows i and j of A by the angle with cosine c and sine s, in place."""
     for k in range(A.shape[1]):
         x, y = A[i, k], A[j, k]
         A[i, k], A[j, k] = c * x - s * y, s * x + c * y
@@ -85,6 +86,7 @@ def _rotate_rows(A: Array, i: int, j: int, c: float, s: float) -> None:
 
 @force_inline
 def _dot_rows(A: Array, i: int, j: int) -> float:
+    """Return the dot product of rows i and j of A."""
     total = 0.0
     for k in range(A.shape[1]):
         total += A[i, k] * A[j, k]
@@ -93,17 +95,18 @@ def _dot_rows(A: Array, i: int, j: int) -> float:
 
 @kernel
 def _swap_rows(A: Array, i: int, j: int) -> None:
+    """Exchange rows i and j of A."""
     for k in range(A.shape[1]):
         A[i, k], A[j, k] = A[j, k], A[i, k]
 
 
 @kernel
 def _orthogonal_row(Vt: Array, i: int) -> None:
-    """Fill row i with a unit vector orthogonal to the rows above it, if there is one."""
+    """Fill row i with a unit vector orthogonal to the rows above, if one exists."""
     n = Vt.shape[1]
     best = -1.0
     start = 0
-    for k in range(n):  # the axis that the rows above cover least
+    for k in range(n):  # find the axis least covered by the rows above
         left = 1.0
         for j in range(i):
             left -= Vt[j, k] * Vt[j, k]
@@ -114,7 +117,7 @@ def _orthogonal_row(Vt: Array, i: int) -> None:
     if i >= n:
         return
     Vt[i, start] = 1.0
-    for _ in range(2):  # twice is enough (Kahan)
+    for _ in range(2):  # two passes suffice (Kahan)
         for j in range(i):
             along = _dot_rows(Vt, i, j)
             for k in range(n):
@@ -128,15 +131,15 @@ def _orthogonal_row(Vt: Array, i: int) -> None:
 def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
     """Decompose B = U diag(s) V^T by one-sided Jacobi rotations.
 
-    High relative accuracy in the small singular values (Demmel & Veselic 1992). The rows of `Vt`
-    are orthonormal even where singular values are zero, as far as n allows: with fewer columns
-    than rows the last ``rows - n`` rows of `Vt` and values of `s` are zero.
+    The small singular values have a high relative accuracy (Demmel & Veselic 1992). The rows of
+    `Vt` are orthonormal even for singular values of zero. With fewer columns than rows, the last
+    r - n rows of `Vt` and values of `s` are zero.
 
     Args:
-        B: (r, n), kept.
-        Ut: (r, r) out: row i is u_i.
-        s: (r,) out: falling.
-        Vt: (r, n) out: row i is v_i.
+        B: (r, n) matrix, unchanged.
+        Ut: (r, r) written: row i is u_i.
+        s: (r,) singular values in descending order, written.
+        Vt: (r, n) written: row i is v_i.
     """
     r = B.shape[0]
     for i in range(r):
@@ -144,7 +147,7 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
             Ut[i, j] = 1.0 if i == j else 0.0
         for k in range(B.shape[1]):
             Vt[i, k] = B[i, k]
-    for _ in range(SWEEPS):
+    for _ in range(MAX_JACOBI_SWEEPS):
         if not _sweep(Vt, Ut):
             break
     for i in range(r):
@@ -161,13 +164,13 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
 
 @kernel
 def _sweep(W: Array, Ut: Array) -> bool:
-    """Make every pair of rows of W orthogonal once; return whether any was not."""
+    """Make each pair of rows of W orthogonal once; return whether any pair was not orthogonal."""
     r = W.shape[0]
     turned = False
     largest = 0.0
     for i in range(r):
         largest = max(largest, _dot_rows(W, i, i))
-    rounding = (r * EPSILON) ** 2 * largest  # a row below it is only rounding
+    rounding = (r * EPSILON) ** 2 * largest  # smaller rows are rounding errors
     for i in range(r - 1):
         for j in range(i + 1, r):
             a, b, g = _dot_rows(W, i, i), _dot_rows(W, j, j), _dot_rows(W, i, j)
@@ -186,6 +189,7 @@ def _sweep(W: Array, Ut: Array) -> bool:
 
 @kernel
 def _sort_falling(Ut: Array, s: Array, Vt: Array) -> None:
+    """Sort singular values and vectors in descending order, in place."""
     for i in range(s.shape[0] - 1):
         largest = i
         for j in range(i + 1, s.shape[0]):
@@ -199,7 +203,7 @@ def _sort_falling(Ut: Array, s: Array, Vt: Array) -> None:
 
 @force_inline
 def norm(e: Array) -> float:
-    """Return the length of e (r,)."""
+    """Return the 2-norm of e (r,)."""
     total = 0.0
     for i in range(e.shape[0]):
         total += e[i] * e[i]
@@ -208,7 +212,7 @@ def norm(e: Array) -> float:
 
 @allocating
 def singular_values(J: Array) -> Array:
-    """Return the r singular values of J (r, n), falling."""
+    """Return the r singular values of J (r, n) in descending order."""
     r = J.shape[0]
     s = np.empty(r)
     svd(J, np.empty((r, r)), s, np.empty(J.shape))
@@ -217,7 +221,7 @@ def singular_values(J: Array) -> Array:
 
 @allocating
 def scaled_columns(J: Array, c: Array) -> Array:
-    """Return J diag(c), (r, n)."""
+    """Return J diag(c) (r, n) for J (r, n) and c (n,)."""
     B = J.copy()
     for j in range(c.shape[0]):
         for i in range(J.shape[0]):
@@ -227,7 +231,7 @@ def scaled_columns(J: Array, c: Array) -> Array:
 
 @kernel
 def least_singular_value(s: Array, n: int) -> float:
-    """Return the least singular value of an (r, n) Jacobian; s: (r,), falling."""
+    """Return the smallest singular value of J (r, n), from s (r,) in descending order."""
     return s[min(s.shape[0], n) - 1]
 
 
@@ -252,9 +256,9 @@ def squared_norm(J: Array) -> float:
 
 @allocating
 def dexterity(J: Array) -> float:
-    """Return Yoshikawa's measure of manipulability of a matrix, or of its transpose.
+    """Return the manipulability of J (r, n): sqrt(det(J J^T)), for n < r sqrt(det(J^T J)).
 
-    It is sqrt(det(J J^T)), with fewer columns than rows sqrt(det(J^T J)).
+    The measure is that of Yoshikawa 1985.
     """
     r, n = J.shape
     s = np.empty(r)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The pairs of shapes that are near: the nearest one, and how joints change their distances."""
+"""Close pairs of shapes: the closest pair, and derivatives of distances by the joints."""
 
 from math import sqrt
 
@@ -19,9 +19,9 @@ from dls_ik.core.proximity import (
 from dls_ik.core.scene_arrays import STACK, SceneArrays, place_frames, unpack_scene
 from dls_ik.core.types import Array, Indices
 
-ROWS = 32  # pairs of leaves that are kept at a distance at once
-MARGIN = 3e-4  # [m] by which the reference keeps farther away than a command has to
-AHEAD = 0.05  # [m] by which bounds of distances are sharper than a cycle needs
+ROWS = 32  # maximum number of pairs of leaves whose distances are controlled together
+MARGIN = 3e-4  # [m] added for the reference to the minimum distances of commands
+AHEAD = 0.05  # [m] distances are exact up to this much beyond `influence`, for later cycles
 
 
 @allocating
@@ -35,18 +35,25 @@ def watch(
     influence: float,
     out: Array,
 ) -> tuple[int, float]:
-    """Find the nearest pair at q (n,), and let pairs that were too near keep what they gained.
+    """Find the closest pair at q (n,), and raise the minimum distances of pairs that separated.
+
+    A pair that is closer than its specified minimum distance keeps its current distance as the
+    minimum, which grows with the distance up to the specified value.
 
     Args:
-        reach: (p + s, n) as in :func:`dls_ik.core.certificate.certify`.
-        limits: (p + s,) distance that each pair keeps, in and out, and is to keep [m].
-        known: as there.
-        seen: out: q (n,), and the nearest leaves (p + s, 2) of the pairs that are near there.
-        influence: distance within which pairs are looked at, more than any is to keep [m].
-        out: (3, 3) points and normal of :func:`leaf_points`.
+        scene: Arrays of `pack_scene`.
+        reach: (p + s, n) displacements, as in :func:`dls_ik.core.certificate.certify`.
+        limits: Two arrays (p + s,): current minimum distances, read and written, and specified
+            minimum distances [m].
+        known: As in :func:`dls_ik.core.certificate.certify`.
+        seen: q (n,), and the closest leaves (p + s, 2) of the close pairs; both written.
+        q: (n,) joint positions [rad or m].
+        influence: Distance within which pairs are considered, larger than all minimum distances
+            [m].
+        out: (3, 3) points and normal of :func:`leaf_points` for the closest pair, written.
 
     Returns:
-        The pair, -1 for none, and its distance [m].
+        The pair, -1 without a close pair, and its distance [m].
     """
     arrays = unpack_scene(scene[0], scene[1])
     refresh_bounds(reach, q, known[0], known[1])
@@ -62,7 +69,7 @@ def watch(
         is_free = True
         for j in range(q.shape[0]):
             is_free = is_free and reach[k, j] == 0.0
-        if is_free:  # it never changes
+        if is_free:  # the distance is constant
             known[0][k] = np.inf
             continue
         if not is_placed:
@@ -97,16 +104,22 @@ def near_rows(
     room: Array,
     pair: Indices,
 ) -> int:
-    """Write a row of N (m, n) for pairs of leaves that are near at q (n,); return how many.
+    """Write rows of N for close pairs of leaves at q (n,); return the number of rows.
 
-    A row is the derivative of the distance by the joints, a unit vector. The nearest leaves of each
-    pair have one, and leaves that had one before and mattered.
+    A row is the derivative of the distance by the joint positions, scaled to a unit vector. The
+    closest leaves of each close pair have a row, and so have the leaves in `leaves`.
 
     Args:
-        watched: `known` and `seen` of :func:`watch`; nothing is looked for again where that was.
-        leaves: (ROWS, 4) in: those before, out: of the rows.
-        room: (m,) out: how far the pair may come nearer, along the row [rad or m].
-        pair: (m,) out.
+        reach: (p + s, n) displacements, as in :func:`dls_ik.core.certificate.certify`.
+        least: (p + s,) minimum distance of each pair [m].
+        known: As in :func:`dls_ik.core.certificate.certify`.
+        watched: Distances of `known`, and `seen`, from :func:`watch`; reused if q is equal.
+        influence: Distance within which pairs are considered [m].
+        leaves: (ROWS, 4) as in :func:`dls_ik.core.avoidance.follow_apart`; rows of the previous
+            cycle, replaced by the new rows.
+        N: (ROWS, n) rows, written.
+        room: (ROWS,) distance left along each row, written [rad or m].
+        pair: (ROWS,) pair of each row, written.
     """
     is_seen = True
     for j in range(q.shape[0]):
@@ -169,7 +182,20 @@ def write_row(
     scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, hulls: HullScratch,
     least: Array, points: Array, row: Array, room: Array,
 ) -> bool:  # fmt: skip
-    """Write the row (n,) and room (1,) of leaves (2,) of pair k; return whether joints move it."""
+    """Write the row and the room of two leaves of pair k.
+
+    Args:
+        leaves: (2,) the leaves.
+        pose: (f, 3, 4) poses of the frames.
+        T: (3, 4) scratch.
+        least: (p + s,) minimum distance of each pair [m].
+        points: (3, 3) scratch.
+        row: (n,) unit vector, written.
+        room: (1,) distance left along the row, written [rad or m].
+
+    Returns:
+        Whether any joint changes the distance of the leaves.
+    """
     d = leaf_points(scene, k, leaves, pose, T, least[k] + SHARP_RANGE, hulls, points)
     row.fill(0.0)
     own = scene.pairs.shape[0]
@@ -195,7 +221,16 @@ def write_row(
 def _add_joints(
     scene: SceneArrays, frame: int, pose: Array, p: Array, u: Array, sign: float, row: Array
 ) -> None:
-    """Add to a row (n,) the velocity along u (3,) of a point p (3,) on a frame, by each joint."""
+    """Add the velocity of a point per unit velocity of each joint to a row, times `sign`.
+
+    Args:
+        frame: Frame that the point is fixed to.
+        pose: (f, 3, 4) poses of the frames.
+        p: (3,) the point, in the frame of the root link [m].
+        u: (3,) direction of the velocity.
+        sign: Factor of the velocity.
+        row: (n,) row, read and written.
+    """
     at = frame
     while at > 0:
         A = pose[at]

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objectives of the redundancy: functions H(q) to be minimised, and their gradients.
+"""Objectives of the redundancy: functions H(q) to minimise, and their gradients.
 
-An objective has a section with its formula and source. To add one, write its section, its id, its
-name in `IDS`, and its branch in :func:`gradient`.
+Each objective has a section with its formula and source. To add an objective, write its section,
+its id, its name in `IDS`, and its branch in :func:`gradient`.
 """
 
 from math import copysign, sqrt
@@ -25,7 +25,7 @@ IDS = {
     "obstacle": OBSTACLE,
 }
 NAMES = tuple(IDS)
-STEEPEST = 1e6  # largest term and slope of a joint in `limits` and `centring`
+STEEPEST = 1e6  # maximum term and slope of a joint in `limits` and `centring`
 
 
 # limits -------------------------------------------------------------------------------------------
@@ -34,9 +34,9 @@ STEEPEST = 1e6  # largest term and slope of a joint in `limits` and `centring`
 # H = 1/(2n) sum_j [(U_j - L_j)^2 / ((U_j - q_j) (q_j - L_j)) - 4], 0 in the middle of every range
 # dH_j = 1/(2n) (U_j - L_j)^2 (2 q_j - U_j - L_j) / ((U_j - q_j)^2 (q_j - L_j)^2)
 #
-# (Zghal, Dubey & Euler 1990; Chan & Dubey 1995, with 1/(2n) and the 4 added here.) Each term and
-# each slope ends at +-1e6. Beyond a limit the formula stays as published: the slope leads back,
-# less so the farther out. A joint without two limits counts 0.
+# (Zghal, Dubey & Euler 1990; Chan & Dubey 1995; 1/(2n) and the 4 are added here.) Each term and
+# each slope is limited to +-1e6. Beyond a limit the formula is as published: the slope leads back,
+# and decreases with the distance. The term of a joint without two limits is 0.
 
 
 @kernel
@@ -51,7 +51,7 @@ def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
 
 @kernel
 def limits_value(q: float, lower: float, upper: float, n: int) -> float:
-    """Return the term of one of n joints in H."""
+    """Return the term of one of n joints in H of `limits`."""
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
@@ -63,7 +63,7 @@ def limits_value(q: float, lower: float, upper: float, n: int) -> float:
 
 @kernel
 def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
-    """Return the derivative of that term [1/rad or 1/m]."""
+    """Return the derivative of :func:`limits_value` by q [1/rad or 1/m]."""
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
@@ -75,10 +75,10 @@ def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
 
 
 # centring -----------------------------------------------------------------------------------------
-# Every joint near the middle of its range: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2.
+# Joints close to the middle of their ranges: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2.
 #
-# The criterion of Liegeois 1977. A joint without two limits counts 0. The distance in halves of the
-# range and each slope end at +-1e6, for joints with a range near zero.
+# The criterion of Liegeois 1977. The term of a joint without two limits is 0. The distance relative
+# to half the range, and each slope, are limited to +-1e6, for joints with a range close to zero.
 
 
 @kernel
@@ -102,7 +102,7 @@ def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
 # w = sqrt(det(J J^T)), the product of the singular values (Yoshikawa 1985; Deo & Walker 1993, 4).
 
 
-STEP = 1e-5  # [rad or m] of the central differences
+STEP = 1e-5  # [rad or m] step of the central differences
 
 
 @allocating
@@ -112,7 +112,7 @@ def manipulability_gradient(
     """Write grad H (n,) at q (n,) by central differences; return H.
 
     Args:
-        T_d: (k, 4, 4) the target, along whose axes the task may be.
+        T_d: (k, 4, 4) desired poses, because the task may use the axes of the target.
     """
     near = np.empty(q.shape[0])
     copy(q, near)
@@ -127,7 +127,7 @@ def manipulability_gradient(
 
 @allocating
 def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -> float:
-    """Return H at q (n,)."""
+    """Return H of `manipulability` at q (n,)."""
     r, n = task.component.shape[0], q.shape[0]
     axes, T = np.empty((chain.prismatic.shape[0], 2, 3)), np.empty((T_d.shape[0], 3, 4))
     J, s = np.empty((r, n)), np.empty(r)
@@ -152,11 +152,11 @@ def posture_gradient(reference: Array, q: Array, out: Array) -> float:
 
 
 # obstacle -----------------------------------------------------------------------------------------
-# Links away from a point: H = 1/2 sum over links of max(0, 1 - d / influence)^2.
+# Distance of links from a point: H = 1/2 sum over links of max(0, 1 - d / influence)^2.
 #
 # d is the distance of the obstacle from a link: the segment between the origins of two consecutive
-# elements of a path, or from the last origin to the tip. The push acts on the nearest point of each
-# link, as in Maciejewski & Klein 1985. Links shared by several paths count once in each.
+# elements of a path, or from the last origin to the tip. The push acts on the closest point of each
+# link, as in Maciejewski & Klein 1985. A link shared by several paths counts once for each path.
 
 
 @allocating
@@ -166,8 +166,11 @@ def obstacle_gradient(
     """Write grad H (n,); return H.
 
     Args:
-        obstacle: (3,) [m], influence: [m].
-        axes: (m, 2, 3), T: (k, 3, 4) from :func:`dls_ik.core.kinematics.forward`.
+        obstacle: (3,) position in the base frame [m].
+        influence: Maximum distance at which the obstacle repels [m].
+        axes: (m, 2, 3) from :func:`dls_ik.core.kinematics.forward`.
+        T: (k, 3, 4) from :func:`dls_ik.core.kinematics.forward`.
+        out: (n,) gradient, written.
     """
     out.fill(0.0)
     H = 0.0
@@ -186,7 +189,13 @@ def obstacle_gradient(
 
 @kernel
 def _nearest(start: Array, end: Array, point: Array, near: Array) -> float:
-    """Write the point of a segment nearest to `point`; return where it is, 0 to 1; (3,) each."""
+    """Write the point of a segment closest to `point`; return its position, 0 to 1.
+
+    Args:
+        start, end: (3,) ends of the segment [m].
+        point: (3,) the point [m].
+        near: (3,) closest point, written [m].
+    """
     length2, along = 0.0, 0.0
     for i in range(3):
         length2 += (end[i] - start[i]) ** 2
@@ -199,9 +208,9 @@ def _nearest(start: Array, end: Array, point: Array, near: Array) -> float:
 
 @kernel
 def _push(near: Array, obstacle: Array, influence: float, push: Array) -> float:
-    """Write the derivative of a link's term by its nearest point (3,); return 1 - d / influence.
+    """Write the derivative of the term of a link by its closest point; return 1 - d / influence.
 
-    On the obstacle itself no direction leads away, and there is no push.
+    For d = 0 the derivative does not exist, and `push` (3,) is zero.
     """
     d2 = 0.0
     for i in range(3):
@@ -226,8 +235,8 @@ def _add_slopes(
 ) -> None:
     """Add push . d near / dq for the elements from `first` to `last`, which moves the link.
 
-    How far along the link the nearest point lies makes no difference to first order. The origin of
-    an element is where it slides from: sliding moves only the far end of its own link.
+    To first order, the motion of the closest point along the link does not matter. The origin of an
+    element does not slide with the element: sliding moves only the far end of its own link.
     """
     for k in range(first, last + 1):
         z, origin = axes[k, 0], axes[k, 1]
@@ -255,11 +264,13 @@ def gradient(
     work: Workspace,
     out: Array,
 ) -> float:
-    """Write grad H [1/rad or 1/m by joint]; return H.
+    """Write grad H [1/rad or 1/m]; return H.
 
     Args:
-        T_d: (k, 4, 4) target, q: (n,), out: (n,).
-        work: holds the kinematics at q.
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
+        work: Holds the kinematics at q.
+        out: (n,) gradient, written.
     """
     if general.params.objective == CENTRING:
         return centring_gradient(chain, q, out)

@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The optimal damping factor: the least that keeps the 2-norm of the step within Delta.
+"""The optimal damping factor: the minimum that limits the 2-norm of the step to Delta.
 
-Deo & Walker 1993, 3.1 and 4.1, whose lambda is our lambda^2. The squared norm of the step is
+The method is that of Deo & Walker 1993, 3.1 and 4.1; lambda in the paper is lambda^2 here. The
+squared norm of the step is
 
 phi^2 = sum_i (s_i gamma_i)^2 / (s_i^2 + lambda)^2                    (15), U^T e = gamma
 phi^2 = sum_i (s_i gamma_i + beta_i)^2 / (s_i^2 + a + T)^2            (29), V^T v = beta
         + sum_{i>r} beta_i^2 / (a + T)^2,  lambda = a + T
 
 where v / lambda is the motion in the null space. Both are sum_i c_i^2 / (d_i + a)^2, which falls
-with a: phi(a) = Delta has one root. Newton's iteration finds it, (17), or that on 1 / phi, which is
-almost straight, (18); within bounds that close in on the root as in More 1978.
+with a, so that phi(a) = Delta has one root. The root is found by the Newton iteration on phi, (17),
+or on 1 / phi, which is almost linear, (18); both within converging bounds as in More 1978.
 """
 
 from math import sqrt
@@ -31,19 +32,20 @@ from dls_ik.core.step_bounds import bounded_sum, goes_by_direction, shorten_to_n
 from dls_ik.core.types import Array, Grouping, Memory, Method, MethodParams
 
 NEWTON, RECIPROCAL = 17, 18
-T = 1e-4  # least lambda in (28): without it, (27) has a pole at 0
+T = 1e-4  # minimum lambda in (28); without a minimum, (27) has a pole at 0
 MOST_ITERATIONS = 50
 MOST_BISECTIONS = 300
-LEAST_SQUARE = 1e-300  # stands in for the square of a singular value that is too small to have one
+LEAST_SQUARE = 1e-300  # replaces squares of singular values that would underflow
 
 
 @allocating
 def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> tuple[float, int]:
-    """Return lambda for J* e alone, (13), and the iterations; 0 if |J+ e| <= Delta.
+    """Return lambda for J* e alone, (13), and the number of iterations; 0 if |J+ e| <= Delta.
 
     Args:
-        s: (r,) singular values; zeros contribute nothing. gamma: (r,) U^T e.
-        start: lambda of the step before.
+        s: (r,) singular values; zeros contribute nothing.
+        gamma: (r,) U^T e.
+        start: lambda of the previous step.
     """
     r = s.shape[0]
     c, d = np.empty(r), np.empty(r)
@@ -57,15 +59,17 @@ def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> 
 def search_total(
     params: MethodParams, s: Array, gamma: Array, beta: Array, rest2: float, start: float
 ) -> tuple[float, int]:
-    """Return lambda for J* e + (I - J* J) v / lambda, (25), and the iterations.
+    """Return lambda for J* e + (I - J* J) v / lambda, (25), and the number of iterations.
 
-    0 if J+ e + (I - J+ J) v, (20), is no longer than Delta; else at least T, where the step may be
-    shorter than Delta.
+    lambda is 0 if the norm of J+ e + (I - J+ J) v, (20), is at most Delta. Otherwise lambda is at
+    least T; for lambda = T the step may be shorter than Delta.
 
     Args:
-        s: (r,), gamma: (r,) U^T e, beta: (r,) V^T v.
-        rest2: squared norm of the part of v outside those directions.
-        start: lambda of the step before.
+        s: (r,) singular values.
+        gamma: (r,) U^T e.
+        beta: (r,) V^T v.
+        rest2: Squared norm of the part of v outside the rows of V^T.
+        start: lambda of the previous step.
     """
     if total_norm(s, gamma, beta, rest2) <= params.Delta:
         return 0.0, 0
@@ -81,7 +85,7 @@ def search_total(
 
 @kernel
 def total_norm(s: Array, gamma: Array, beta: Array, rest2: float) -> float:
-    """Return |J+ e + (I - J+ J) v|, (20); arguments as of :func:`search_total`."""
+    """Return |J+ e + (I - J+ J) v|, (20); the arguments are those of :func:`search_total`."""
     total = rest2
     for i in range(s.shape[0]):
         part = gamma[i] / s[i] if s[i] > 0.0 else beta[i]
@@ -91,13 +95,13 @@ def total_norm(s: Array, gamma: Array, beta: Array, rest2: float) -> float:
 
 @kernel
 def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[float, int]:
-    """Return the a >= 0 with phi(a) = Delta, or 0 if phi(0) <= Delta; and the updates it took."""
+    """Return the a >= 0 with phi(a) = Delta, or 0 if phi(0) <= Delta, and the update count."""
     Delta = params.Delta
     phi, slope = _norm_and_slope(c, d, 0.0)
-    if not phi > Delta:  # also for NaN, which no factor helps
+    if not phi > Delta:  # also for NaN
         return 0.0, 0
     tangent, low, high = (Delta - phi) / slope, 0.0, _upper_bound(c, Delta)
-    if tangent > low:  # phi is convex: its tangents end before the root
+    if tangent > low:  # phi is convex: tangents reach Delta before the root
         low = tangent
     a = start
     for count in range(MOST_ITERATIONS + MOST_BISECTIONS):
@@ -119,7 +123,7 @@ def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[
 
 @kernel
 def _upper_bound(c: Array, Delta: float) -> float:
-    """Return an upper bound of the root: phi(a) <= |c| / a."""
+    """Return an upper bound on the root, from phi(a) <= |c| / a."""
     total = 0.0
     for i in range(c.shape[0]):
         total += c[i] * c[i]
@@ -150,11 +154,15 @@ def optimal_step(
     memory: Memory,
     dq: Array,
 ) -> None:
-    """Write dq = J* e + (I - J* J) v / lambda, or with J+ and v where that is short enough.
+    """Write dq = J* e + (I - J* J) v / lambda, or J+ e + (I - J+ J) v if that is short enough.
 
     Args:
-        J: (r, n), e: (r,), h: (n,) 1 for joints that are held, v: (n,) motion that GP asks for.
-        dq: (n,) out.
+        J: (r, n) Jacobian.
+        e: (r,) scaled error.
+        h: (n,) 1 for held joints, else less.
+        v: (n,) motion of the strategy GP.
+        memory: Holds lambda^2 and the iteration counts; read and written.
+        dq: (n,) step, written.
     """
     free = np.empty(h.shape[0], np.int64)
     count = free_joints(h, free)
@@ -162,7 +170,7 @@ def optimal_step(
     memory.steps[1] = 0
     if count == 0:
         return
-    # The least lambda^2 that keeps the step within Delta.
+    # Find the minimum lambda^2 that limits the step to Delta.
     F = gather(J, free, count)
     r = F.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(F.shape)
@@ -177,7 +185,7 @@ def optimal_step(
     memory.lambda2[0] = lambda2
     memory.steps[1] = searched
     memory.steps[2] += searched
-    # The step of the free joints with it.
+    # Solve the step of the free joints with this lambda^2.
     damped_gains(s, lambda2, s)
     part, left = np.empty(count), e - times(J, z)
     if goes_by_direction(method):
@@ -190,17 +198,21 @@ def optimal_step(
         dq[free[k]] = part[k]
     for j in range(dq.shape[0]):
         dq[j] += z[j]
-    shorten_to_norm(params.Delta, dq)  # an undamped one too: a long z may cancel but for rounding
+    shorten_to_norm(params.Delta, dq)  # also undamped: a long z may cancel inexactly
 
 
 @kernel
 def _search_total(
     params: MethodParams, s: Array, gamma: Array, beta: Array, v: Array, start: float
 ) -> tuple[float, int]:
-    """Return lambda^2 for the total motion, and the iterations; 0 where (20) is short enough.
+    """Return lambda^2 for the total motion, and the iterations; 0 if (20) is short enough.
 
     Args:
-        s: (r,), gamma: (r,) U^T e, beta: (r,) V^T v, v: (n,).
+        s: (r,) singular values.
+        gamma: (r,) U^T e.
+        beta: (r,) V^T v.
+        v: (n,) motion of the strategy GP.
+        start: lambda^2 of the previous step.
     """
     rest2 = 0.0
     for j in range(v.shape[0]):

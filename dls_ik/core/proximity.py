@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A pair of shapes: how it is placed, bounds of its distance, its nearest leaves and points."""
+"""One pair of shapes: relative pose, bounds on the distance, closest leaves and points."""
 
 import numpy as np
 
@@ -32,13 +32,13 @@ from dls_ik.core.shape_distance import (
 )
 from dls_ik.core.types import Array, Indices
 
-ROUNDING = 2e-7  # [m] by which distances may be less than a threshold
-MOST_NODES = 40_000  # pairs of nodes looked at for one path; beyond, it is not certified
+ROUNDING = 2e-7  # [m] tolerance for rounding in comparisons of distances
+MOST_NODES = 40_000  # maximum number of node pairs visited for one path; beyond, not certified
 
 
 @force_inline
 def parts_of_pair(scene: SceneArrays, k: int) -> tuple[int, int, int, float]:
-    """Return the object of pair k or -1, the first tree or -1, the tree that moves, the padding."""
+    """Return the parts of pair k: object or -1, first tree or -1, moving tree, padding [m]."""
     own = scene.pairs.shape[0]
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
@@ -50,7 +50,7 @@ def parts_of_pair(scene: SceneArrays, k: int) -> tuple[int, int, int, float]:
 
 @force_inline
 def place_pair(scene: SceneArrays, k: int, pose: Array, T: Array) -> None:
-    """Write T (3, 4) from the frame of the tree that moves to that of the other shape."""
+    """Write the transform T (3, 4) from the frame of the moving tree to that of the other shape."""
     own = scene.pairs.shape[0]
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
@@ -62,7 +62,12 @@ def place_pair(scene: SceneArrays, k: int, pose: Array, T: Array) -> None:
 
 @kernel
 def refresh_bounds(reach: Array, q: Array, known: Array, q_known: Array) -> None:
-    """Bring lower bounds of distances (p + s,) from the configuration `q_known` (n,) to q."""
+    """Update lower bounds on distances from the configuration `q_known` (n,) to q (n,), in place.
+
+    Args:
+        reach: (p + s, n) displacements, as in :func:`dls_ik.core.certificate.certify`.
+        known: (p + s,) lower bounds, read and written [m].
+    """
     for k in range(known.shape[0]):
         moved = 0.0
         for j in range(q.shape[0]):
@@ -76,7 +81,7 @@ def refresh_bounds(reach: Array, q: Array, known: Array, q_known: Array) -> None
 def leaf_distance(
     scene: SceneArrays, item: int, kind: int, one: int, two: int, padding: float, T: Array
 ) -> float:
-    """Return the distance [m] of the outer spheres of two nodes, or of one and an object."""
+    """Return the distance [m] of the outer spheres of two nodes, or of one sphere and an object."""
     b = scene.node[two]
     if one >= 0:
         a = scene.node[one]
@@ -89,13 +94,15 @@ def nearest_leaves(
     scene: SceneArrays, k: int, T: Array, limit: float, sharp: float, stack: Indices,
     bound: Array, hulls: HullScratch, found: Indices,
 ) -> float:  # fmt: skip
-    """Return the least distance [m] of the leaves of pair k, `limit` if none is nearer.
+    """Return the minimum distance [m] of the leaves of pair k, at most `limit`.
 
     Args:
-        T: (3, 4) from :func:`place_pair`.
-        sharp: distance up to which hulls sharpen those of spheres [m].
-        bound: (STACK,) out: the first is a bound of the distance where no leaves are nearer.
-        found: (2,) out: the leaves.
+        T: (3, 4) transform of :func:`place_pair`.
+        limit: Maximum result [m].
+        sharp: Distances of spheres below this value are sharpened by hulls [m].
+        stack: (STACK, 2) scratch.
+        bound: (STACK,) scratch; the first entry is set to a lower bound on the distance.
+        found: (2,) closest leaves, written if they are closer than `limit`.
     """
     node, child = scene.node, scene.child
     item, one, two, padding = parts_of_pair(scene, k)
@@ -146,14 +153,16 @@ def leaf_points(
     scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, sharp: float,
     hulls: HullScratch, out: Array,
 ) -> float:  # fmt: skip
-    """Return the distance [m] of two leaves of pair k; write their nearest points and the normal.
+    """Return the distance [m] of two leaves of pair k; write their closest points and the normal.
 
     Args:
-        leaves: (2,) of :func:`nearest_leaves`.
-        pose: (f, 3, 4) of the frames, T: (3, 4) scratch.
-        sharp: as for :func:`nearest_leaves`.
-        out: (3, 3): point on the first shape of the pair's names order of arrays, on the one that
-            moves, and the unit vector from the first to it, in the root link's frame.
+        leaves: (2,) leaves of :func:`nearest_leaves`.
+        pose: (f, 3, 4) poses of the frames.
+        T: (3, 4) scratch.
+        sharp: As for :func:`nearest_leaves`.
+        out: (3, 3) in the frame of the root link, written: the point on the other shape (of
+            :func:`place_pair`) and on the moving tree [m], and the unit vector from the first point
+            to the second.
     """
     node, own = scene.node, scene.pairs.shape[0]
     item, one, _, padding = parts_of_pair(scene, k)

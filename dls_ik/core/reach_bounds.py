@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs that no configuration within the limits reaches a pose, by bounds computed beforehand.
+"""Proofs by precomputed bounds that no configuration within the limits reaches a pose.
 
 Each bound limits a function of the pose alone: the distance or the height of a point of the tip
-from a point of the base, the inclination of an axis of the tip, its moment about an axis of the
-base. A pose whose value is outside the interval of all configurations is unreachable.
+relative to a point of the base, the inclination of an axis of the tip, or the moment of this axis
+about an axis of the base. A pose with a value outside the interval of all configurations is
+unreachable.
 
-So that a pose within tolerance of a reachable one is not refused, a bound is relaxed by the change
-of its value that the tolerances allow: a point of the tip at r from the tip's origin moves by at
-most ``position_tolerance + rotation_tolerance * |r|``, a unit vector by ``rotation_tolerance``.
+Poses within tolerance of a reachable pose must not be rejected. The bounds are therefore relaxed by
+the change that the tolerances allow: a point of the tip at r from the tip's origin moves by at most
+``position_tolerance + rotation_tolerance * |r|``, a unit vector by ``rotation_tolerance``.
 """
 
 from math import sqrt
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 from dls_ik.core.jit import kernel
 from dls_ik.core.types import Array
 
-DISTANCE = 0  # of the points [m]
-HEIGHT = 1  # of the tip's point above the base's, along the base's unit vector [m]
+DISTANCE = 0  # distance of the two points [m]
+HEIGHT = 1  # height of the tip's point over the base's, along the base's unit vector [m]
 LEAN = 2  # cosine of the angle between the unit vectors
 MOMENT = 3  # n . ((p - b) x a) of the lines along n through b and along a through p [m]
 
@@ -32,25 +33,26 @@ ROUGHNESS = 3e-9  # largest displacement of a unit vector by errors of a valid r
 class ReachBounds(NamedTuple):
     """Intervals of k functions of the pose over all configurations; the most selective first."""
 
-    kind: NDArray[np.int64]  # (k,)
+    kind: NDArray[np.int64]  # (k,) DISTANCE, HEIGHT, LEAN or MOMENT
     base: Array  # (k, 2, 3) unit vector and point [m], in the base frame
     tip: Array  # (k, 2, 3) unit vector and point [m], in the tip's frame
-    radius: Array  # (k,) of the tip's point from the tip's origin [m]
-    least: Array  # (k,) [m], or 1 for LEAN; -inf if unknown
-    largest: Array  # (k,) likewise, +inf
+    radius: Array  # (k,) distance of the tip's point from the tip's origin [m]
+    least: Array  # (k,) minimum of the function [m, 1 for LEAN]; -inf if unknown
+    largest: Array  # (k,) maximum of the function [m, 1 for LEAN]; +inf if unknown
 
 
 @kernel
 def beyond_reach(
     reach: ReachBounds, T: Array, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
-    """Test if no configuration within the limits brings the tip within tolerance of a pose.
+    """Return whether a pose is proven unreachable within the limits and tolerances.
 
-    False proves nothing. NaN is not refused.
+    False proves nothing. The result for NaN is False.
 
     Args:
         T: (4, 4) or (3, 4) ``T_base_tip``.
-        position_tolerance: [m], rotation_tolerance: [rad].
+        position_tolerance: Tolerance of the position [m].
+        rotation_tolerance: Tolerance of the rotation [rad].
     """
     turn = rotation_tolerance + ROUGHNESS
     beyond = False
@@ -58,7 +60,7 @@ def beyond_reach(
         kind, tip, base = reach.kind[k], reach.tip, reach.base
         number, tolerance = 0.0, turn
         x = y = z = ax = ay = az = 0.0
-        # The tip's point from the base's point, and the tip's axis, in the base frame.
+        # Compute the tip's point relative to the base's, and the tip's axis, in the base frame.
         if kind != LEAN:
             rx, ry, rz = tip[k, 1, 0], tip[k, 1, 1], tip[k, 1, 2]
             x = T[0, 0] * rx + T[0, 1] * ry + T[0, 2] * rz + T[0, 3] - base[k, 1, 0]
@@ -72,7 +74,7 @@ def beyond_reach(
             ax = T[0, 0] * rx + T[0, 1] * ry + T[0, 2] * rz
             ay = T[1, 0] * rx + T[1, 1] * ry + T[1, 2] * rz
             az = T[2, 0] * rx + T[2, 1] * ry + T[2, 2] * rz
-        # The value, and whether it is outside its interval.
+        # Compute the value of the function, and compare it with the interval.
         if kind == DISTANCE:
             number = sqrt(x * x + y * y + z * z)
         elif kind == HEIGHT:
@@ -93,7 +95,7 @@ def beyond_reach(
 def is_beyond_reach(
     reach: ReachBounds, T: Array, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
-    """:func:`beyond_reach` as an entry point from Python."""
+    """Call :func:`beyond_reach`; entry point from Python."""
     return beyond_reach(reach, T, position_tolerance, rotation_tolerance)
 
 
@@ -105,6 +107,6 @@ def rows_beyond_reach(
     rotation_tolerance: float,
     beyond: NDArray[np.bool_],
 ) -> None:
-    """Write :func:`beyond_reach` of each of Ts (b, 4, 4) to `beyond` (b,)."""
+    """Write the result of :func:`beyond_reach` for each pose of Ts (b, 4, 4) to `beyond` (b,)."""
     for i in range(Ts.shape[0]):
         beyond[i] = beyond_reach(reach, Ts[i], position_tolerance, rotation_tolerance)

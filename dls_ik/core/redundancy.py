@@ -42,7 +42,7 @@ class SlideScratch(NamedTuple):
     nodes: Indices  # (2,) sphere-tree nodes of a pair that prove its collision
     normal: Array  # (3,) direction in which the first shape leaves the second, of any length
     before: Array  # (n,) joint positions before a step [rad or m]
-    way: Array  # (n,) unit vector along the self-motion
+    direction: Array  # (n,) unit vector along the self-motion
     z: Array  # (n,) wanted motion
     dq: Array  # (n,) wanted motion plus the correction of the error
     h: Array  # (n,) 1 for a joint held at its limit, else 0
@@ -62,7 +62,7 @@ def slide_scratch(scene: SceneArrays, n: int, r: int) -> SlideScratch:
         nodes=np.zeros(2, np.int64),
         normal=np.zeros(3),
         before=np.zeros(n),
-        way=np.zeros(n),
+        direction=np.zeros(n),
         z=np.zeros(n),
         dq=np.zeros(n),
         h=np.zeros(n),
@@ -84,7 +84,7 @@ def find_direction(
     work: AnyWorkspace,
     slides: SlideScratch,
 ) -> bool:
-    """Project the unit vector `slides.way` (n,) onto the self-motion at a solution.
+    """Project the unit vector `slides.direction` (n,) onto the self-motion at a solution.
 
     Args:
         least: Minimum squared cosine of the angle between the vector and its projection.
@@ -98,7 +98,7 @@ def find_direction(
     write_jacobian(chain, params.stop, table, general, T_d, work)
     take_jacobian(table is not None, weights, work.J, slides.B)
     for j in range(q.shape[0]):
-        slides.z[j] = STEP_LENGTH * slides.way[j]
+        slides.z[j] = STEP_LENGTH * slides.direction[j]
     has_direction = move_along(
         chain.lower, chain.upper, weights, q, work.e, slides
     ) and update_direction(weights, q, least * STEP_LENGTH, slides)
@@ -118,7 +118,7 @@ def step_along(
     work: AnyWorkspace,
     slides: SlideScratch,
 ) -> bool:
-    """Move a solution by one step along `slides.way` (n,) to the next solution of the pose.
+    """Move a solution by one step along `slides.direction` (n,) to the next solution of the pose.
 
     Args:
         q: (n,) solution, evaluated last; read and written [rad or m].
@@ -130,7 +130,7 @@ def step_along(
     weights = params.starts.joint_weights
     copy(q, slides.before)
     for j in range(q.shape[0]):
-        slides.z[j] = STEP_LENGTH * slides.way[j]
+        slides.z[j] = STEP_LENGTH * slides.direction[j]
     for _ in range(1 + MAX_CORRECTIONS):
         write_jacobian(chain, params.stop, table, general, T_d, work)
         take_jacobian(table is not None, weights, work.J, slides.B)
@@ -218,21 +218,21 @@ def factor_free(B: Array, h: Array, A: Array) -> bool:
 
 @force_inline
 def update_direction(weights: Array, q: Array, least: float, work: SlideScratch) -> bool:
-    """Set `work.way` (n,) to the direction of the motion from `work.before` to q (n,).
+    """Set `work.direction` (n,) to the direction of the motion from `work.before` to q (n,).
 
     Args:
         least: Minimum length of the motion along the previous direction.
 
     Returns:
-        False if the motion is shorter; `work.way` is then unchanged.
+        False if the motion is shorter; `work.direction` is then unchanged.
     """
     ahead = 0.0
     for j in range(q.shape[0]):
         work.dq[j] = (q[j] - work.before[j]) * weights[j] ** 0.5
-        ahead += work.dq[j] * work.way[j]
+        ahead += work.dq[j] * work.direction[j]
     moved = norm(work.dq)
     if not ahead > least:
         return False
     for j in range(q.shape[0]):
-        work.way[j] = work.dq[j] / moved
+        work.direction[j] = work.dq[j] / moved
     return True

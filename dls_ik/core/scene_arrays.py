@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The geometry that collision checks read, packed for kernels, and its forward kinematics.
+"""Geometry of collision checks, packed for kernels, and its forward kinematics.
 
-Each node of a tree stands for a piece of a solid. All points of the piece are within `outer` of
-the node's centre, and all points within `inner` of it are in the solid. A centre outside the solid
-has inner radius -inf. The pieces of a node's two children make up its own. The convex hull of the
-balls of a node, if it has any, contains its piece too.
+Each tree node represents a piece of a solid. The outer sphere, with radius `outer`, contains the
+piece; the inner sphere, with radius `inner` and the same centre, is inside the solid. A centre
+outside the solid has the inner radius -inf. The pieces of the two children of a node make up the
+piece of the node. The convex hull of the balls of a node, if the node has balls, also contains its
+piece.
 """
 
 from typing import NamedTuple, get_type_hints
@@ -18,59 +19,61 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose, move_joint
 from dls_ik.core.types import Array, Indices
 
-SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE, CAVITY = range(7)  # of objects; all outside a ball
-OUTER, INNER = 3, 4  # columns of a node after its centre
-STACK = 512  # pending nodes; trees of this depth together are not built
+# Kinds of objects; CAVITY is the outside of a ball.
+SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE, CAVITY = range(7)
+OUTER, INNER = 3, 4  # columns of the radii in a row of nodes
+STACK = 512  # maximum number of pending nodes; larger than the depth of two trees together
 
 
 class SceneArrays(NamedTuple):
     """Moving geometry on f frames, objects of the world, and the pairs to check.
 
-    Frame 0 is the root link's; each other one hangs by a joint on a frame before it, and moves
-    along the z axis of its own, as the elements of :class:`dls_ik.core.types.Chain`.
+    Frame 0 is that of the root link. A joint connects each other frame to an earlier parent frame,
+    and moves it about or along its own z axis, like the elements of
+    :class:`dls_ik.core.types.Chain`.
     """
 
-    parent: Indices  # (f,) frame that each hangs on
-    variable: Indices  # (f,) which joint variable drives it
-    prismatic: Indices  # (f,) 1 along z, 0 about z
-    fixed: Array  # (f, 3, 4) from the parent to the frame at value 0
-    scale: Array  # (f,)
-    offset: Array  # (f,) [rad or m]
-    frame: Indices  # (g,) of each moving shape
-    root: Indices  # (g,) its node, in coordinates of the frame
-    padding: Array  # (g,) added to its radii [m]
-    kind: Indices  # (w,) of each object: SPHERE to TREE
-    tree: Indices  # (w,) its node if it is a TREE, in its own coordinates
-    size: Array  # (w, 3) radius; half edges; radius and half length [m]
-    place: Array  # (w, 3, 4) from the root link to the object
-    child: Indices  # (N,) the first of a node's two children, which follow each other; -1: a leaf
+    parent: Indices  # (f,) parent of each frame
+    variable: Indices  # (f,) joint variable that drives the frame
+    prismatic: Indices  # (f,) 1 for sliding along z, 0 for turning about z
+    fixed: Array  # (f, 3, 4) transform from the parent to the frame at value 0
+    scale: Array  # (f,) factor of the joint variable
+    offset: Array  # (f,) added to the scaled joint variable [rad or m]
+    frame: Indices  # (g,) frame of each moving shape
+    root: Indices  # (g,) root node of each moving shape, in coordinates of the frame
+    padding: Array  # (g,) added to the radii of each moving shape [m]
+    kind: Indices  # (w,) kind of each object: SPHERE to CAVITY
+    tree: Indices  # (w,) root node of a TREE, in coordinates of the object
+    size: Array  # (w, 3) radius, half edges, or radius and half length [m]
+    place: Array  # (w, 3, 4) transform from the root link to the object
+    child: Indices  # (N,) first of two consecutive children; -1 for a leaf
     node: Array  # (N, 5) centre, outer and inner radius [m]
     hull: Indices  # (N, 2) first ball and number of balls of a node
     ball: Array  # (M, 4) centre and radius [m], equal radii in each node
-    pairs: Indices  # (p, 2) moving shapes, and then
-    outside: Indices  # (s, 2) a moving shape and an object
+    pairs: Indices  # (p, 2) pairs of moving shapes
+    outside: Indices  # (s, 2) pairs of a moving shape and an object; numbered after `pairs`
 
 
 class CollisionScratch(NamedTuple):
-    """Scratch of one thread."""
+    """Scratch arrays of one thread."""
 
-    pose: Array  # (f, 3, 4) of the frames, in the root link's
-    centre: Array  # (g, 3) of the root spheres, in the root link's frame
-    T: Array  # (3, 4) between two frames
+    pose: Array  # (f, 3, 4) poses of the frames, in the frame of the root link
+    centre: Array  # (g, 3) centres of the root spheres, in the frame of the root link [m]
+    T: Array  # (3, 4) transform between two frames
     stack: Indices  # (STACK, 2) nodes
-    bound: Array  # (STACK,) lower bound of the distance [m], of the nodes on the stack
-    found: Indices  # (1,) pair that decided last
+    bound: Array  # (STACK,) lower bounds on the distances of the nodes on the stack [m]
+    found: Indices  # (1,) pair that decided the last check
     hulls: HullScratch
 
 
 # Packing ------------------------------------------------------------------------------------------
 
 IS_WHOLE = tuple(hint == Indices for hint in get_type_hints(SceneArrays).values())
-SIZES = 7  # whole numbers first: f, g, w, N, M, p, s
+SIZES = 7  # number of sizes at the start of the integers: f, g, w, N, M, p, s
 
 
 def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
-    """Return all in two arrays, numbers and integers, laid out as :func:`unpack_scene` reads."""
+    """Pack a scene into two arrays, numbers and integers, for :func:`unpack_scene`."""
     lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.ball, scene.pairs,
                scene.outside)  # fmt: skip
     parts: tuple[list[NDArray[np.generic]], ...] = ([], [np.array([len(e) for e in lengths])])
@@ -82,7 +85,7 @@ def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
 
 @allocating
 def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
-    """Return the arrays of a scene, views of the two that :func:`pack_scene` made."""
+    """Return the arrays of a scene as views of the two arrays of :func:`pack_scene`."""
     f, g, w, count, balls = integers[0], integers[1], integers[2], integers[3], integers[4]
     p, s = integers[5], integers[6]
     whole, others = integers[SIZES:], numbers
@@ -117,7 +120,7 @@ def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
 
 @allocating
 def collision_scratch(scene: SceneArrays) -> CollisionScratch:
-    """Allocate the scratch of one thread."""
+    """Allocate the scratch arrays of one thread."""
     return CollisionScratch(
         pose=np.zeros((scene.parent.shape[0], 3, 4)),
         centre=np.zeros((scene.frame.shape[0], 3)),
@@ -134,7 +137,7 @@ def collision_scratch(scene: SceneArrays) -> CollisionScratch:
 
 @kernel
 def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
-    """Write the poses of all frames at q (n,), and the centres of all moving shapes."""
+    """Write the poses of all frames and the centres of all moving shapes at q (n,) to `work`."""
     place_frames(scene, q, work.pose)
     for k in range(scene.frame.shape[0]):
         T, node = work.pose[scene.frame[k]], scene.node[scene.root[k]]
@@ -157,7 +160,7 @@ def place_frames(scene: SceneArrays, q: Array, pose: Array) -> None:
 
 @force_inline
 def relate(A: Array, B: Array, out: Array) -> None:
-    """Write the pose of frame B (3, 4) in frame A (3, 4), both given in a third one."""
+    """Write the pose of frame B (3, 4) in frame A (3, 4), both given in a third frame."""
     x, y, z = B[0, 3] - A[0, 3], B[1, 3] - A[1, 3], B[2, 3] - A[2, 3]
     for i in range(3):
         a, b, c = A[0, i], A[1, i], A[2, i]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations, the error between two poses, motion of poses, and derivatives of rotation errors."""
+"""Rotations, errors between poses, motion of poses, and derivatives of rotation errors."""
 
 from math import atan2, cos, hypot, pi, sin, sqrt, tan
 
@@ -9,14 +9,14 @@ import numpy as np
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
-FARTHEST = 1e9  # [m] of a pose from the base; beyond, squares would lose the arm
+FARTHEST = 1e9  # [m] maximum distance of a pose from the base; squares lose digits beyond
 
 
 @force_inline
 def quaternion(R: Array) -> tuple[float, float, float, float]:
-    """Return (w, x, y, z) of a rotation matrix (3, 3), w >= 0; its length is 2 to 4.
+    """Return the quaternion (w, x, y, z) of a rotation matrix (3, 3), w >= 0, of length 2 to 4.
 
-    From the largest component, so that no case loses digits (Shepperd 1978).
+    The largest component is computed first, so that no case loses digits (Shepperd 1978).
     """
     trace = R[0, 0] + R[1, 1] + R[2, 2]
     if trace >= max(R[0, 0], R[1, 1], R[2, 2]):
@@ -40,11 +40,11 @@ def quaternion(R: Array) -> tuple[float, float, float, float]:
 def rotation_vector(R: Array, out: Array) -> None:
     """Write the rotation vector of a rotation matrix [rad], exact up to and at 180 degrees.
 
-    Computed from the quaternion. At 180 degrees the axis may have either sign.
+    The vector is computed from the quaternion. At 180 degrees the axis may have either sign.
 
     Args:
-        R: (3, 3).
-        out: (3,) out.
+        R: (3, 3) rotation matrix.
+        out: (3,) rotation vector, written.
     """
     w, x, y, z = quaternion(R)
     sine = sqrt(x * x + y * y + z * z)
@@ -54,7 +54,7 @@ def rotation_vector(R: Array, out: Array) -> None:
 
 @force_inline
 def norm3(v: Array) -> float:
-    """Return the length of the first three entries."""
+    """Return the 2-norm of the first three entries of v."""
     return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
 
@@ -62,10 +62,12 @@ def norm3(v: Array) -> float:
 def half_skew(R: Array, out: Array) -> float:
     """Write the axis times the sine of the angle of a rotation matrix; return the angle [rad].
 
-    Half of n x n_d + s x s_d + a x a_d for R = R_d R^T.
+    The result is half of n x n_d + s x s_d + a x a_d for R = R_d R^T, with the columns n, s and a
+    of R, and n_d, s_d and a_d of R_d.
 
     Args:
-        R: (3, 3), out: (3,).
+        R: (3, 3) rotation matrix.
+        out: (3,) vector, written.
     """
     out[0] = 0.5 * (R[2, 1] - R[1, 2])
     out[1] = 0.5 * (R[0, 2] - R[2, 0])
@@ -75,13 +77,13 @@ def half_skew(R: Array, out: Array) -> float:
 
 @force_inline
 def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
-    """Write the error of `T` from `T_d`, in the base frame.
+    """Write the error from `T` to `T_d` in the base frame.
 
     Args:
         T_d: (3, 4) or (4, 4) desired pose.
         T: (3, 4) or (4, 4) actual pose.
         relative: (3, 3) scratch.
-        e: (6,) out: position difference [m], rotation vector of ``R_d R^T`` [rad].
+        e: (6,) position difference [m] and rotation vector of ``R_d R^T`` [rad], written.
     """
     for i in range(3):
         e[i] = T_d[i, 3] - T[i, 3]
@@ -92,7 +94,7 @@ def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
 
 @kernel
 def is_pose(T: Array, tolerance: float) -> bool:
-    """Test if T (4, 4) is a finite rigid transform, its rotation within `tolerance` of one."""
+    """Return whether T (4, 4) is a finite rigid transform, its rotation within `tolerance`."""
     for i in range(4):
         for j in range(4):
             if not abs(T[i, j]) <= FARTHEST:
@@ -125,7 +127,7 @@ def difference(T_a: Array, T_b: Array) -> Array:
 def moved(T: Array, V: Array) -> Array:
     """Return T (4, 4) moved by V (6,): translation [m], rotation vector [rad], in the base frame.
 
-    The tip moves along a line, and turns about an axis through itself.
+    The origin moves along a line; the rotation is about an axis through the origin of T.
     """
     x, y, z = V[3], V[4], V[5]
     angle = sqrt(x * x + y * y + z * z)
@@ -144,19 +146,19 @@ def moved(T: Array, V: Array) -> Array:
 
 
 # Rows of a rotation error -------------------------------------------------------------------------
-# E is the rotation still missing, along the axes of the frame (see core/task.py), w the angular
-# velocity of the tip along the same axes. A row falls at the rate g . w; g is the exact derivative
-# for a row with a tolerance.
+# E is the remaining rotation, along the axes of the frame (see core/task.py); w is the angular
+# velocity of the tip along the same axes. A row decreases at the rate g . w; g is the exact
+# derivative for a row with a tolerance.
 
 
-VANISHING = 1e-20  # (w^2 + p^2) of a twist: half a turn about another axis, where it has no angle
-SMALL = 1e-4  # [rad] below which a series is exact
-FLATTEST = 0.05  # least cosine of the second Euler angle that a derivative is divided by
+VANISHING = 1e-20  # minimum w^2 + p^2 of a twist; smaller ones (half a turn) have no angle
+SMALL = 1e-4  # [rad] maximum angle for the series
+FLATTEST = 0.05  # minimum cosine of the second Euler angle that a derivative is divided by
 
 
 @force_inline
 def missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
-    """Write E (3, 3): R_d R^T, or R^T R_d, the same rotation along the target's axes."""
+    """Write E (3, 3): R_d R^T along the axes of the base, or R^T R_d along those of the target."""
     for i in range(3):
         for j in range(3):
             E[i, j] = 0.0
@@ -168,8 +170,8 @@ def missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
 def swing(E: Array, axis: int, out: Array) -> None:
     """Write the shortest rotation vector (3,) [rad] that takes the tip's axis to the target's.
 
-    In the frame the target's axis a_d is a unit vector, and the tip's is a = E^T a_d. At half a
-    turn, where all perpendicular axes serve, it is about the next axis.
+    In the frame, the axis a_d of the target is a unit vector, and that of the tip is a = E^T a_d.
+    At half a turn, for which all perpendicular axes are valid, the rotation is about the next axis.
     """
     u, v = (axis + 1) % 3, (axis + 2) % 3
     sine, cosine = hypot(E[axis, u], E[axis, v]), E[axis, axis]  # |a x a_d|, a . a_d
@@ -185,8 +187,8 @@ def swing(E: Array, axis: int, out: Array) -> None:
 def twist(E: Array, axis: int) -> float:
     """Return the angle of E about an axis, in (-pi, pi] [rad].
 
-    The angle of the factor about the axis in the swing-twist decomposition of E: 2 atan2(v . a, w)
-    with the unit quaternion (w, v) of E, w >= 0.
+    It is the angle of the twist in the swing-twist decomposition of E: 2 atan2(v . a, w) with the
+    unit quaternion (w, v) of E, w >= 0.
     """
     w, x, y, z = quaternion(E)
     p = x if axis == 0 else y if axis == 1 else z
@@ -205,7 +207,7 @@ def unit(c: int) -> tuple[float, float, float]:
 def twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
     """Return g of d(twist)/dt = -g . omega, omega the angular velocity of the tip in the frame.
 
-    With dw/dt = v . omega / 2 and dv/dt = -(w omega + v x omega) / 2 it is
+    From dw/dt = v . omega / 2 and dv/dt = -(w omega + v x omega) / 2 follows
     g = (w^2 a + w a x v + p v) / (w^2 + p^2), p = v . a. Without an angle, g is the axis a.
     """
     w, x, y, z = quaternion(E)
@@ -222,7 +224,7 @@ def twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
 
 @force_inline
 def euler(E: Array, out: Array) -> None:
-    """Write minus the angles (a, b, c) of E^T = Rx(a) Ry(b) Rz(c), the tip seen from the target."""
+    """Write the negative angles (a, b, c) of E^T = Rx(a) Ry(b) Rz(c), the tip in the target."""
     out[0] = atan2(E[2, 1], E[2, 2])
     out[1] = -atan2(E[2, 0], hypot(E[0, 0], E[1, 0]))
     out[2] = atan2(E[1, 0], E[0, 0])
@@ -230,9 +232,9 @@ def euler(E: Array, out: Array) -> None:
 
 @force_inline
 def euler_gradient(angles: Array, c: int) -> tuple[float, float, float]:
-    """Return g for row `c` of :func:`euler`; bounded where the first and third axis fall together.
+    """Return g for row `c` of :func:`euler`, bounded if the first and third axes are parallel.
 
-    w = a' x + b' Rx(a) y + c' Rx(a) Ry(b) z.
+    g follows from w = a' x + b' Rx(a) y + c' Rx(a) Ry(b) z.
     """
     a, b = -angles[0], -angles[1]
     flat = max(cos(b), FLATTEST)
@@ -247,7 +249,8 @@ def euler_gradient(angles: Array, c: int) -> tuple[float, float, float]:
 def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
     """Return g for the rotation vector of E: row `c` of the inverse right Jacobian of SO(3).
 
-    I + [phi] / 2 + k [phi]^2, k = (1 - (t / 2) cot(t / 2)) / t^2, t = |phi| (Chirikjian 2012).
+    The inverse is I + [phi] / 2 + k [phi]^2, k = (1 - (t / 2) cot(t / 2)) / t^2, t = |phi|
+    (Chirikjian 2012).
     """
     x, y, z = phi[0], phi[1], phi[2]
     t2 = x * x + y * y + z * z
@@ -267,8 +270,9 @@ def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
 def swing_gradient(E: Array, axis: int, c: int) -> tuple[float, float, float]:
     """Return g for row `c` of :func:`swing`.
 
-    The tip's axis a = E^T b, b the target's, moves by w x a, and the swing is f(a . b) a x b with
-    f(cos t) = t / sin t. At half a turn, where it has no derivative, g is the axis `c`.
+    With the axis b of the target, the axis a = E^T b of the tip moves by w x a, and the swing is
+    f(a . b) a x b with f(cos t) = t / sin t. At half a turn the swing has no derivative, and g is
+    the axis `c`.
     """
     a = E[axis]
     u, v = (axis + 1) % 3, (axis + 2) % 3

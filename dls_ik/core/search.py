@@ -115,7 +115,7 @@ def search(
         ):
             copy(q, best)
             figures[0], figures[1] = now[0], now[1]
-        if free is not None:  # noqa: SIM102  Numba leaves out branches of None alone
+        if free is not None:  # noqa: SIM102  Numba prunes branches on None only
             if free.opened.answers[0] > 0:
                 break
         end_if_enough(params.rule, counts)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of points from primitives, nodes and meshes, and the spheres that are fitted by them.
+"""Distances of points from primitives, nodes and meshes, and sphere fits by these distances.
 
-Those from primitives are exact: the signed distance and its gradient are in closed form.
+The signed distances from primitives and their gradients are exact, in closed form.
 """
 
 from math import sqrt
@@ -21,14 +21,20 @@ from dls_ik.core.scene_arrays import (
 )
 from dls_ik.core.types import Array, Indices
 
-MAX_CLIPPED = 9  # corners of a triangle clipped to a box
+MAX_CLIPPED = 9  # maximum number of corners of a triangle clipped to a box
 
 
 @force_inline
 def distance_and_normal(
     kind: int, size: Array, x: float, y: float, z: float
 ) -> tuple[float, float, float, float]:
-    """Return the signed distance [m] of a point from a primitive in its frame, and its gradient."""
+    """Return the signed distance [m] of a point from a primitive, and its gradient.
+
+    Args:
+        kind: Kind of the primitive, as in :mod:`dls_ik.core.scene_arrays`.
+        size: (3,) size of the primitive [m].
+        x, y, z: The point, in the frame of the primitive [m].
+    """
     if kind == PLANE:
         return z, 0.0, 0.0, 1.0
     u, v, w, radius = x, y, z, size[0]
@@ -53,7 +59,7 @@ def distance_and_normal(
         if c <= 0.0 or a <= 0.0:
             if a <= c:
                 return c, 0.0, 0.0, up
-            if rho == 0.0:  # on the axis
+            if rho == 0.0:  # point on the axis
                 return a, 1.0, 0.0, 0.0
             return a, x / rho, y / rho, 0.0
         u, v, w = a * x / rho, a * y / rho, c * up
@@ -74,14 +80,14 @@ def distance_and_normal(
 
 @force_inline
 def signed_distance(kind: int, size: Array, x: float, y: float, z: float) -> float:
-    """Return the distance [m] of a point from a primitive in its own frame, negative inside."""
-    d, _, _, _ = distance_and_normal(kind, size, x, y, z)  # LLVM leaves out the gradient
+    """Return the distance [m] of a point from a primitive in its frame, negative inside."""
+    d, _, _, _ = distance_and_normal(kind, size, x, y, z)  # LLVM removes the gradient
     return d
 
 
 @force_inline
 def apply(T: Array, c: Array) -> tuple[float, float, float]:
-    """Return a point c (3,) placed by T (3, 4)."""
+    """Return the point c (3,) transformed by T (3, 4)."""
     return (
         T[0, 0] * c[0] + T[0, 1] * c[1] + T[0, 2] * c[2] + T[0, 3],
         T[1, 0] * c[0] + T[1, 1] * c[1] + T[1, 2] * c[2] + T[1, 3],
@@ -91,7 +97,7 @@ def apply(T: Array, c: Array) -> tuple[float, float, float]:
 
 @force_inline
 def from_node(a: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """Return the distance [m] of a point from the centre of a node, and its gradient."""
+    """Return the distance [m] of a point from the centre of node a (5,), and its gradient."""
     u, v, w = x - a[0], y - a[1], z - a[2]
     length = sqrt(u * u + v * v + w * w)
     if length < 1e-15:
@@ -101,25 +107,25 @@ def from_node(a: Array, x: float, y: float, z: float) -> tuple[float, float, flo
 
 @force_inline
 def centre_distance(T: Array, size: Array, kind: int, c: Array) -> float:
-    """Return the signed distance [m] of a point c (3,) from a primitive placed by T (3, 4)."""
+    """Return the signed distance [m] of T c from a primitive; c (3,) is a point, T is (3, 4)."""
     x, y, z = apply(T, c)
     return signed_distance(kind, size, x, y, z)
 
 
 @force_inline
 def node_distance(T: Array, a: Array, b: Array) -> float:
-    """Return the distance [m] of the centres of node a and of node b, whose frame T places."""
+    """Return the distance [m] of the centres of a and b; T (3, 4) transforms from b to a."""
     x, y, z = apply(T, b)
     x, y, z = x - a[0], y - a[1], z - a[2]
-    return sqrt(x * x + y * y + z * z)  # by from_node bounds take 7 % longer
+    return sqrt(x * x + y * y + z * z)  # bounds take 7 % longer with from_node
 
 
-# Shapes that are fitted ---------------------------------------------------------------------------
+# Fitted shapes ------------------------------------------------------------------------------------
 
 
 @kernel
 def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> None:
-    """Write the signed distances [m] of points (b, 3) from a primitive in its own frame."""
+    """Write the signed distances [m] of points (b, 3) from a primitive in its frame to `out`."""
     for i in range(points.shape[0]):
         out[i] = signed_distance(kind, size, points[i, 0], points[i, 1], points[i, 2])
 
@@ -128,20 +134,20 @@ def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> No
 def clip_to_box(
     corners: Array, rows: Indices, low: Array, high: Array, points: Array, kept: Indices
 ) -> tuple[int, int]:
-    """Write the corners of the parts of triangles that are in an axis-aligned box.
+    """Write the corners of the parts of triangles inside an axis-aligned box.
 
     Each part is a convex polygon of at most MAX_CLIPPED corners (Sutherland & Hodgman 1974), so
-    that repeated cuts do not multiply their number.
+    that repeated cuts do not multiply the number of polygons.
 
     Args:
-        corners: (m, 3, 3) of all triangles.
-        rows: (k,) numbers of the triangles to clip.
-        low, high: (3,) of the box.
-        points: (MAX_CLIPPED k, 3) out: corners of the parts.
-        kept: (k,) out: numbers of the triangles with a part in the box.
+        corners: (m, 3, 3) corners of all triangles [m].
+        rows: (k,) indices of the triangles to clip.
+        low, high: (3,) bounds of the box [m].
+        points: (MAX_CLIPPED k, 3) corners of the parts, written [m].
+        kept: (k,) indices of the triangles with a part in the box, written.
 
     Returns:
-        The numbers of points and of triangles written.
+        The number of points and the number of triangles written.
     """
     polygon, other = np.empty((MAX_CLIPPED + 2, 3)), np.empty((MAX_CLIPPED + 2, 3))
     count, used = 0, 0
@@ -168,7 +174,7 @@ def clip_to_box(
                         other[size_after, j] = polygon[i, j] + share * step
                     other[size_after, axis] = value
                     size_after += 1
-                if size_after > MAX_CLIPPED:  # only by rounding: keep the triangle whole
+                if size_after > MAX_CLIPPED:  # rounding error: keep the whole triangle
                     break
             if size_after > MAX_CLIPPED:
                 size = 3
@@ -191,11 +197,14 @@ def clip_to_box(
 
 @kernel
 def tightest_sphere(centres: Array, depths: Array, points: Array, out: Array) -> None:
-    """Write the sphere (5,) about points (k, 3) whose radii differ least.
+    """Write the enclosing sphere with the smallest difference of outer and inner radius.
 
     Args:
-        centres: (c, 3) to choose from, depths: (c,) their inner radii, -inf outside the solid.
-        out: better than it, if one is; with outer radius inf any is.
+        centres: (c, 3) candidates for the centre [m].
+        depths: (c,) inner radii of the candidates [m], -inf outside the solid.
+        points: (k, 3) points that the sphere encloses [m].
+        out: (5,) centre, outer and inner radius [m]; replaced only by a better sphere. Set the
+            outer radius to inf to accept any.
     """
     best = out[OUTER] - max(out[INNER], 0.0)
     for i in range(centres.shape[0]):
@@ -213,12 +222,13 @@ def tightest_sphere(centres: Array, depths: Array, points: Array, out: Array) ->
 
 @kernel
 def mesh_distances(corners: Array, points: Array, solid: bool, out: Array) -> None:
-    """Write the distance [m] of points (b, 3) from a mesh, negative inside if it is solid.
+    """Write the distances [m] of points (b, 3) from a mesh, negative inside a solid mesh.
 
     Args:
-        corners: (m, 3, 3) of its triangles.
-        solid: find the inside by the solid angle of the mesh (Van Oosterom & Strackee 1983).
-        out: (b,).
+        corners: (m, 3, 3) corners of the triangles [m].
+        solid: Whether the mesh is solid. The solid angle of the mesh decides which points are
+            inside (Van Oosterom & Strackee 1983).
+        out: (b,) distances, written.
     """
     for i in range(points.shape[0]):
         least, angle = np.inf, 0.0
@@ -252,7 +262,7 @@ def squared_to_triangle(
     d3, d4 = -(ux * bx + uy * by + uz * bz), -(vx * bx + vy * by + vz * bz)
     d5, d6 = -(ux * cx + uy * cy + uz * cz), -(vx * cx + vy * cy + vz * cz)
     va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
-    s = t = 0.0  # of the nearest point, a + s u + t v
+    s = t = 0.0  # the closest point is a + s u + t v
     if d1 <= 0.0 and d2 <= 0.0:
         s, t = 0.0, 0.0
     elif d3 >= 0.0 and d4 <= d3:

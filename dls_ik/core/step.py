@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One step of closed-loop inverse kinematics, the same formula for every method.
 
-dq = z + C P (e - J z): the limit strategy gives z, the scale C of the columns and the activation of
-each joint's limit, the damping law gives P, the bounds shorten what comes of the error.
+dq = z + C P (e - J z): the limit strategy provides z, the scale C of the columns and the activation
+of the limit of each joint; the damping law provides P; the step bounds limit the correction of the
+error.
 """
 
 import numpy as np
@@ -33,11 +34,12 @@ def general_step(
 ) -> None:
     """Write the step for the error ``work.e`` and Jacobian ``work.J``, both scaled, to ``work.dq``.
 
-    ``work.e`` and ``work.J`` are overwritten. Rows inside their tolerance are left out; the active
-    set takes in again those that the step would bring out of it.
+    ``work.e`` and ``work.J`` are overwritten. Rows inside their tolerance do not count; the active
+    set adds rows again if the step would violate their tolerance.
 
     Args:
-        T_d: (k, 4, 4) desired poses, q: (n,) joint values [rad or m].
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
     """
     task = general.task
     r = work.e.shape[0] if task.has_tolerance else 0
@@ -61,10 +63,13 @@ def general_step(
 def _step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """:func:`general_step` for rows that all count: equation (1) of Colome & Torras 2012."""
+    """Write the step if all rows count: equation (1) of Colome & Torras 2012.
+
+    The arguments are those of :func:`general_step`.
+    """
     params, limit, memory = general.params, work.limit, work.memory
     grouping = Grouping(general.task.group, general.translational)
-    # The error is bounded; the limit strategy and the objective say what else is to move.
+    # Clamp the error; evaluate the limit strategy and the objective.
     clamp_error(params, grouping.group, work.J, memory, work.e)
     limits.activate(chain, method, general, T_d, q, work)
     J, e, v = work.J, work.e, np.zeros(q.shape[0])
@@ -78,7 +83,7 @@ def _step(
     if params.policy == policies.OPTIMAL:
         optimal_step(method, params, grouping, J, e, limit.activation, v, memory, work.dq)
     else:
-        # The law and its policy give lambda^2.
+        # Compute lambda^2 by the law and its policy.
         B, weight = scaled_columns(J, limit.scale), 1.0
         if method.limits == limits.WLN:
             limits.weigh_columns(B, limit.axis)
@@ -98,7 +103,7 @@ def _step(
         W = policies.weight_matrix(e.shape[0], general.direction, weight) if is_whole else B
         if weight != 1.0:
             policies.weight_columns(B, general.direction, weight)
-        # The inverse, once more for each joint that the active set takes in.
+        # Apply the inverse, repeatedly while the active set holds further joints.
         left = np.empty(e.shape[0])
         again = True
         while again:
@@ -110,16 +115,16 @@ def _step(
                     policies.weight_vector(left, general.direction, weight)
                 invert_free_columns(method, params, grouping, B, e, left, lambda2, limit, work.dq)
             again = limits.revise(method, chain, q, work.dq, limit)
-    # The step is bounded and scaled.
+    # Bound and scale the step.
     bound_step(method, params, grouping.translational, work.dq)
     for j in range(q.shape[0]):
         work.dq[j] *= method.alpha
     if method.limits == limits.JC_AS_RUN:
-        limits.add_way_to_limits(chain, q, work.dq)
+        limits.add_path_to_limits(chain, q, work.dq)
     memory.steps[0] += 1
 
 
-# Single steps, for teaching, comparing, reproducing ----------------------------------------------
+# Single steps, for teaching, comparison and reproduction -----------------------------------------
 
 
 @allocating
@@ -133,14 +138,15 @@ def run_steps(
     errors: Array,
     damping: Array,
 ) -> None:
-    """Make s steps; the last of fewer targets stays.
+    """Make s steps of a method.
 
     Args:
-        memory: in and out, of the method.
-        Ts: (t, k, 4, 4) target of each step.
-        qs: (s + 1, n) in: the start first, out: where each step led.
-        errors: (s + 1, r) out: scaled errors at qs, of the step from there.
-        damping: (s, 2) out: lambda^2 and the iterations it took.
+        memory: State of the method, read and written.
+        Ts: (t, k, 4, 4) target of each step; the last target also serves all further steps.
+        qs: (s + 1, n) joint positions [rad or m]: the first row is the start, the others are
+            written.
+        errors: (s + 1, r) scaled errors at qs for the target of the step from there, written.
+        damping: (s, 2) lambda^2 and number of search iterations of each step, written.
     """
     work = workspace(chain, general, memory)
     steps = damping.shape[0]
@@ -185,7 +191,7 @@ def step_for(
     J: Array,
     dq: Array,
 ) -> None:
-    """Write the step dq (n,) of a method for a scaled error e (r,) and Jacobian J (r, n) given."""
+    """Write the step dq (n,) of a method for a given scaled error e (r,) and Jacobian J (r, n)."""
     work = workspace(chain, general, memory)
     observe(chain, general, T_d, q, work)
     work.e[:] = e

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Step bounds: how far a step may go.
+"""Step bounds: limits on the size of a step.
 
-A bound has a section with its formula and source. To add one, write its section, its id, its name
-in `IDS`, and its branch in :func:`bound_step`, or :func:`bounded_sum` for one of single directions.
+Each bound has a section with its formula and source. To add a bound, write its section, its id, its
+name in `IDS`, and its branch in :func:`bound_step`, or in :func:`bounded_sum` for a bound on single
+directions.
 """
 
 from math import sqrt
@@ -20,7 +21,7 @@ IDS = {"none": NONE, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
 
 @force_inline
 def goes_by_direction(method: Method) -> bool:
-    """Test if each singular direction has a bound of its own."""
+    """Return whether the method bounds each singular direction."""
     return method.step == SD or method.step == SDLS
 
 
@@ -36,12 +37,16 @@ def bounded_sum(
     e: Array,
     dq: Array,
 ) -> None:
-    """Write sum_i w_i, w_i = gain_i v_i (u_i . e), each bounded where the method bounds directions.
+    """Write sum_i w_i, w_i = gain_i v_i (u_i . e), each bounded if the method bounds directions.
 
     Args:
-        grouping: of the r rows and the k joints.
-        J: (r, k), Ut: (r, r), gain: (r,), Vt: (r, k), e: (r,).
-        dq: (k,) out.
+        grouping: Groups of the r rows and kinds of the k joints.
+        J: (r, k) Jacobian.
+        Ut: (r, r) rows u_i.
+        gain: (r,) gains of the damping law.
+        Vt: (r, k) rows v_i.
+        e: (r,) scaled error.
+        dq: (k,) sum, written.
     """
     r, k = J.shape
     slides = grouping.translational
@@ -69,7 +74,7 @@ def bounded_sum(
 
 @kernel
 def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -> None:
-    """Shorten the whole step dq (n,) in place."""
+    """Shorten the whole step dq (n,) in place; `slides` (n,) marks joints that only slide."""
     if method.step == SD:
         if not params.bug_compatible or method.limits == limits.CTP:
             shorten_to_norm(method.gamma_max, dq)
@@ -82,14 +87,15 @@ def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -
 
 
 # MAX ----------------------------------------------------------------------------------------------
-# The largest joint change: the whole step is scaled so that no joint moves farther.
+# The maximum joint change: the whole step is scaled so that no joint exceeds it.
 #
-# Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2 (whose text says norm, and whose code largest).
+# Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2 (norm in the text, largest component in the
+# code).
 
 
 @kernel
 def shorten_to_largest(farthest: float, dq: Array) -> float:
-    """Scale `dq` (n,) so that no component exceeds `farthest`; return the largest before."""
+    """Scale `dq` (n,) so that no component exceeds `farthest`; return the original largest one."""
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]))
@@ -105,7 +111,7 @@ def shorten_to_largest(farthest: float, dq: Array) -> float:
 
 @kernel
 def shorten_to_norm(longest: float, dq: Array) -> None:
-    """Shorten `dq` (n,) to a 2-norm of `longest`."""
+    """Shorten `dq` (n,) to a 2-norm of at most `longest`."""
     total = 0.0
     for j in range(dq.shape[0]):
         total += dq[j] * dq[j]
@@ -116,16 +122,16 @@ def shorten_to_norm(longest: float, dq: Array) -> None:
 
 
 # SD -----------------------------------------------------------------------------------------------
-# Selective damping: no direction of the error may move a joint farther than it moves the tip.
+# Selective damping: no direction of the error may move a joint farther than the tip.
 #
-# Colome & Torras 2012, section VI and (8), after Buss & Kim 2004. M_s bounds how far the tip moves
-# for a unit of error along u_s, summed over the joints; the joint change w_s for that direction is
-# bounded by gamma_s = gamma_max min(1, 1/M_s) in its largest absolute component, the whole by
-# gamma_max in its 2-norm.
+# Colome & Torras 2012, section VI and (8), after Buss & Kim 2004. M_s bounds the motion of the tip
+# for a unit of error along u_s, summed over the joints. The joint change w_s of this direction is
+# bounded by gamma_s = gamma_max min(1, 1/M_s) in its largest absolute component, and the whole step
+# by gamma_max in its 2-norm.
 #
-# Bug-compatible: the published code takes the largest component with its sign, max(w) for max|w|,
-# of each direction and of their sum; a negative component may be of any length. CTP adds its push
-# to the sum, and bounds the whole in its 2-norm.
+# Bug-compatible: the published code uses the largest signed component, max(w) instead of max|w|, of
+# each direction and of the sum, so that negative components are unbounded. CTP adds its push to the
+# sum and bounds the 2-norm of the whole.
 
 
 @kernel
@@ -133,8 +139,12 @@ def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed
     """Return the share of w v that is kept, from 0 to 1.
 
     Args:
-        J: (r, k), v: (k,) unit vector, gain: of its direction, w: length before the bound.
-        signed: as in the published code.
+        J: (r, k) Jacobian.
+        v: (k,) unit vector of the direction.
+        gain: Gain of the direction.
+        w: Length before the bound.
+        gamma_max: Maximum joint change [rad or m].
+        signed: Use signed components, as in the published code.
     """
     r, k = J.shape
     M, largest = 0.0, -1e300
@@ -150,7 +160,7 @@ def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed
 
 @kernel
 def shorten_to_signed(farthest: float, dq: Array) -> None:
-    """Scale `dq` (n,) so that no component with its sign exceeds `farthest`."""
+    """Scale `dq` (n,) so that no signed component exceeds `farthest`."""
     largest = -1e300
     for j in range(dq.shape[0]):
         largest = max(largest, dq[j])
@@ -160,23 +170,24 @@ def shorten_to_signed(farthest: float, dq: Array) -> None:
 
 
 # SDLS ---------------------------------------------------------------------------------------------
-# Selectively damped least squares: each direction is damped by how hard it is to move in.
+# Selectively damped least squares: each direction has its own damping.
 #
 # phi_i = ClampMaxAbs(g_i (u_i . e) v_i, gamma_i), gamma_i = gamma_max min(1, N_i / M_i), and the
-# sum of the phi_i is clamped to gamma_max (Buss & Kim 2004, (3), (4)). N_i is how far all tips are
-# to move for a unit of error along u_i, M_i how far the joints move them one by one: M_i > N_i is
-# cancellation. Motion of translational joints is not clamped. The published code does not clamp but
-# scales, by gamma / (gamma + largest): soft.
+# sum of the phi_i is clamped to gamma_max (Buss & Kim 2004, (3), (4)). N_i is the required
+# motion of all tips for a unit of error along u_i, M_i the sum of the motions by each joint: the
+# motions partly cancel if M_i > N_i. Motion of translational joints is not clamped. The published
+# code scales by gamma / (gamma + largest) instead of clamping ("soft").
 #
-# A tip's rotation, and the row that TA adds, count as tips of their own.
+# The rotation of a tip, and the row that TA adds, count as separate tips.
 
 
 @kernel
 def moved(group: Indices, column: Array) -> float:
-    """Return how far all tips move for a vector of the task space (r,): a sum of norms.
+    """Return the motion of all tips for a vector of the task space (r,): a sum of norms.
 
     Args:
-        group: (r,) rising; rows of one number make one vector.
+        group: (r,) group of each row, in ascending order; the rows of a group form one vector.
+        column: (r,) vector of the task space.
     """
     total, square = 0.0, 0.0
     for i in range(column.shape[0]):
@@ -194,7 +205,12 @@ def sdls_gamma(
     """Return gamma_i of a direction.
 
     Args:
-        J: (r, k), u: (r,), v: (k,) unit vectors.
+        group: (r,) group of each row.
+        J: (r, k) Jacobian.
+        u: (r,) unit vector of the error.
+        v: (k,) unit vector of the joint motion.
+        gain: Gain of the direction.
+        gamma_max: Maximum joint change [rad].
     """
     M = 0.0
     for j in range(v.shape[0]):
@@ -204,10 +220,13 @@ def sdls_gamma(
 
 @kernel
 def sdls_share(dq: Array, slides: Flags, gamma: float, soft: bool) -> float:
-    """Return the share of the motion of joints that turn that is kept, from 0 to 1.
+    """Return the share of the motion of turning joints that is kept, from 0 to 1.
 
     Args:
-        dq: (k,), slides: (k,) joints that only slide.
+        dq: (k,) motion [rad or m].
+        slides: (k,) joints that only slide.
+        gamma: Maximum joint change [rad].
+        soft: Scale as in the published code instead of clamping.
     """
     largest = 0.0
     for j in range(dq.shape[0]):
@@ -220,7 +239,7 @@ def sdls_share(dq: Array, slides: Flags, gamma: float, soft: bool) -> float:
 
 @kernel
 def sdls_bound(dq: Array, slides: Flags, gamma_max: float, soft: bool) -> None:
-    """Clamp the whole of dq (n,) in place, (4); a step within gamma_max stays, also if soft."""
+    """Clamp the whole dq (n,) in place, (4); a step within gamma_max is unchanged, also if soft."""
     if sdls_share(dq, slides, gamma_max, False) == 1.0:
         return
     kept = sdls_share(dq, slides, gamma_max, soft)

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks: errors of the rows that count, their Jacobian, and their tolerances.
 
-A frame is the axes of the base or of the target. In the frame, E is the rotation still missing:
-R_d R^T along the base's axes, R^T R_d along the target's. Its rows:
+The frame of a task has the axes of the base or of the target. In this frame, E is the remaining
+rotation: R_d R^T along the axes of the base, R^T R_d along those of the target. Its rows are:
 
 VECTOR (three axes count): the rotation vector of E.
-SWING (two axes): the shortest rotation that brings the frame's third axis, as the tip has it, onto
-the target's; turning about that axis is free.
-TWIST (one axis): the angle of E about that axis, whatever the rotation about the others.
-EULER: the angles of the tip as the target sees it, by Rx Ry Rz, with the sign of E.
-SINE (three axes): the axis of E times the sine of its angle. It falls beyond a quarter turn and is
-zero at half a turn; the rotation error that is compared with a tolerance is the angle itself.
+SWING (two axes): the shortest rotation that aligns the third axis of the tip with that of the
+target; rotation about this axis is free.
+TWIST (one axis): the angle of E about the axis; rotation about the other axes is free.
+EULER: the angles Rx Ry Rz of the tip in the target, with the sign of E.
+SINE (three axes): the axis of E times the sine of its angle. The error decreases beyond a quarter
+turn and is zero at half a turn; the rotation error that is compared with a tolerance is the angle.
 """
 
 from math import sqrt
@@ -46,14 +46,15 @@ def task_error(
     """Write the scaled error of every row; return the largest position and rotation error.
 
     Args:
-        T_d: (k, 4, 4) desired poses, T: (k, 3, 4) actual poses.
+        T_d: (k, 4, 4) desired poses.
+        T: (k, 3, 4) actual poses.
         relative: (3, 3) scratch.
-        full: (r,) out: the scaled errors [m].
-        e: (r,) out: the scaled errors with the tolerances taken off [m].
+        full: (r,) scaled errors, written [m].
+        e: (r,) scaled errors less the tolerances, written [m].
 
     Returns:
-        The longest position error of a tip [m] and the largest rotation error of one [rad], of the
-        components that count and beyond their tolerances.
+        The largest position error [m] and rotation error [rad] of all tips, for the components that
+        count and beyond their tolerances.
     """
     k, r = T.shape[0], e.shape[0]
     errors, squares = np.empty((k, 6)), np.zeros((k, 2))
@@ -76,13 +77,14 @@ def task_error(
     for i in range(r):
         e[i] *= task.weight[i]
     position, rotation = 0.0, 0.0
-    for p in range(k):  # numba's own maximum has each process that loads the kernel import SciPy
+    for p in range(k):  # the maximum of numba would import SciPy whenever the kernel is loaded
         position, rotation = max(position, squares[p, 0]), max(rotation, squares[p, 1])
     return sqrt(position), sqrt(rotation)
 
 
 @force_inline
 def _add_squares(task: TaskParams, e: Array, squares: Array) -> None:
+    """Add the squared errors of the rows to the position and rotation of each tip."""
     for i in range(e.shape[0]):
         squares[task.tip[i], task.component[i] // 3] += e[i] * e[i]
 
@@ -93,17 +95,17 @@ def task_jacobian(
 ) -> None:
     """Write the Jacobian of the scaled error: a small step dq reduces the error by J dq.
 
-    Exact for positions, TWIST and EULER, and for all rotations with a tolerance, but as if there
-    were none; :func:`release` then makes it that of the error beyond. For other
-    VECTOR, SWING and SINE it takes the angular velocity along the
-    axes of the frame, as is usual: exact at the target; anywhere, J^T e is down the gradient of
-    half the squared error if the weights of a tip's rotation are equal.
+    The Jacobian is exact for positions, TWIST and EULER, and for all rotations with a tolerance. It
+    ignores tolerances; :func:`release` then makes it the Jacobian of the error beyond them. For
+    VECTOR, SWING and SINE without a tolerance, the rows are the angular velocity along the axes of
+    the frame, as usual. These rows are exact at the target. Everywhere, J^T e is the negative
+    gradient of half the squared error if the rotation rows of a tip have equal weights.
 
     Args:
         T_d: (k, 4, 4) desired poses.
         axes: (m, 2, 3) and T: (k, 3, 4) from :func:`dls_ik.core.kinematics.forward`.
         relative: (3, 3) scratch.
-        J: (r, n) out.
+        J: (r, n) Jacobian, written.
     """
     n = J.shape[1]
     J_tips, direction = np.empty((6 * T.shape[0], n)), np.empty(3)
@@ -121,7 +123,7 @@ def task_jacobian(
 
 @force_inline
 def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
-    """Write the position error along the axes of the frame [m], the first three of `out`."""
+    """Write the position error along the axes of the frame [m] to the first entries of `out`."""
     x, y, z = T_d[0, 3] - T[0, 3], T_d[1, 3] - T[1, 3], T_d[2, 3] - T[2, 3]
     out[0], out[1], out[2] = x, y, z
     if in_target:
@@ -155,7 +157,7 @@ def _rotation_error(
 def _direction(
     task: TaskParams, p: int, component: int, T_d: Array, T: Array, relative: Array, out: Array
 ) -> None:
-    """Write the direction (3,), in the base frame, along which a row takes the tip's velocity."""
+    """Write the direction (3,), in the base frame, along which a row measures the velocity."""
     turning, in_target = task.rotation_kind[p], task.in_target[p]
     x, y, z = unit(component % 3)
     is_exact = task.exact_derivative[p] or turning in (TWIST, EULER)
@@ -170,7 +172,7 @@ def _direction(
 
 @allocating
 def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, float]:
-    """Return g of row `c` of a rotation, along the axes of the frame."""
+    """Return the gradient g of row `c` of a rotation, along the axes of the frame."""
     if turning == TWIST:
         return twist_gradient(E, axis)
     if turning == SWING:
@@ -184,20 +186,20 @@ def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, 
 
 
 # Tolerances ---------------------------------------------------------------------------------------
-# An error within the tolerance of its row counts as zero, and leaves the arm free to move. A row
-# beyond its tolerance is brought a little inside, so that a few steps suffice and the tolerance is
-# kept to the last digit. A row inside has no error until a step would take it out again: then that
-# step is solved again, and brings it to the border. Round rows have one tolerance for the length of
-# their vector.
+# An error within the tolerance of its row counts as zero and does not restrict the arm. A row
+# beyond its tolerance is moved slightly inside, so that few steps suffice and rounding does not
+# violate the tolerance. A row inside has no error unless a step would violate its tolerance: the
+# step is then solved again and moves the row to the border. Round rows have one tolerance for the
+# length of their vector.
 
 
 @allocating
 def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
-    """Take the tolerances off the errors of the rows, not scaled by their weights.
+    """Subtract the tolerances from the errors of the rows, which are not scaled by weights.
 
     Args:
-        e: (r,) in: the errors, out: what a step is to take off.
-        beyond: (r,) out: the errors beyond the tolerances.
+        e: (r,) errors, replaced by the errors that a step corrects [m or rad].
+        beyond: (r,) errors beyond the tolerances, written [m or rad].
     """
     r = e.shape[0]
     sizes = np.empty(r)
@@ -215,13 +217,14 @@ def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
 def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> None:
     """Make J (r, n) the derivative of the errors after :func:`subtract_tolerances`.
 
-    It is zero in rows inside their tolerance. Round ones outside are pulled toward the middle, and
-    turn about it in proportion to their distance from the border: n n^T + (1 - s) (I - n n^T), s =
-    aim / size.
+    Rows inside their tolerance become zero. Round rows beyond their tolerance are multiplied by
+    n n^T + (1 - s) (I - n n^T) with the unit vector n of the error, and s the ratio of the inner
+    tolerance to the length of the error.
 
     Args:
-        e: (r,) scaled errors that a step is to take off.
-        held: (r,) rows to leave as they are.
+        e: (r,) scaled errors that a step corrects.
+        held: (r,) rows to leave unchanged.
+        J: (r, n) Jacobian, read and written.
     """
     for i in range(e.shape[0]):
         if task.tolerance[i] > 0.0 and not held[i]:
@@ -237,16 +240,17 @@ def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> No
 def hold(
     task: TaskParams, J: Array, full: Array, dq: Array, e: Array, held: NDArray[np.bool_]
 ) -> bool:
-    """Hold rows that are inside their tolerance and that a step would take out of it.
+    """Hold rows inside their tolerance whose tolerance a step would violate.
 
     Args:
-        J: (r, n) of all rows, full: (r,) their errors with tolerances, both scaled.
-        dq: (n,) the step.
-        e: (r,) in and out: error that a step is to take off; of held rows, up to the border.
-        held: (r,) in and out.
+        J: (r, n) scaled Jacobian of all rows.
+        full: (r,) scaled errors without subtraction of the tolerances.
+        dq: (n,) the step [rad or m].
+        e: (r,) errors that a step corrects, read and written; for held rows, up to the border.
+        held: (r,) held rows, read and written.
 
     Returns:
-        True if another row is held.
+        Whether a further row is held.
     """
     r = e.shape[0]
     after, out = np.empty(r), False
@@ -270,12 +274,13 @@ def hold(
 
 @force_inline
 def _is_inside(task: TaskParams, i: int, e: Array) -> bool:
-    """Test if a row, or all of a round set, has no error left."""
+    """Return whether a row, or its set of round rows, has no remaining error."""
     return _size(task, i, e) == 0.0
 
 
 @allocating
 def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
+    """Apply :func:`release` to the round rows of one tip, given the first of these rows."""
     along, size = np.zeros(J.shape[1]), 0.0
     for i in range(first, e.shape[0]):
         if _is_with(task, first, i):
@@ -296,7 +301,7 @@ def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
 
 @force_inline
 def _size(task: TaskParams, i: int, e: Array) -> float:
-    """Return the size of an error that the tolerance of a row is compared with."""
+    """Return the size of the error of a row, for comparison with the tolerance."""
     if not task.round[i]:
         return abs(e[i])
     total = 0.0
@@ -308,12 +313,13 @@ def _size(task: TaskParams, i: int, e: Array) -> float:
 
 @force_inline
 def _is_with(task: TaskParams, i: int, j: int) -> bool:
-    """Test if two rows are of one round tolerance."""
+    """Return whether two rows share one round tolerance."""
     return task.round[i] and task.round[j] and task.group[i] == task.group[j]
 
 
 @force_inline
 def _is_first(task: TaskParams, i: int) -> bool:
+    """Return whether row i is the first row of its round tolerance."""
     for j in range(i):
         if _is_with(task, i, j):
             return False
@@ -330,7 +336,8 @@ def observe(
     """Write the scaled error at `q`; return the largest position [m] and rotation error [rad].
 
     Args:
-        T_d: (k, 4, 4) desired poses, q: (n,).
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
     """
     forward(chain, q, work.axes, work.T)
     return task_error(general.task, T_d, work.T, work.relative, work.full_error, work.e)
@@ -338,18 +345,28 @@ def observe(
 
 @kernel
 def jacobian_there(chain: Chain, general: GeneralProblem, T_d: Array, work: Workspace) -> None:
-    """Write the Jacobian of the scaled error at the configuration last observed."""
+    """Write the Jacobian of the scaled error at the configuration last observed to ``work.J``."""
     task_jacobian(chain, general.task, T_d, work.axes, work.T, work.relative, work.J)
 
 
 @force_inline
 def scaled_error(stop: StopCriteria, error: Array) -> float:
-    """Squared norm of the scaled error [m^2] from (position [m], rotation error [rad])."""
+    """Return the squared norm of the scaled error [m^2].
+
+    Args:
+        error: (2,) position error [m] and rotation error [rad].
+    """
     return error[0] ** 2 + (stop.rotation_weight * error[1]) ** 2
 
 
 @force_inline
 def is_reached(stop: StopCriteria, position: float, rotation: float, error: float) -> bool:
-    """Test if all errors are within their tolerances; `error` is the norm of the scaled one."""
+    """Return whether all errors are within their tolerances.
+
+    Args:
+        position: Position error [m].
+        rotation: Rotation error [rad].
+        error: Norm of the scaled error [m].
+    """
     within = position <= stop.position_tolerance and rotation <= stop.rotation_tolerance
     return within and error <= stop.error_tolerance

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A bound of the speeds of a tip on a path of constant jerks, which holds at every moment.
+"""Bound on the speeds of a tip along a path with piecewise constant jerk, valid at all times.
 
-Between two moments the velocity of the tip deviates from the straight line between its values by
-at most M h^2 / 8, where h is the time between them and M bounds its second derivative. A norm is
-convex, so that the larger of the two speeds and that deviation bound the speed in between. M comes
-from the velocities, accelerations and jerks of the joints, and from the largest distance of the tip
-from each of them: the derivative of a column of the Jacobian by another joint is at most as long as
-the column of the joint that is closer to the tip. Pieces are halved until the bound is sharp.
+Between two times, the velocity of the tip deviates from linear interpolation by at most M h^2 / 8,
+with h the time difference and M a bound on the second derivative of the velocity. Norms are convex,
+so that the larger of the two speeds plus this deviation bounds the speed in between. M follows from
+the velocities, accelerations and jerks of the joints and from the maximum distance of the tip from
+each joint: the derivative of a column of the Jacobian by another joint is at most as long as the
+column of the joint that is closer to the tip. Pieces are halved until the bound is sharp.
 """
 
 import math
@@ -18,7 +18,7 @@ from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.kinematics import forward
 from dls_ik.core.types import Array, Chain
 
-DEPTH = 12  # halvings of a piece
+DEPTH = 12  # maximum number of halvings of a piece
 
 
 @allocating
@@ -30,17 +30,18 @@ def speed_bound(
     times: Array,
     pieces: Array,
 ) -> float:
-    """Return a bound of the linear and angular speed of a tip, as a share of their limits.
+    """Return a bound on the linear and angular speed of a tip, relative to their limits.
 
     Args:
-        chain: of one tip.
-        levers: (2, m) largest linear and angular velocity of the tip for a unit velocity of each
+        chain: Chain with one tip.
+        levers: (2, m) maximum linear and angular velocity of the tip for a unit velocity of each
             moving element [m/rad or m/m, rad/rad].
-        limits: (2,) linear [m/s] and angular [rad/s], or infinite.
-        sharpness: (2,) bound below which no piece is halved, and share by which the result may
-            exceed the largest speed above it.
+        limits: (2,) linear limit [m/s] and angular limit [rad/s], possibly infinite.
+        sharpness: (2,) bound below which no piece is halved, and maximum difference of a larger
+            bound from the largest speed.
         times: (k,) durations of the pieces [s].
-        pieces: (k, 4, n) positions, velocities, accelerations and jerks at their starts.
+        pieces: (k, 4, n) positions, velocities, accelerations and jerks at the starts of the
+            pieces.
     """
     n, m = pieces.shape[2], levers.shape[1]
     axes, T = np.empty((m, 2, 3)), np.empty((1, 3, 4))
@@ -65,7 +66,7 @@ def speed_bound(
                 bound, first = max(bound, most), last
                 top -= 1
                 continue
-            # Look at the first half, then at the second one.
+            # Process the first half, then the second half.
             _move(stack[top], 0.5 * h, stack[top + 1])
             for r in range(4):
                 for j in range(n):
@@ -81,7 +82,7 @@ def speed_bound(
 
 @force_inline
 def _move(state: Array, h: float, out: Array) -> None:
-    """Write the state (4, n) after a time [s] of constant jerk."""
+    """Write the state (4, n) after h [s] of constant jerk to `out`."""
     for j in range(state.shape[1]):
         v, a, jerk = state[1, j], state[2, j], state[3, j]
         out[0, j] = state[0, j] + h * (v + h * (0.5 * a + h * jerk / 6.0))
@@ -91,7 +92,7 @@ def _move(state: Array, h: float, out: Array) -> None:
 
 @force_inline
 def _speed(chain: Chain, q: Array, v: Array, limits: Array, axes: Array, T: Array) -> float:
-    """Return the larger of the linear and the angular speed, as a share of its limit."""
+    """Return the larger of the linear and the angular speed, relative to their limits."""
     forward(chain, q, axes, T)
     x, y, z, a, b, c = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(axes.shape[0]):
@@ -112,14 +113,15 @@ def _speed(chain: Chain, q: Array, v: Array, limits: Array, axes: Array, T: Arra
 def _curvature(
     chain: Chain, levers: Array, limits: Array, begin: Array, end: Array, h: float, size: Array
 ) -> float:
-    """Return a bound of the second derivatives of the velocities of the tip in a piece.
+    """Return a bound on the second derivatives of the velocities of the tip in a piece.
 
     Args:
-        begin, end: (4, n) states at its ends.
-        size: (3, m) working memory.
+        begin, end: (4, n) states at the ends of the piece.
+        h: Duration of the piece [s].
+        size: (3, m) scratch.
 
     Returns:
-        The larger of the linear and the angular one, as a share of the limit [1/s^2].
+        The larger of the linear and the angular derivative, relative to the limits [1/s^2].
     """
     m, total = levers.shape[1], 0.0
     for k in range(m):
@@ -133,7 +135,7 @@ def _curvature(
     for p in range(2):
         bound = 0.0
         for k in range(m):
-            # This element is the one closer to the tip of each pair.
+            # In each pair, this element is closer to the tip.
             inner = size[0, k] * (3.0 * size[1, k] + total * size[0, k])
             for i in range(k):
                 inner += size[0, i] * (3.0 * size[1, k] + total * size[0, k])

@@ -165,9 +165,9 @@ class StopCriteria(NamedTuple):
     max_iterations: int  # maximum number of iterations of one attempt
     stall_count: int  # number of slow iterations in a row that end an attempt; 0: never
     long_attempt_every: int  # period of attempts that continue while the error decreases; 0: none
-    position_tolerance: float  # [m] for every tip
-    rotation_tolerance: float  # [rad] for every tip
-    error_tolerance: float  # [m] for the norm of the scaled error
+    position_tolerance: float  # tolerance of every tip [m]
+    rotation_tolerance: float  # tolerance of every tip [rad]
+    error_tolerance: float  # tolerance of the norm of the scaled error [m]
     rotation_weight: float  # w [m/rad]: the scaled error is (dp, w * rotation vector)
     stall_ratio: float  # an iteration is slow if more than this share of the error remains
 

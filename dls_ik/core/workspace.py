@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scratch memory, made where it is used: cheaper than handing twenty arrays in from Python."""
+"""Scratch arrays, allocated by kernels: cheaper than passing twenty arrays from Python."""
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dls_ik.core.types import (
 
 @force_inline
 def _task_rows(general: GeneralProblem | None) -> int:
+    """Return the number of task rows; 6 without a problem."""
     rows = 6
     if general is not None:
         rows = general.task.component.shape[0]
@@ -30,7 +31,7 @@ def _task_rows(general: GeneralProblem | None) -> int:
 
 @allocating
 def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> Memory:
-    """Return the memory of a method that has made no step."""
+    """Return the memory of a method before its first step."""
     n, r = chain.lower.shape[0], _task_rows(general)
     rows = r + 1 if method.limits == limits.TA else r
     return Memory(
@@ -46,14 +47,14 @@ def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> 
 
 @force_inline
 def forget(memory: Memory) -> None:
-    """Begin an attempt: the next step is a first one."""
+    """Reset the memory for a new attempt: the next step counts as the first."""
     memory.steps[0] = 0
     memory.lambda2[0] = 0.0
 
 
 @allocating
 def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> Workspace:
-    """Allocate the scratch of one thread; without a problem for the full pose of one tip."""
+    """Allocate the scratch arrays of one thread; without a problem, for the pose of one tip."""
     r, m = _task_rows(general), chain.prismatic.shape[0]
     n, k = chain.lower.shape[0], chain.first.shape[0] - 1
     return Workspace(
@@ -73,10 +74,10 @@ def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> W
 
 @allocating
 def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
-    """Allocate the scratch of one thread on the fast path.
+    """Allocate the scratch arrays of one thread on the fast path.
 
     Args:
-        leaf: rows of a leaf of the table.
+        leaf: Number of rows of a leaf of the table.
     """
     m, n = chain.variable.shape[0], chain.lower.shape[0]
     return FastWorkspace(
@@ -100,7 +101,7 @@ def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
 
 @allocating
 def search_scratch(chain: AnyChain) -> SearchScratch:
-    """Allocate the scratch of a search."""
+    """Allocate the scratch arrays of a search."""
     n = chain.lower.shape[0]
     return SearchScratch(
         random_state=np.empty(1, np.uint64), q=np.empty(n), error=np.empty(2), kept=np.empty(n)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A method of the oracle on joints that have no kinematics, for closed forms."""
+"""A method of the oracle on joints without kinematics, for closed forms."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from dls_ik.solver.options import SolverOptions
 
 
 def bare(name, n, groups=None, half=10.0, slides=(), **options):
-    """A method on n joints of range +-half that have no kinematics."""
+    """Return a method for n joints with the range +-half and without kinematics."""
     variable = np.arange(n)
     chain = SimpleNamespace(
         lower=-np.ones(n), prismatic=np.isin(variable, slides), variable=variable
@@ -27,7 +27,7 @@ def bare(name, n, groups=None, half=10.0, slides=(), **options):
 
 
 def diagonal(name, s, e, **options):
-    """One step from mid-range for J = diag(s) with a column of zeros."""
+    """Return one step from mid-range for J = diag(s) with a further column of zeros."""
     r = len(s)
     oracle = bare(name, r + 1, np.zeros(r, int), **options)
     J = np.hstack([np.diag(np.array(s, float)), np.zeros((r, 1))])

@@ -42,7 +42,7 @@ LEGAL = [
 ]
 SAMPLE = sorted(set(Random(20).sample(LEGAL, 75)) - set(NAMES))
 
-# Options that bring out what defaults leave idle.
+# Options that activate features which are inactive by default.
 POLICIES = {
     "constant": {"lambda_": 0.05},
     "error": {"error_gain": 0.2},
@@ -119,11 +119,11 @@ def label(case):
 
 
 def slack(name, options, oracle, dq):
-    """How far a step may be from the oracle's dq: 1e-10 of it, or what rounding allows.
+    """Return the tolerance of a step: 1e-10 of the oracle's dq, or more because of rounding.
 
-    Weights at a limit (JW, TA, WLN) condition the inverse badly, the motion of an objective (GP)
-    mostly cancels; objectives by differences are good to 1e-8, and a searched damping factor to
-    1e-3.
+    With weights at a limit (JW, TA, WLN) the inverse is ill-conditioned, and the motion of an
+    objective (GP) mostly cancels. Objectives by differences are accurate to 1e-8, and optimal
+    damping factors to 1e-3.
     """
     o = options_of(name, **options)
     close = min(max(1e-10, 1e-16 * np.linalg.cond(oracle.last_J) ** 2), 1e-6)
@@ -134,7 +134,7 @@ def slack(name, options, oracle, dq):
 
 
 def suits(name, options, robot, rows=6):
-    """Whether a robot has what the method asks for: redundancy, or limits."""
+    """Return whether a robot has the redundancy or the limits that the method needs."""
     strategy = parts_of(name).strategy
     limited = np.isfinite(robot.upper - robot.lower).any()
     by_limits = options.get("objective", "limits") in ("limits", "centring")
@@ -145,7 +145,7 @@ def suits(name, options, robot, rows=6):
 
 
 def placed(robot, place, rng):
-    """A configuration inside, or with some joints near, at or beyond a limit: q, which joints."""
+    """Return q inside, or with some joints close to, at or beyond a limit, and these joints."""
     lower, upper = robot.finite_limits()
     size = upper - lower
     q = rng.uniform(lower + 0.25 * size, upper - 0.25 * size)
@@ -157,7 +157,7 @@ def placed(robot, place, rng):
 
 
 def is_regular(J, near):
-    """Whether no singular value is small, whichever of the joints near a limit are held."""
+    """Return whether no singular value is small for any set of held joints close to limits."""
     for count in range(len(near) + 1):
         for held in combinations(near, count):
             s = np.linalg.svd(np.delete(J, held, axis=1))[1]
@@ -168,7 +168,7 @@ def is_regular(J, near):
 
 @cache
 def draws(arm, place, count=3, seed=5, weight=0.5):
-    """(q, J, e, T_d) away from singularities, with targets near and far."""
+    """Return (q, J, e, T_d) away from singularities, with close and distant targets."""
     robot = ARMS[arm]
     oracle = Oracle("jp", robot, options_of("jp", rotation_weight=weight))
     rng = np.random.default_rng([seed, PLACES.index(place)])
@@ -184,7 +184,7 @@ def draws(arm, place, count=3, seed=5, weight=0.5):
 
 
 def generic(robot, rng):
-    """A configuration away from limits and singularities, with a target: q, J, e, T_d."""
+    """Return q, J, e, T_d for a configuration away from limits and singularities."""
     oracle = Oracle("jp", robot, options_of("jp"))
     while True:
         q, _ = placed(robot, "inside", rng)
@@ -195,7 +195,7 @@ def generic(robot, rng):
 
 
 def jacobian_with(s, n, rng):
-    """(6, n) of the given singular values, with U and V: J = U diag(s) V^T."""
+    """Return J = U diag(s) V^T (6, n) with these singular values, U and V."""
     U = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     V = np.linalg.qr(rng.normal(size=(n, n)))[0][:, :6]
     return U @ np.diag(s) @ V.T, U, V

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The package's own steps, as the conformance suite asks for them. The only file to hook up."""
+"""Adapter of the conformance suite to the package; no other file of the suite calls kernels."""
 
 from typing import NamedTuple
 
@@ -17,18 +17,18 @@ class Move(NamedTuple):
 
 
 def our_step(name, robot, q, J, e, task=None, T=None, **options):
-    """The first step of an attempt for a scaled (r, n) Jacobian and (r,) error: (n,)."""
+    """Return the first step (n,) of an attempt for a scaled Jacobian (r, n) and error (r,)."""
     ours = stepper(name, robot, q, task, **options)
     return np.array(ours.step_for(e, J, T))
 
 
 def our_quick_step(name, robot, q, J, e, following=False, **options):
-    """As a search makes it, by the quick step if that can; or as a servo does: (n,)."""
+    """Return the step (n,) of a search, by the fast path if possible, or of a servo."""
     return np.array(kernels.step(name, robot, q, J, e, following=following, **options))
 
 
 def our_inverse(name, robot, q, J, **options):
-    """The matrix (n, 6) that takes errors of norm 1 to steps: column by column."""
+    """Return the matrix (n, 6) that maps errors of norm 1 to steps, column by column."""
     return np.column_stack([our_step(name, robot, q, J, u, **options) for u in np.eye(6)])
 
 
@@ -39,7 +39,7 @@ def stepper(name, robot, q, task=None, **options):
 
 
 def our_moves(name, robot, q, Ts, task=None, **options):
-    """Steps of one attempt in a row, toward one target after the other."""
+    """Return consecutive steps of one attempt toward a sequence of targets."""
     ours = stepper(name, robot, q, task, **options)
     moves = []
     for T in Ts:
@@ -50,5 +50,5 @@ def our_moves(name, robot, q, Ts, task=None, **options):
 
 
 def options_of(name, **options):
-    """All options of a method, with the defaults that its name brings."""
+    """Return all options of a method, with the defaults of its name."""
     return kernels.options_of(name, **options)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Attempts as the published code of Table V makes them, the long way: its error, and JC."""
+"""Tests of attempts against a direct version of the published code of Table V: error and JC."""
 
 import numpy as np
 import pytest
@@ -14,18 +14,18 @@ RUN = {
     "position_tolerance": 1e3, "rotation_tolerance": np.pi, "bug_compatible": True, "timeout": 60.0,
 }  # fmt: skip
 
-FEW = 20  # steps, after which rounding may have decided
+FEW = 20  # number of steps; rounding may dominate later ones
 
 
 def error(T_d, q, robot):
-    """(dp, (n x n_d + s x s_d + a x a_d) / 2)."""
+    """Return (dp, (n x n_d + s x s_d + a x a_d) / 2)."""
     T = robot.fk(q)
     turn = 0.5 * sum(np.cross(T[:3, i], T_d[:3, i]) for i in range(3))
     return np.append(T_d[:3, 3] - T[:3, 3], turn)
 
 
 def joint_clamping(T_d, q, robot):
-    """Joints beyond a limit are set on it and left out; e of before, J of after; none clipped."""
+    """Set joints beyond a limit to it and hold them; e from before, J from after, no clipping."""
     made = -1
     while True:
         e, made = error(T_d, q, robot), made + 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Condition numbers and gains as the papers claim them, of the inverses that the kernels apply.
+"""Tests of the condition numbers and gains of inverses against the claims of the papers.
 
 Colome & Torras 2012, sections III and IV, and the appendix; Deo & Walker 1993, (6) to (8).
 """
@@ -16,7 +16,7 @@ OTHERS = [2.0, 1.1, 0.7, 0.5, 0.3]
 
 
 def inverse_gains(name, least, others=OTHERS, **options):
-    """What becomes of each singular value: (6,), the least one last; and the inverse."""
+    """Return the gain (6,) of each singular value, the smallest last, and the inverse."""
     J, U, V = jacobian_with([*others, least], 7, np.random.default_rng(1))
     P = our_inverse(name, WAM, Q, J, **options)
     np.testing.assert_allclose(V.T @ P @ U, np.diag(np.diag(V.T @ P @ U)), atol=1e-9 * P.max())
@@ -31,7 +31,7 @@ def condition(P):
 @pytest.mark.parametrize("sigma0", [0.005, 0.01, 0.1])
 @pytest.mark.parametrize("nu", [2.0, 10.0, 15.0])
 def test_svf_bounds_the_condition_number(sigma0, nu):
-    """kappa <= A(s_1) / sigma0, which is its limit at the singularity."""
+    """Check kappa <= A(s_1) / sigma0, with equality at the singularity."""
     o = options_of("svf", sigma0=sigma0, nu=nu)
     bound = filtered(np.array(2.0), o) / sigma0
     for least in (1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.3):
@@ -49,7 +49,7 @@ def test_svf_leaves_a_regular_jacobian_almost_as_it_is():
 @pytest.mark.parametrize("name", ["jp", "jt"])
 @pytest.mark.parametrize("least", [1e-4, 1e-2, 0.2])
 def test_condition_number_of_the_pseudoinverse_and_the_transpose(name, least):
-    """Both s_1 / s_n. The transpose's step length is another for each e, so two at a time."""
+    """Check s_1 / s_n. The step length of the transpose depends on e, so one e has both parts."""
     J, U, V = jacobian_with([*OTHERS, least], 7, np.random.default_rng(1))
     if name == "jp":
         assert condition(our_inverse("jp", WAM, Q, J)) == pytest.approx(2.0 / least, rel=1e-6)
@@ -60,14 +60,14 @@ def test_condition_number_of_the_pseudoinverse_and_the_transpose(name, least):
 
 @pytest.mark.parametrize("lambda_", [1e-3, 0.01, 0.1])
 def test_damping_at_its_worst_where_the_least_singular_value_is_lambda(lambda_):
-    """The appendix's first case: kappa -> (lambda^2 + s_1^2) / (2 s_1 lambda), O(1 / lambda)."""
+    """Check the first case of the appendix: kappa -> (lambda^2 + s_1^2) / (2 s_1 lambda)."""
     gains, P = inverse_gains("jd", lambda_, lambda_=lambda_)
     assert gains[-1] == pytest.approx(0.5 / lambda_, rel=1e-6)
     assert condition(P) == pytest.approx((lambda_**2 + 4.0) / (4.0 * lambda_), rel=1e-6)
 
 
 def test_damping_is_bounded_while_the_least_gain_is_another():
-    """The second case: lambda^2 / s_i < s_n < lambda^2 / s_j, and kappa does not depend on s_n."""
+    """Check the second case: lambda^2 / s_i < s_n < lambda^2 / s_j, kappa is independent of s_n."""
     conditions = [condition(inverse_gains("jd", least, lambda_=0.7)[1])
                   for least in (0.26, 0.27, 0.28, 0.29)]  # fmt: skip
     g = np.array(OTHERS) / (np.array(OTHERS) ** 2 + 0.49)
@@ -80,7 +80,7 @@ def test_damping_is_bounded_while_the_least_gain_is_another():
      ("jf", {"epsilon": 0.1, "lambda_max": 0.02}, 1.0)],
 )  # fmt: skip
 def test_damping_grows_without_bound_at_the_singularity(name, options, share):
-    """The third case, of all that add to the squares: kappa ~ lambda^2 g_k / s_n."""
+    """Check the third case, for laws that add to the squares: kappa ~ lambda^2 g_k / s_n."""
     conditions = [condition(inverse_gains(name, least, **options)[1])
                   for least in (1e-6, 1e-8)]  # fmt: skip
     assert conditions[0] > 1e2
@@ -89,7 +89,7 @@ def test_damping_grows_without_bound_at_the_singularity(name, options, share):
 
 @pytest.mark.parametrize("name", ["jd", "dls", "ed", "ied", "svf", "svf+ed", "tpinv", "nf", "jf"])
 def test_gains_have_their_bound(name):
-    """1 / (2 lambda), 1 / sigma0, 1 / (t s_1), the joint velocity; e has norm 1 here."""
+    """Check 1 / (2 lambda), 1 / sigma0, 1 / (t s_1) and the velocity bound, for |e| = 1."""
     bound = {
         "jd": 0.5 / 0.005, "dls": 0.5 / 0.1, "ed": 0.5 / np.sqrt(0.5), "ied": 0.5 / np.sqrt(0.5001),
         "svf": 1.0 / 0.01, "svf+ed": 0.5 / np.sqrt(0.5), "tpinv": 1.0 / (0.01 * 2.0), "nf": 20.0,

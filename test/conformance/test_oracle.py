@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle beside closed forms worked out by hand."""
+"""Tests of the oracle against closed forms derived by hand."""
 
 from types import SimpleNamespace
 
@@ -53,9 +53,9 @@ def test_numerical_filtering_damps_all_by_the_second_and_the_last_by_itself_too(
 
 
 def test_jacobian_weighting():
-    """For J = [1 1] the joints share by 1 / w; w is 1 for the one whose slope does not rise."""
+    """Check J = [1 1]: joints share by 1 / w, and w is 1 for the joint without rising slope."""
     oracle = bare("jw", 2, np.zeros(1, int))
-    slope = 400.0 * 2 * 9.0 / (4 * 1.0 * 19.0**2)  # at 9 of +-10
+    slope = 400.0 * 2 * 9.0 / (4 * 1.0 * 19.0**2)  # slope at 9 in a range of +-10
     dq = oracle.step(np.array([9.0, 0.0]), np.array([[1.0, 1.0]]), np.array([1.0]))
     w = 1.0 + slope
     np.testing.assert_allclose(dq, [1 / (1 + w), w / (1 + w)], rtol=1e-12)
@@ -64,7 +64,7 @@ def test_jacobian_weighting():
 
 
 def test_gradient_projection():
-    """(24), (23) and (22) for J = [1 0], v = (0.1, 0.3)."""
+    """Check (24), (23) and (22) for J = [1 0], v = (0.1, 0.3)."""
     options = {"objective": "posture", "reference": (1.0, 3.0), "mu": 0.1, "lambda_": 0.5}
     v = np.array([0.1, 0.3])
     plain = step_of("gp", [[1.0, 0.0]], [0.7], **options)
@@ -80,14 +80,14 @@ def test_gradient_projection():
 
 
 def test_task_augmentation():
-    """Rows (1, 0) and w_c grad H = 2 (-1, -3), for 0.7 and -2 mu H = -2 * 0.1 * 5."""
+    """Check rows (1, 0) and w_c grad H = 2 (-1, -3), for 0.7 and -2 mu H = -2 * 0.1 * 5."""
     options = {"objective": "posture", "reference": (1.0, 3.0), "mu": 0.1, "w_c": 2.0}
     dq = step_of("ta", [[1.0, 0.0]], [0.7], **options)
     np.testing.assert_allclose(dq, [0.7, (1.0 - 1.4) / 6.0], rtol=1e-12)
 
 
 def test_joints_at_limits():
-    """At a limit of 10, margin 0.5: jc drops what is pushed out, tp and ctp push to the middle."""
+    """Check a limit of 10, margin 0.5: jc holds joints pushed outward; tp and ctp push back."""
     J, e, q = [[1.0, 1.0]], [1.0], [10.0, 0.0]
     np.testing.assert_allclose(step_of("jc", J, e, q), [0.0, 1.0])
     np.testing.assert_allclose(step_of("jc", J, [-1.0], q), [-0.5, -0.5])
@@ -96,7 +96,7 @@ def test_joints_at_limits():
 
 
 def test_joints_in_margins():
-    """Half way into a margin of 1: h = 1/2. TP holds it, CTP half and half."""
+    """Check h = 1/2 in the middle of a margin of 1: TP holds the joint, CTP holds it by half."""
     J, e, q = [[1.0, 1.0]], [1.0], [9.5, 0.0]
     z = -0.5 * 0.2 * 9.5
     np.testing.assert_allclose(step_of("tp", J, e, q), [z, 1.0 - z])
@@ -106,7 +106,7 @@ def test_joints_in_margins():
 
 
 def test_transpose_with_a_joint_half_held():
-    """d = (I - H) J^T l = (1/2, 1) l for J = [1 1]: J d = 3/2 l, so that a = 2/3."""
+    """Check d = (I - H) J^T l = (1/2, 1) l for J = [1 1]: J d = 3/2 l, so that a = 2/3."""
     left = 1.0 + 0.5 * 0.2 * 9.5
     expected = [1.0 - left + left / 3.0, 2.0 * left / 3.0]
     np.testing.assert_allclose(step_of("ctp+jt", [[1.0, 1.0]], [1.0], [9.5, 0.0]), expected)
@@ -120,19 +120,19 @@ def test_step_bounds():
 
 
 def test_selective_damping():
-    """Each of three directions, worth 1 each, is cut at gamma, and the whole in its 2-norm."""
+    """Check that three directions are limited to gamma, and the whole step in its 2-norm."""
     cut = np.array([0.3, 0.5, -0.5])
     dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0])
     np.testing.assert_allclose(dq, 0.5 * cut / np.linalg.norm(cut))
     dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0], bug_compatible=True)
-    cut[2] = -4.0  # its largest component, signed, is 0; that of the sum is 0.5
+    cut[2] = -4.0  # its largest signed component is 0, that of the sum 0.5
     np.testing.assert_allclose(dq, cut)
 
 
 def test_selective_damping_where_joints_cancel():
-    """v = (1, -1) / sqrt 2 and M = 1: its largest component is cut at gamma, the whole in its norm.
+    """Check v = (1, -1) / sqrt 2, M = 1: limits on the largest component and on the whole norm.
 
-    Where the column that says how far a joint moves the tip is 4, M is 4 and gamma a quarter.
+    If the column of the joint that moves the tip is 4, M is 4 and gamma is a quarter.
     """
     dq = step_of("sd", [[0.01, -0.01]], [1.0], gamma_max=0.4)
     np.testing.assert_allclose(dq, np.array([0.4, -0.4]) / np.sqrt(2.0))
@@ -143,9 +143,9 @@ def test_selective_damping_where_joints_cancel():
 
 
 def test_sdls():
-    """Two groups of one row each, u = (1, 1) / sqrt 2: N = sqrt 2. M is 2 * sqrt 2 / s * s / 2.
+    """Check two groups of one row, u = (1, 1) / sqrt 2: N = sqrt 2, M = 2 * sqrt 2 / s * s / 2.
 
-    Softly, the one direction ends below gamma_max, and the whole is left as it is.
+    With soft clamping the direction ends below gamma_max, and the whole step is unchanged.
     """
     J = np.array([[1.0, 0.0], [1.0, 0.0]])
     one = {"groups": [0, 0], "gamma_max": 0.4}
@@ -158,7 +158,7 @@ def test_sdls():
 
 
 def test_sdls_where_joints_work_against_each_other():
-    """P = (1, 1) for a J whose columns are 2 and 3 long: M = 5, N = 1, gamma = 0.08."""
+    """Check P = (1, 1) for columns of J with the lengths 2 and 3: M = 5, N = 1, gamma = 0.08."""
     o = SimpleNamespace(gamma_max=0.4, soft=False)
     P, J = np.array([[1.0], [1.0]]), np.array([[-2.0, 3.0]])
     still = np.zeros(2)
@@ -174,15 +174,15 @@ def test_clamp():
     np.testing.assert_allclose(bounds.clamped(o, e, groups, None, e), [0.6, 0.8, 0.6, 0.0])
     o.adaptive = True
     np.testing.assert_allclose(bounds.clamped(o, e, groups, None, e), e)
-    last = np.array([0.0, 4.5, 9.0, 0.0])  # moved away by 0.5, and nearer
+    last = np.array([0.0, 4.5, 9.0, 0.0])  # moved away by 0.5, and closer by 1.5
     np.testing.assert_allclose(bounds.clamped(o, e, groups, last, e), [0.9, 1.2, 0.6, 0.0])
-    o.adaptive_by = "approach"  # nearer by 1.5
+    o.adaptive_by = "approach"  # closer by 1.5
     last = np.array([0.0, 6.5, 9.0, 0.0])
     np.testing.assert_allclose(bounds.clamped(o, e, groups, last, e), [1.5, 2.0, 0.6, 0.0])
 
 
 def test_clamp_by_the_published_slip():
-    """Group 1 of two positions looks at components 1 to 3 of the last error, not 3 to 5."""
+    """Check that group 1 of two positions uses components 1 to 3 of the last error, not 3 to 5."""
     o = SimpleNamespace(D_max=1.0, adaptive=True, adaptive_by="divergence", bug_compatible=True)
     e, groups = np.array([0.0, 0, 0, 5.0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
     last = np.array([0.0, 2.0, 0, 2.0, 0, 5.0])
@@ -191,7 +191,7 @@ def test_clamp_by_the_published_slip():
 
 
 def test_halve():
-    """What is out of reach of J = [1 0]^T, 0.4, is halved until it is within 0.15: twice."""
+    """Check that the unreachable part 0.4 for J = [1 0]^T is halved twice, to at most 0.15."""
     J = np.array([[1.0], [0.0]])
     o = SimpleNamespace(halving=0.15)
     np.testing.assert_allclose(bounds.halved(o, np.array([2.0, 0.4]), J), [0.5, 0.1])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of fewer rows, in other frames, with weights, for several tips: beside the oracle."""
+"""Tests of other tasks against the oracle: fewer rows, frames, weights, several tips."""
 
 from types import SimpleNamespace
 
@@ -59,7 +59,7 @@ METHODS = [
 
 
 def as_oracle(task):
-    """The same for the oracle, whatever the package makes of it."""
+    """Return the same task for the oracle, independent of the package."""
     full = {"position": "xyz", "rotation": "xyz", "frame": "base", "weights": None, "tip": None}
     return SimpleNamespace(**{**full, **task})
 
@@ -102,7 +102,7 @@ FEW_JOINTS = random_arm(np.random.default_rng(5), *["revolute"] * 3)
 
 @pytest.mark.parametrize("method", METHODS, ids=label)
 def test_steps_are_the_papers(method):
-    """Every method with a third of the tasks of a WAM, and with half of those of three joints."""
+    """Check every method with a third of the WAM tasks and half of the three-joint tasks."""
     k = METHODS.index(method)
     each = [(WAM, what, 3) for what in list(TASKS)[k % 3 :: 3]]
     few = ["position", "pointing", "in a plane", "turned"]
@@ -115,7 +115,7 @@ def test_steps_are_the_papers(method):
 
 
 def branched(rng):
-    """A trunk of three joints, and a left and a right arm of four each."""
+    """Return a trunk of three joints with a left and a right arm of four joints each."""
     names = {"t": 3, "l": 4, "r": 4}
     joints, links = [], ["base"]
     for arm, count in names.items():

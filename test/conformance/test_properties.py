@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What every step owes its user: still at the target, downhill, bounded, finite, no jumps."""
+"""Tests of properties of all steps: rest at the target, descent, bounds, continuity."""
 
 import numpy as np
 import pytest
@@ -30,19 +30,19 @@ def parts(case):
 
 
 def stays(case):
-    """Without an objective and away from margins nothing moves an arm that is there."""
+    """Return whether the method rests at the target; methods with an objective do not."""
     return parts(case).strategy not in ("gp", "ta")
 
 
 def descends(case):
-    """Whether the step promises to lower the error, to first order, away from limits.
+    """Return whether the step lowers the error, to first order, away from limits.
 
-    J P is positive semidefinite for every law, and stays so when directions are damped one by one
-    or the step is shortened as a whole. Not promised: GP with a damped inverse, whose I - J* J is
-    not entirely in the null space (Deo & Walker 1993, 4), TA with one, whose added row competes; a
-    weighted task (accuracy); ClampMag with a damped inverse, which turns the error; SDLS where a
-    joint slides; JW, WLN with SD or SDLS, whose directions are not of J. TP and CTP are the law
-    alone away from margins, and may go uphill inside them.
+    J P is positive semidefinite for every law, also if single directions are damped or the whole
+    step is shortened. Exceptions are: GP with a damped inverse, because I - J* J is not a null
+    space projector (Deo & Walker 1993, 4); TA with a damped inverse, because the added row
+    competes; weighted tasks (accuracy); ClampMag with a damped inverse, because it rotates the
+    error; SDLS with sliding joints; JW and WLN with SD or SDLS, because the directions are not
+    those of J. TP and CTP equal the law outside margins, and may raise the error inside margins.
     """
     law, strategy, reach, bound = parts(case)
     exact = law == "jp" and bound in ("none", "max", "norm")
@@ -55,7 +55,7 @@ def descends(case):
 
 @pytest.mark.parametrize("case", list(filter(stays, CASES)), ids=label)
 def test_at_the_target_it_stays(case):
-    """Inside the limits; where no margin pushes also at singularities and limits."""
+    """Check inside the limits; without a push in margins also at singularities and limits."""
     name, options = case
     rng = np.random.default_rng(4)
     places = [(robot, placed(robot, "inside", rng)[0]) for robot in (WAM, ARMS["3"], ARMS["9"])]
@@ -141,7 +141,7 @@ def test_bounds_are_kept(name, most):
 @pytest.mark.parametrize("name", ["odls", "gp+odls", "ta+odls", "jc+odls"])
 @pytest.mark.parametrize(("search", "Delta"), [(17, 0.01), (18, 0.5), (17, 5.0)])
 def test_optimal_damping_is_least(name, search, Delta):
-    """Undamped where that is short enough; else as long as may be, and no longer."""
+    """Check that steps are undamped if short enough, and otherwise have the allowed length."""
     rng = np.random.default_rng(9)
     plain = name.replace("odls", "jp")
     for scale in (1e-3, 0.1, 1.0, 10.0):
@@ -152,13 +152,13 @@ def test_optimal_damping_is_least(name, search, Delta):
         assert np.linalg.norm(dq) <= Delta * (1.0 + 1e-12)
         if np.linalg.norm(undamped) <= Delta:
             np.testing.assert_allclose(dq, undamped, rtol=1e-9, atol=1e-12)
-        elif name != "gp+odls":  # whose factor begins at T
+        elif name != "gp+odls":  # lambda of gp+odls is at least T
             assert np.linalg.norm(dq) >= Delta * (1.0 - 2e-3)
 
 
 @pytest.mark.parametrize("off", [1e-9, 1e-12, 3e-14, 1e-14, 0.0])
 def test_optimal_damping_is_within_its_bound_where_an_objective_pushes_hard(off):
-    """At a limit next to a singularity, where no redundancy is left for the push."""
+    """Check a limit next to a singularity, without redundancy for the push."""
     q = np.array([PUMA.upper[0], -0.5, 0.4, 0.2, off, 0.1])
     _, J = error_and_jacobian(PUMA, PUMA.fk(q), q)
     dq = our_step("gp+odls", PUMA, q, J, np.zeros(6))
@@ -167,7 +167,7 @@ def test_optimal_damping_is_within_its_bound_where_an_objective_pushes_hard(off)
 
 @pytest.mark.parametrize("law", ["jp", "dls", "svf"])
 def test_ctp_does_not_jump_anywhere_in_a_margin(law):
-    """Fine steps of a joint through its margin and beyond: no change out of proportion."""
+    """Check that small steps through a margin and beyond cause proportionate changes."""
     q, _, _, T_d = generic(WAM, np.random.default_rng(13))
     size = WAM.upper[5] - WAM.lower[5]
     path = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be made sense of is refused when a solver is made, and the message says why."""
+"""Tests of the rejection of invalid methods and options by the solver, with messages."""
 
 import numpy as np
 import pytest

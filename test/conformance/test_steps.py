@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of every method beside the oracle's, and beside each other's."""
+"""Tests of the steps of every method against the oracle and against other methods."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def assert_same(name, options, robot, draw, following=False):
 
 @pytest.mark.parametrize("case", CASES, ids=label)
 def test_is_the_papers_step(case):
-    """Listed methods on every arm in every place; combinations on every arm, and in every place."""
+    """Check listed methods for each arm and place, combinations for each arm and for each place."""
     name, options = case
     weight = options.get("rotation_weight", 0.5)
     is_listed = name in NAMES and not options
@@ -159,7 +159,7 @@ REMEMBERS = [
 
 
 def path(arm, seed):
-    """A start inside the limits, and targets that stay, jump away and come back."""
+    """Return a start inside the limits, and targets that rest, jump away and return."""
     robot, rng = ARMS[arm], np.random.default_rng(seed)
     lower, upper = robot.finite_limits()
     while True:
@@ -170,7 +170,7 @@ def path(arm, seed):
 
 
 def assert_same_path(name, options, robot, q, Ts):
-    """From each of our own configurations, so that differences do not grow from step to step."""
+    """Compare steps from each configuration of the package, so that differences do not grow."""
     oracle = Oracle(name, robot, options_of(name, **options))
     clips = parts_of(name).strategy in ("jc", "active")
     moves = our_moves(name, robot, q, Ts, **options)

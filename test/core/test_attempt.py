@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt: the loop around the step beside the oracle's, limits kept, ends in time."""
+"""Tests of one attempt: comparison with the oracle, joint limits, termination."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from oracle_ik import parts_of, pose_error
 from dls_ik import IkSolver, RobotModel, Status
 
 NAMES = STEPPED
-EXACT = [name for name in NAMES if "odls" not in name]  # a search that ends within 1e-3
+EXACT = [name for name in NAMES if "odls" not in name]  # the search of odls stops within 1e-3
 PUMA = RobotModel.from_name("puma560")
 CLIPPED = [name for name in NAMES if parts_of(name).strategy in ("jc", "active")]
 
@@ -22,7 +22,7 @@ def one_attempt(name, robot, T_d, seed, **options):
 
 
 def task(robot, rng, reach=1.0, spread=1.0):
-    """A seed, in a part of the range about its middle, and a reachable pose."""
+    """Return a reachable pose, and a seed in a part of the range around mid-range."""
     middle = 0.5 * (robot.lower + robot.upper)
     seed = middle + spread * (robot.random(rng) - middle)
     return robot.fk(seed + reach * (robot.random(rng) - seed)), seed
@@ -59,7 +59,7 @@ def test_limits_are_kept_at_every_step(name, robot):
     size = robot.upper - robot.lower
     for _ in range(3):
         T_d, seed = task(robot, rng)
-        T_d[:3, 3] *= 1.5  # most of them out of reach
+        T_d[:3, 3] *= 1.5  # mostly out of reach
         seed = seed + rng.choice([-1, 0, 1], robot.n) * size
         for most in (1, 2, 3, 5, 8, 13, 39):
             q = one_attempt(name, robot, T_d, seed, max_iterations=most).q

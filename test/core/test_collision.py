@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of primitives and triangles, and the kinematics of all links, against NumPy."""
+"""Tests of distances of primitives and triangles, and of link kinematics, against NumPy."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from dls_ik.scene.pack import link_frames, pack_shapes, pack_trees
 
 
 def box(size, p):
-    """Distance outside; inside the nearest face."""
+    """Return the signed distance from a box."""
     nearest = np.clip(p, -size, size)
     outside = np.linalg.norm(p - nearest)
     return outside if outside > 0 else -np.min(np.r_[size - p, size + p])
@@ -33,7 +33,7 @@ def capsule(size, p):
 
 
 def cylinder(size, p):
-    """As a rectangle in the half-plane through the axis."""
+    """Return the signed distance from a cylinder: a rectangle in the half-plane of the axis."""
     rho = np.hypot(p[0], p[1])
     nearest = np.array([min(rho, size[0]), np.clip(p[2], -size[1], size[1])])
     outside = np.linalg.norm([rho, p[2]] - nearest)
@@ -66,7 +66,7 @@ def segment(a, b, p):
 
 
 def triangle(a, b, c, p):
-    """Distance from the plane where the foot is inside, else from the edges."""
+    """Return the distance from the plane if the foot is in the triangle, else from the edges."""
     n = np.cross(b - a, c - a)
     edges = min(segment(a, b, p), segment(b, c, p), segment(c, a, p))
     ends = ((a, b), (b, c), (c, a))
@@ -84,7 +84,7 @@ def test_distance_of_a_triangle(seed):
 
 @pytest.mark.parametrize("variables", ["all", "some"])
 def test_poses_of_all_links(variables):
-    """All links of an arm with mimic and sliding joints; other joints stand at their values."""
+    """Check all links of an arm with mimic and sliding joints, and joints outside the chain."""
     rng = np.random.default_rng(1)
     tree = random_arm(rng, "revolute", "mimic", "prismatic", "continuous", "bent", "mimic").tree
     free = [joint.name for joint in tree.joints if joint.is_driven and joint.mimic is None]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Damping laws: gains without a singular value, and the filter's properties below (3)."""
+"""Tests of damping laws: gains for singular values of zero, and properties of the filter (3)."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every damping policy beside its formula, and held to what it promises."""
+"""Tests of every damping policy: comparison with its formula, and its guarantees."""
 
 from itertools import product
 
@@ -33,7 +33,7 @@ KNOWN = [name for name in damping_policies.NAMES if damping_policies.IDS[name] !
 
 
 def chosen(name, J, error_norm=0.5, before=None, **given):
-    """lambda^2 for J (r, n), after a step with the Jacobian `before` if there was one."""
+    """Return lambda^2 for J (r, n), after a step with the Jacobian `before` if given."""
     r, n = J.shape
     o = parameters(r, n, policy=damping_policies.IDS[name], **{**SET, **given})
     past = memory(r, n, steps=before is not None)
@@ -43,7 +43,7 @@ def chosen(name, J, error_norm=0.5, before=None, **given):
 
 
 def values(J):
-    """(r,): with zeros beyond the min(r, n) that there are."""
+    """Return the singular values (r,), padded with zeros after min(r, n) values."""
     s = np.zeros(J.shape[0])
     s[: min(J.shape)] = np.linalg.svd(J, compute_uv=False)
     return s
@@ -114,7 +114,7 @@ def test_formula(name, shape):
         lambda2 = chosen(name, J, before=last)
         assert lambda2 == pytest.approx(FORMULAS[name](J, last), rel=1e-6, abs=1e-12)
         damped += lambda2 > 0.0
-    of_one_value = min(shape) == 1 and "condition" in name  # then the condition is always 1
+    of_one_value = min(shape) == 1 and "condition" in name  # the condition number is always 1
     assert damped > 0 or of_one_value
 
 
@@ -165,7 +165,7 @@ PROPERTY = settings(max_examples=300)
 
 
 def of_values(s, n):
-    """A Jacobian (r, n) with these singular values."""
+    """Return a Jacobian (r, n) with these singular values."""
     J = np.zeros((len(s), n))
     np.fill_diagonal(J, s)
     return J
@@ -183,7 +183,7 @@ def test_velocity_bounds_the_least_direction(s, bound):
     assert gains[-1] <= bound * (1.0 + 1e-9)
     between = (s > s[-1] * (1.0 + 1e-9)) & (s < (1.0 / bound - s[-1]) * (1.0 - 1e-9))
     assert gains[~between].max() <= bound * (1.0 + 1e-6)
-    assert (gains[between] >= bound * (1.0 - 1e-6)).all()  # what (6) leaves open
+    assert (gains[between] >= bound * (1.0 - 1e-6)).all()  # not bounded by (6)
 
 
 @PROPERTY

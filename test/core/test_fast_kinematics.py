@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sines, kinematics and Jacobian of the fast path."""
+"""Tests of sines, kinematics and Jacobian of the fast path."""
 
 import numpy as np
 import pytest
@@ -22,12 +22,12 @@ from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import Joint
 from dls_ik.model.tree import Tree
 
-ULPS = 3.0  # two of ours, and NumPy's own
+ULPS = 3.0  # two of the kernel, one of NumPy
 
 
 @kernel
 def write_sines(angles, s, c):
-    """A kernel of its own, as the sines are a part of the loop that needs them."""
+    """Call the inlined function from a separate kernel."""
     fast.sines(angles, s, c)
 
 
@@ -82,7 +82,7 @@ def test_results_may_go_where_the_angles_are(largest, over):
     np.testing.assert_array_equal(out, expected)
 
 
-# math.sin(inf) is an error in Python, and no number where it is compiled.
+# math.sin(inf) raises an error in Python, and returns NaN in compiled code.
 @pytest.mark.parametrize(
     "bad", [np.nan, *(pytest.param(x, marks=pytest.mark.compiled) for x in (np.inf, -np.inf))]
 )
@@ -105,7 +105,7 @@ KINDS = st.lists(
 
 @kernel
 def look(arm, rotation_weight, T_d, q, work):
-    """Error and Jacobian at q, as the loop has them."""
+    """Write error and Jacobian at q, as in the loop of an attempt."""
     aim(arm.base, arm.tip, T_d, work.target)
     errors = observe_arm(arm, rotation_weight, q, work)
     arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
@@ -113,9 +113,9 @@ def look(arm, rotation_weight, T_d, q, work):
 
 
 def observed(robot, T_d, q, weight=1.0):
-    """Position and rotation error, scaled error (6,) and Jacobian (6, n), all in the base frame.
+    """Return position and rotation error, scaled error (6,) and Jacobian (6, n) in the base frame.
 
-    The arm's own first frame is turned against the base.
+    The first frame of the arm is rotated relative to the base.
     """
     arm = build_arm(robot.chain)
     work = fast_workspace(arm, LEAF)
@@ -130,7 +130,7 @@ def check(robot, q, T_d, weight, atol=1e-12):
     expected = pose_error(T_d, robot.fk(q))
     assert position == pytest.approx(np.linalg.norm(expected[:3]), abs=atol)
     assert angle == pytest.approx(np.linalg.norm(expected[3:]), abs=1e-7)
-    if angle < 3.14:  # the axis of half a turn may point either way
+    if angle < 3.14:  # the axis of half a turn may have either sign
         np.testing.assert_allclose(e, scale * expected, atol=weight * 1e-11 + atol)
     np.testing.assert_allclose(J, scale[:, None] * robot.jacobian(q), atol=(1.0 + weight) * 1e-12)
 
@@ -162,7 +162,7 @@ def test_axes_parallel_opposed_or_nearly_so(rows, seed):
 
 
 def nearly_parallel(rng, angle):
-    """Seven joints about any axes, most of them so far from parallel to the one before."""
+    """Return seven joints about random axes; most are at `angle` to the previous axis."""
     joints, axis = [], np.array([0.0, 0.0, 1.0])
     for i in range(7):
         T, before = np.eye(4), axis
@@ -209,7 +209,7 @@ def test_rotation_error_of_any_angle(angle):
 
 
 def test_error_grows_without_steps_from_none_to_half_a_turn():
-    """The three formulas meet where one takes over from the other."""
+    """Check the continuity between the three formulas."""
     q, axis = np.full(7, 0.3), np.array([0.6, 0.0, 0.8])
     T, told = WAM.fk(q), []
     angles = np.linspace(0.0, np.pi, 5001)

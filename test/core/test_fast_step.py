@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The step of the fast path: normal equations, limits, and the way along the solutions."""
+"""Tests of the step of the fast path: normal equations, limits, motion along the solutions."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,13 @@ def write_transposed(J, h, y, dq):
 
 
 def solve_normal(J, h, e, lambda2):
-    """Whether there is a solution, and y (6,)."""
+    """Return whether the kernel found a solution, and y (6,)."""
     y = np.full(6, np.nan)
     return write_normal(np.ascontiguousarray(J.T), h, e, lambda2, y), y
 
 
 def step_of_few(J, h, e, lambda2):
-    """dq (n,), NaN where a joint is held."""
+    """Return dq (n,), NaN for held joints."""
     dq = np.full(J.shape[1], np.nan)
     solve_few(
         np.ascontiguousarray(J.T), h, e.copy(), lambda2, dq, np.full(13 * J.shape[1] + 48, np.nan)
@@ -46,7 +46,7 @@ def step_of_few(J, h, e, lambda2):
 
 
 def drawn(seed, n, held=0):
-    """A Jacobian (6, n), which columns are held, and an error (6,)."""
+    """Return a Jacobian (6, n), the activations of its columns, and an error (6,)."""
     rng = np.random.default_rng(seed)
     h = np.zeros(n)
     h[rng.permutation(n)[:held]] = 1.0
@@ -54,7 +54,7 @@ def drawn(seed, n, held=0):
 
 
 def damped(J, lambda2, e):
-    """J^T (J J^T + lambda^2 I)^-1 e, by singular values; undamped, those of zero are left out."""
+    """Return J^T (J J^T + lambda^2 I)^-1 e by the singular values above zero."""
     if J.shape[1] == 0:
         return np.empty(0)
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
@@ -86,7 +86,7 @@ def test_solution_is_numpys(seed, n, lambda2):
 @given(SEEDS, SIZES, st.integers(0, 4))
 def test_held_columns_are_left_out(seed, n, held):
     J, h, e = drawn(seed, n, held)
-    J[:, h != 0.0] = np.nan  # not even looked at
+    J[:, h != 0.0] = np.nan  # must not be read
     solved, y = solve_normal(J, h, e, 1e-2)
     assert solved
     free = J[:, h == 0.0]
@@ -181,28 +181,28 @@ def test_holds_at_limits_what_would_pass_them(robot):
 
 GOAL = options_of("auto").goal()
 WEIGHT = GOAL.rotation_weight
-ROOTS = np.linspace(0.7, 1.4, 7)  # of the joints' weights
+ROOTS = np.linspace(0.7, 1.4, 7)  # square roots of the joint weights
 SCALE = np.repeat([1.0, WEIGHT], 3)
 STEPS, CORRECTIONS, LONGEST, ENOUGH, FAR = 30, 6, 0.5, 0.01, 0.2 * WEIGHT
 
 
 @kernel
 def slid(arm, goal, starts, T_d, seed, q, work):
-    """A kernel of its own, as the slide is a part of a loop."""
+    """Call the inlined function from a separate kernel."""
     aim(arm.base, arm.tip, T_d, work.target)
     observe_arm(arm, goal.rotation_weight, q, work)
     return slide(arm, goal, starts, seed, q, work)
 
 
 def kernel_slide(robot, T_d, seed, q):
-    """Where it ends (n,), and the steps it took."""
+    """Return the end of the slide (n,), and the number of steps."""
     arm, q = build_arm(robot.chain), q.copy()
     starts = random_starts(robot, ROOTS[: robot.n] ** 2, True)
     return q, slid(arm, GOAL, starts, T_d, seed, q, fast_workspace(arm, LEAF))
 
 
 def numpy_step(q, J, e, z):
-    """z + P (e - J z), with joints that it takes past a limit at it (n,)."""
+    """Return z + P (e - J z) (n,), with joints that would pass a limit at the limit."""
     dq, free = z.copy(), np.ones(len(q), bool)
     while True:
         part = np.linalg.pinv(J[:, free] / ROOTS[free]) @ (e - J @ dq)
@@ -217,7 +217,7 @@ def numpy_step(q, J, e, z):
 
 
 def numpy_slide(T_d, seed, q):
-    """As the docstrings say."""
+    """Slide as the docstrings specify."""
     arrived, error = False, 0.0
     for k in range(STEPS):
         arrived = arrived or k >= STEPS - CORRECTIONS
@@ -238,7 +238,7 @@ def numpy_slide(T_d, seed, q):
 
 
 def away(rng):
-    """A pose, a solution of it, and a seed that is not near it."""
+    """Return a pose, a distant seed, and a solution of the pose."""
     q = WAM.lower + (WAM.upper - WAM.lower) * rng.uniform(0.05, 0.95, 7)
     return WAM.fk(q), WAM.random(rng), q
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The table of starts, and structs packed into two arrays."""
+"""Tests of the table of starts, and of structs packed into two arrays."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_a_row_of_the_table_finds_itself(name):
     for row in range(0, len(arm.table.q), 997):
         first, distances, _ = arm.starts(arm.robot.fk(arm.table.q[row]))
         assert distances.min() <= 1e-12
-        if not first <= row < first + LEAF:  # on the cut between two leaves
+        if not first <= row < first + LEAF:  # the row is at a cut between two leaves
             other = arm.table.q[first + distances.argmin()]
             apart = arm.parts(arm.robot.fk(other)) - arm.parts(arm.robot.fk(arm.table.q[row]))
             assert np.abs(apart).max() <= 1e-6
@@ -56,7 +56,7 @@ def test_a_row_of_the_table_finds_itself(name):
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("1", "1 slide")])
 def test_error_of_a_start_is_what_its_distance_says(name):
-    """The end joints where they belong, no more of the error is left than what tables go by."""
+    """Check that the remaining error is at most the distance by which rows are compared."""
     arm, rng = drawn(name), np.random.default_rng(8)
     robot, checked = arm.robot, 0
     for q in robot.random(rng, 40):
@@ -88,7 +88,7 @@ def test_the_last_joint_is_turned_as_near_as_it_can_be():
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_starts_of_published_arms(name):
-    """Most poses have a start, inside the limits, nearer than a random configuration."""
+    """Check that most poses have a start within the limits, closer than a random configuration."""
     arm, rng = Drawn(published(name)), np.random.default_rng(10)
     robot = arm.robot
     Ts, near, anywhere = robot.fk(robot.random(rng, 30)), [], []
@@ -156,7 +156,7 @@ ARMS = {
 
 
 def structs(kinds, with_table):
-    """Structs in which no two numbers are the same."""
+    """Return structs whose numbers are all different."""
     rng = np.random.default_rng(1)
     robot = random_arm(rng, *kinds)
     options = IkSolver(robot, max_iterations=77, stall_count=5).options

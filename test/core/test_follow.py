@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that follow a target do not swing to and fro."""
+"""Tests of the damping of oscillating steps toward a target."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from dls_ik.core.jit import kernel
 
 @kernel
 def shortened(dq, motion):
-    """A kernel of its own, as it is a part of the loop."""
+    """Call the function from a separate kernel."""
     keep_from_swinging(dq, motion)
 
 
 def shares(steps):
-    """What is left of each step of one joint, beside one that goes on and on."""
+    """Return the share kept of each step of a joint, next to a joint that never reverses."""
     motion, left = np.array([0.0, 0.0, 1.0, 1.0]), []
     for step in steps:
         dq = np.array([step, 0.2])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of convex hulls of balls: the library coal, bounds along a vector, few corners."""
+"""Tests of hull distances: comparison with coal, bounds along a vector, reduced corners."""
 
 import coal
 import numpy as np
@@ -28,7 +28,7 @@ def two_hulls(rng, flatness=0.0):
 
 
 def exact_distance(hull, ball, T):
-    """Return the distance by coal."""
+    """Return the distance computed by coal."""
     shapes = []
     for first, count in hull:
         solid = trimesh.convex.convex_hull(ball[first : first + count, :3])
@@ -107,7 +107,7 @@ def test_few_corners_contain_all_points(shape):
     for _ in range(20):
         points = np.zeros((int(rng.integers(1, 200)), 4))
         points[:, :3] = rng.normal(size=(len(points), 3)) * shape
-        points[len(points) // 2 :] = points[: len(points) - len(points) // 2]  # twice
+        points[len(points) // 2 :] = points[: len(points) - len(points) // 2]  # duplicate points
         before, (count, outside) = points.copy(), choose_corners(points, 12, 0.01)
         assert count <= 12
         assert sorted(points.tolist()) == sorted(before.tolist())

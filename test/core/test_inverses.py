@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The continuous inverse beside its definition, the sum of 2^n weighted pseudoinverses."""
+"""Tests of the continuous inverse against the sum of 2^n weighted pseudoinverses."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from dls_ik.core.inverses import MAX_BRANCHING
 
 
 def drawn(seed, n):
-    """A Jacobian, and activations of which some are exactly 0, some exactly 1, some between."""
+    """Return a Jacobian, and activations that are exactly 0, exactly 1, or in between."""
     rng = np.random.default_rng([seed, n])
     h = np.where(rng.random(n) < 0.5, rng.integers(0, 2, n).astype(float), rng.random(n))
     return rng.normal(size=(6, n)), h
@@ -47,7 +47,7 @@ def test_singular_jacobians(n):
 @pytest.mark.parametrize("n", [4, 6, 7])
 @pytest.mark.parametrize("least", [1e-2, 1e-5, 1e-8])
 def test_ten_digits_are_right_or_as_many_as_the_condition_number_leaves(n, least):
-    """The normal matrix would cost the square of it."""
+    """Check the accuracy; normal equations would square the condition number."""
     rng = np.random.default_rng(n)
     k = min(6, n)
     U, V = (np.linalg.qr(rng.normal(size=(size, size)))[0][:, :k] for size in (6, n))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The cache of compiled kernels: whatever is there, a kernel runs; and what that needs of numba."""
+"""Tests of the cache of compiled kernels: kernels run for every content of the cache."""
 
 import os
 import pickle
@@ -23,7 +23,7 @@ SOURCE = "from dls_ik.core.jit import kernel\n@kernel\ndef add(x): return x + {}
 
 @pytest.fixture
 def said(monkeypatch):
-    """What is reported of the cache, as in a process of its own."""
+    """Return the list of reports about the cache, as in a new process."""
     lines = []
     monkeypatch.setattr(jit, "cache_failures", {})
     monkeypatch.setattr(jit, "_report", lines.append)
@@ -31,7 +31,7 @@ def said(monkeypatch):
 
 
 def new_process(folder, value=1):
-    """The kernel of a file, as another process would have it."""
+    """Import the kernel of a file again, as another process would."""
     file = folder / "tiny.py"
     if not file.exists():
         file.write_text(SOURCE.format(value))
@@ -55,7 +55,7 @@ def written(folder):
 
 
 def filled(folder):
-    """The file of a kernel that was compiled for an integer."""
+    """Return the cache file of a kernel that was compiled for an integer."""
     assert new_process(folder)(1) == 2
     return kept(folder)
 
@@ -80,7 +80,7 @@ DAMAGE = {
 
 
 def test_a_system_without_locks_solves_and_maps(tmp_path):
-    """As Windows, which has no fcntl, O_NONBLOCK and O_CLOEXEC."""
+    """Simulate Windows, which lacks fcntl, O_NONBLOCK and O_CLOEXEC."""
     without = """
 import os, sys
 sys.modules["fcntl"] = None
@@ -133,7 +133,7 @@ def test_one_of_other_sources_or_another_numba_is_replaced_without_a_word(
 
 
 def test_machine_code_for_other_types_is_not_run(tmp_path, said):
-    """As numba's own index may give it after two first starts at once."""
+    """Give a signature the machine code of another one, as a wrong index of Numba may do."""
     path = filled(tmp_path)
     assert new_process(tmp_path)(1.5) == 2.5
     (other,) = set((tmp_path / "__pycache__").glob("*.nbc")) - {path}
@@ -194,7 +194,7 @@ def test_kernels_of_an_image_are_used_where_no_folder_can_be_written(tmp_path, s
 
 
 def key(signature, processor="a processor"):
-    """As numba's index has it."""
+    """Return a key in the format of the index of Numba."""
     return signature, ("x86_64-linux", processor, ""), ("code", "closure")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Forward kinematics and Jacobian of drawn arms; test/model holds them to URDF and KDL."""
+"""Tests of forward kinematics and Jacobian of random arms; test/model compares with KDL."""
 
 import numpy as np
 import pytest

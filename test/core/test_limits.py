@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""CTP: activation of a limit, and one way: joints are held as far as the error pushes them."""
+"""Tests of CTP: activation of a limit, and the one-sided form, which depends on the error."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ quick = settings(max_examples=300)
 
 
 def along(margin, start, end, count=2001):
-    """Activation at depths from `start` to `end`, as shares of the upper margin."""
+    """Return the activation at depths from `start` to `end`, as shares of the upper margin."""
     width = margin * (UPPER - LOWER)
     q = UPPER - width + width * np.linspace(start, end, count)
     return np.array([activation(x, LOWER, UPPER, margin) for x in q])
@@ -35,7 +35,7 @@ def test_free_outside_the_margins_and_held_from_the_limit_on(margin):
 def test_rises_without_a_jump(margin):
     h = along(margin, 0.0, 1.1)
     assert (np.diff(h) >= 0.0).all()
-    assert np.diff(h).max() < 4.1 * 1.1 / 2000  # steepest half way in, at a slope of 4
+    assert np.diff(h).max() < 4.1 * 1.1 / 2000  # the maximum slope is 4, in the middle
 
 
 def test_what_is_next_to_nothing_is_nothing():
@@ -68,12 +68,12 @@ def test_a_joint_without_room_is_held(room):
 
 N, MARGIN = 4, 0.2
 CHAIN = random_chain(np.random.default_rng(1), (4,), N)
-DEEP = 0.5 * MARGIN * (CHAIN.upper - CHAIN.lower)  # half way into the margin
+DEEP = 0.5 * MARGIN * (CHAIN.upper - CHAIN.lower)  # the middle of the margin
 PLACES = {"lower": CHAIN.lower + DEEP, "upper": CHAIN.upper - DEEP}
 
 
 def held(q, J, e):
-    """Share (n,) of what holds every joint that comes of the error."""
+    """Return the share (n,) of the activation of each joint that the error leaves."""
     h, z = np.full(N, np.nan), np.zeros(N)
     ctp_activate(method(following=True, margin=MARGIN, mu=1.0), False, CHAIN, q, J, e, h, z)
     whole = [activation(*joint, MARGIN) for joint in zip(q, CHAIN.lower, CHAIN.upper, strict=True)]
@@ -82,7 +82,7 @@ def held(q, J, e):
 
 
 def pushes(cosine):
-    """A Jacobian (6, n) and an error (6,), as much along every column as said."""
+    """Return a Jacobian (6, n) and an error (6,) with this cosine to every column."""
     J = np.zeros((6, N))
     J[0], J[3] = 2.0 * cosine, 2.0 * np.sqrt(1.0 - cosine**2)
     return J, np.array([0.7, 0.0, 0.0, 0.0, 0.0, 0.0])

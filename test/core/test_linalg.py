@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The symmetric factorisation and the singular value decomposition, beside NumPy's."""
+"""Tests of the symmetric factorisation and the singular value decomposition against NumPy."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every objective beside its formula, and its gradient beside finite differences."""
+"""Tests of every objective against its formula, and of its gradient by finite differences."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ STEP = 1e-6
 
 
 def kinematics(chain, q):
-    """A workspace that has seen q: the kernels' own type, as their cache on disk holds its name."""
+    """Return a workspace with the kinematics at q; the cache on disk requires this type."""
     o = general(6, len(q))
     work = workspace(chain, o, new_memory(chain, method(), o))
     forward(chain, q, work.axes, work.T)
@@ -29,7 +29,7 @@ def kinematics(chain, q):
 
 
 def closed_form(name, chain, o, q):
-    """H and its gradient, by the kernels that need no scratch."""
+    """Return H and its gradient by the kernels without scratch."""
     out = np.full(N, np.nan)
     if name == "limits":
         H = objectives.limits_gradient(chain, q, out)
@@ -130,7 +130,7 @@ def test_next_to_no_range_has_slopes_that_end(name, room):
 
 
 def segments(chain, q):
-    """The two ends of every link."""
+    """Yield the two ends of every link."""
     at = kinematics(chain, q)
     for p, tip in enumerate(at.T):
         origins = list(at.axes[chain.first[p] : chain.first[p + 1], 1])
@@ -138,7 +138,7 @@ def segments(chain, q):
 
 
 def distance(point, a, b):
-    """By the fine grid: no formula to get wrong twice."""
+    """Return the distance from a fine grid of points, independent of the formula."""
     return np.linalg.norm(a + np.linspace(0.0, 1.0, 2001)[:, None] * (b - a) - point, axis=1).min()
 
 
@@ -206,7 +206,7 @@ def test_one_table_leads_to_all(name):
 
 
 def test_a_link_of_no_length_is_as_far_as_its_end():
-    """Axes that meet, as in a shoulder: a point on the way from one to the other is either."""
+    """Check intersecting axes, as in a shoulder: the link between them is a point."""
     chain, q = chain_of(), np.array([0.3, -0.4, 0.5, 0.6])
     chain.prismatic[:] = False
     chain.fixed[2, :, 3] = 0.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The optimal damping factor: the step is as long as allowed whenever it would be longer."""
+"""Tests of the optimal damping factor: steps that would be too long have the allowed length."""
 
 import numpy as np
 import pytest
@@ -24,18 +24,18 @@ PROPERTY = settings(max_examples=250)
 
 
 def arrays(triples):
-    """s (r,) falling, gamma (r,), beta (r,)."""
+    """Return s (r,) in descending order, gamma (r,) and beta (r,)."""
     return np.array(sorted(triples, key=lambda t: -t[0])).T.copy()
 
 
 def plain_norm(s, gamma, lambda2):
-    """|J* e| by the singular values, those of zero left out."""
+    """Return |J* e| by the singular values above zero."""
     keep = s > 0.0
     return np.linalg.norm(s[keep] * gamma[keep] / (s[keep] ** 2 + lambda2))
 
 
 def total_step(s, gamma, beta, rest, lambda2):
-    """J* e + (I - J* J) v / lambda along each v_i, and in the rest of the null space; 0 for J+."""
+    """Return J* e + (I - J* J) v / lambda along each v_i and beyond; lambda 0 means J+."""
     keep = s > 0.0
     gain = np.divide(s, s**2 + lambda2, where=keep, out=np.zeros_like(s))
     along = gamma * gain + (1.0 - gain * s) * beta / (lambda2 or 1.0)
@@ -116,15 +116,15 @@ def test_search_ends_on_what_is_not_a_number(search):
 
 
 def planar(q):
-    """The tip (2,) and the Jacobian (2, 3) of the planar arm."""
+    """Return the tip (2,) and the Jacobian (2, 3) of the planar arm."""
     angles = np.cumsum(q)
     links = LENGTHS * np.array([np.cos(angles), np.sin(angles)])  # (2, 3)
-    reach = np.cumsum(links[:, ::-1], axis=1)[:, ::-1]  # from joint j to the tip
+    reach = np.cumsum(links[:, ::-1], axis=1)[:, ::-1]  # vectors from joint j to the tip
     return reach[:, 0], np.array([-reach[1], reach[0]])
 
 
 def along_the_rectangle(search, push=0.0, speed=2.0, dt=0.005, Delta=5.0):
-    """Iterations of every damped step, and the length of every step, as in their section 5."""
+    """Return the iterations of damped steps and the lengths of all steps, as in section 5."""
     q, o = np.radians([5.0, -175.0, 175.0]), parameters(2, 3, Delta=Delta, search=search)
     sides = np.array([[0.9, 0.0], [0.0, 0.7], [-0.9, 0.0], [0.0, -0.7]])
     lambda2, counts, norms = 0.0, [], []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel that refuses poses beyond bounds, against the oracle."""
+"""Tests of the kernel that rejects poses beyond bounds, against the oracle."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_rows_are_refused_one_by_one():
 
 
 def test_gives_way_by_the_tolerances():
-    """At the very bound, just within and just beyond what each tolerance allows."""
+    """Check poses at a bound, just within and just beyond each tolerance."""
     rng = np.random.default_rng(3)
     reach, T = random_reach(rng, [HEIGHT]), random_pose(rng)
     exact = reach._replace(least=numbers(reach, T), largest=numbers(reach, T))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rotation vectors, pose errors and motion of poses, from no rotation to half a turn."""
+"""Tests of rotation vectors, pose errors and motion of poses, for angles from 0 to pi."""
 
 import numpy as np
 import pytest
@@ -162,7 +162,7 @@ def test_half_a_turn_is_one_either_way():
 
 @kernel
 def twist_of(E, axis):
-    """A kernel of its own, as it is a part of others."""
+    """Call the inlined function from a separate kernel."""
     return twist(E, axis)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Searches: starts, random numbers, turns, state."""
+"""Tests of searches: starts, random numbers, whole turns, state."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def tasks(robot, rng, count, farther=0.0):
 
 
 def search(solver, Ts, seeds, *chunks, random_seed=0):
-    """The state of the rows after so many attempts, and so many more, and so on."""
+    """Return the rows after consecutive searches with these numbers of attempts."""
     rows = solver.search.new_rows(len(Ts))
     rows.counts[:, STATE] = random_seed
     for attempts in chunks:
@@ -60,7 +60,7 @@ def test_reached_rows_are_found_at_the_same_attempt_however_chunked():
 
 
 def test_restarts_of_the_general_step_are_anywhere_within_the_limits():
-    """From one corner over and over, none would find what the first of them does not."""
+    """Check that restarts differ: equal starts would repeat the failure of the first one."""
     solver = IkSolver(WAM, "ctp+ed", max_iterations=12, solve_type="speed")
     Ts, seeds = tasks(WAM, np.random.default_rng(5), 8)
     rows = search(solver, Ts, seeds, 40)
@@ -108,7 +108,7 @@ def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
     solver = IkSolver(WAM, position_tolerance=0.5, rotation_tolerance=1e-3)
     Ts, seeds = tasks(WAM, np.random.default_rng(9), 50)
     rows = solver.search.new_rows(50)
-    rows.counts[:, 0] = 1  # one attempt made: it ended on the spot, but turned too far
+    rows.counts[:, 0] = 1  # one attempt made: the rotation was outside its tolerance
     rows.figures[:, :2] = 0.0, 1.1e-3
     solver.search.attempt(Ts[:, None], seeds, 500, rows)
     assert found(rows).all()
@@ -141,7 +141,7 @@ def test_some_attempts_are_patient(task):
     solver = IkSolver(WAM, task=task, **options)
     Ts, seeds = tasks(WAM, np.random.default_rng(10), 30)
     rows = [search(solver, Ts, seeds, attempts) for attempts in (2, 3)]
-    assert (rows[0].counts[:, 1] <= 2).all()  # all steps are slow ones
+    assert (rows[0].counts[:, 1] <= 2).all()  # all steps are slow
     assert not found(rows[0]).any()
     made = rows[1].counts[:, 1] - rows[0].counts[:, 1]
     assert made.max() <= 8 * 5
@@ -164,12 +164,12 @@ def test_unwinding_ends_within_half_a_turn_of_the_seed_and_at_the_same_angle():
 
 def test_restarts_cover_the_limits():
     arm = random_arm(np.random.default_rng(8), "prismatic", "revolute", "continuous", "revolute")
-    solver = IkSolver(arm, "jp", max_iterations=1, alpha=1e-6)  # an attempt ends where it starts
+    solver = IkSolver(arm, "jp", max_iterations=1, alpha=1e-6)  # an attempt ends close to its start
     T_d = arm.fk(np.zeros(4))
     T_d[:3, 3] += 50.0
     ends = np.array([search(solver, T_d[None], np.zeros((1, 4)), 2, random_seed=k).best[0]
                      for k in range(400)])  # fmt: skip
-    ends = ends[np.abs(ends).max(axis=1) > 1e-3]  # where the restart did better than the seed
+    ends = ends[np.abs(ends).max(axis=1) > 1e-3]  # the restart had a smaller error than the seed
     lower, upper = arm.finite_limits()
     assert len(ends) > 100
     assert (ends > lower - 1e-3).all()
@@ -193,7 +193,7 @@ WORD = 2**64
 
 
 def splitmix64(state):
-    """The next number and state, in Python's unbounded integers."""
+    """Return the next number and state, by the unbounded integers of Python."""
     state = (state + 0x9E3779B97F4A7C15) % WORD
     z = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % WORD
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % WORD

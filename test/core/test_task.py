@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Task errors and Jacobians: closed forms, and what a small motion of the joints makes of them."""
+"""Tests of task errors and Jacobians: closed forms and finite differences."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ TORSO = RobotModel.from_urdf(
 
 
 def task_of(*tips, position=(0, 1, 2), weight=None):
-    """A task of tips, each (turning, axis, in_target)."""
+    """Return a task for tips with (turning, axis, in_target) each."""
     rows, groups = [], 0
     for p, (turning, axis, _) in enumerate(tips):
         angles = {FREE: [], VECTOR: [0, 1, 2], SWING: [c for c in range(3) if c != axis]}
@@ -182,7 +182,7 @@ def test_about_half_a_turn_all_is_finite(R, about, beyond, axis, in_target):
 
 
 def differences(robot, task, T_d, q, h=1e-6):
-    """(r, n) what a motion of each joint takes off the error, by central differences."""
+    """Return the decrease (r, n) of the error by each joint, by central differences."""
     columns = []
     for step in h * np.eye(robot.n):
         before, after = (error_of(task, T_d, robot.fk(q + s))[0] for s in (-step, step))

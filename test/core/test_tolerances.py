@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tolerances in the kernels: dead zones as the oracle has them, and derivatives by differences."""
+"""Tests of tolerances in the kernels: dead zones of the oracle, and finite differences."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ VECTORS = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda a: np.linalg.norm
 
 
 def observed(task, T_d, q):
-    """(e, J) of the kernels at q, without weights, and the largest errors."""
+    """Return e and J of the kernels at q, without weights, and the largest errors."""
     built, k = build_task(WAM, task, 1.0), 1
     r = len(built.weight)
     axes, T, e = np.empty((7, 2, 3)), np.empty((k, 3, 4)), np.empty(r)
@@ -60,7 +60,7 @@ def observed(task, T_d, q):
 
 
 def far_from_jumps(task, T_d, q):
-    """Whether errors are smooth: no half turn, no first axis along the third one."""
+    """Return whether errors are smooth: no half turn, no parallel first and third axis."""
     _, turn = components(task, T_d, WAM.fk(q))
     return np.linalg.norm(turn) < 2.9 and (task.angles == "vector" or abs(turn[1]) < 1.4)
 
@@ -105,14 +105,14 @@ def test_errors_are_those_beyond_the_region(task, case):
 @quick
 @given(st.sampled_from(TASKS), SOME)
 def test_jacobian_is_the_derivative_of_what_is_beyond(task, case):
-    """Where rotation has a tolerance, or is compared in a way whose Jacobian is exact anyway."""
+    """Check rows with a tolerance, and rows whose Jacobian is exact without one."""
     q, T_d = case
     built, e, J, *_ = observed(task, T_d, q)
     numeric, inside = np.empty_like(J), e == 0.0
     for j, h in enumerate(1e-6 * np.eye(7)):
         before, after = (observed(task, T_d, q + s)[1] for s in (-h, h))
         numeric[:, j] = (before - after) / 2e-6
-        inside |= (before == 0.0) != (after == 0.0)  # across the border there is none
+        inside |= (before == 0.0) != (after == 0.0)  # no derivative at the border
     exact = ~inside & ((built.component < 3) | built.exact_derivative[0])
     if far_from_jumps(task, T_d, q):
         np.testing.assert_allclose(J[exact], numeric[exact], atol=2e-6, rtol=1e-5)

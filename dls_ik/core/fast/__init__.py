@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The fast path: the full pose of one tip by damped least squares, as ``auto`` solves it.
+"""Fast path: the full pose of one tip by damped least squares, as solved by ``auto``.
 
-The same loop and steps as on the general path, in frames and with loops written out so that an
-iteration takes a fifth of the time; and a table of configurations to start from.
+The loop and the steps are those of the general path. Suitable frames and unrolled loops reduce the
+time of an iteration to a fifth. A table provides start configurations.
 """

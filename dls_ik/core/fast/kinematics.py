@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics of one serial arm in frames that make it cheap.
+"""Kinematics of one serial arm, in frames that need few operations.
 
-Every joint turns about (and slides along) the z axis of its frame, and between two joints lie a
-translation and a rotation about x alone (model/chain.py brings any serial chain to this form).
-The transforms before the first joint and after the last frame are applied to the target.
+Each joint turns about (and slides along) the z axis of its frame. Between two joints, a translation
+and a rotation about x suffice (model/chain.py converts any serial chain to this form). The
+transforms before the first joint and after the last frame are applied to the target.
 """
 
 from math import atan2, cos, sin, sqrt
@@ -15,17 +15,18 @@ from dls_ik.core.jit import force_inline, strict_fp
 from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
-SMALL, LARGE = 0.97, -0.9  # cosines: above the series is exact, below the sine is too small
+SMALL, LARGE = 0.97, -0.9  # cosines: the series applies above, the quaternion below
 
 
 @force_inline
 def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
-    """Write the target in the first frame of the arm, for its last frame.
+    """Write the target of the last frame, in the first frame of the arm.
 
     Args:
-        base: (3, 4) of :class:`SerialChain`, tip: (3, 3) of :class:`SerialChain`.
-        T_d: (4, 4) ``T_base_tip`` desired.
-        target: (3, 4) out: position of the tip, orientation of the last frame.
+        base: (3, 4) transform of :class:`SerialChain`.
+        tip: (3, 3) rotation of :class:`SerialChain`.
+        T_d: (4, 4) desired ``T_base_tip``.
+        target: (3, 4) position of the tip and orientation of the last frame, written.
     """
     for i in range(3):
         a, b, c = base[i, 0], base[i, 1], base[i, 2]
@@ -41,7 +42,7 @@ def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
 def observe_arm(
     arm: SerialChain, rotation_weight: float, q: Array, work: FastWorkspace
 ) -> tuple[float, float]:
-    """Write the scaled error at `q` (n,) and the axes there; return position and rotation error."""
+    """Write the scaled error and the axes at `q` (n,); return position and rotation error."""
     sines_of_joints(arm.turn, arm.variable, q, work.s, work.c)
     forward_arm(arm.slide, arm.link, arm.variable, q, work.s, work.c, work.axes, work.T)
     return arm_error(work.target, work.T, rotation_weight, work.relative, work.e)
@@ -49,13 +50,13 @@ def observe_arm(
 
 @force_inline
 def arm_jacobian_there(arm: SerialChain, rotation_weight: float, work: FastWorkspace) -> None:
-    """Write the scaled Jacobian at the configuration last observed."""
+    """Write the scaled Jacobian at the configuration last observed to ``work.J``."""
     arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
 
 
 @force_inline
 def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array) -> None:
-    """Write sine and cosine of every joint's angle, (m,) each, at q (n,)."""
+    """Write the sine and the cosine of the angle of every element to s and c (m,), at q (n,)."""
     for k in range(s.shape[0]):
         s[k] = turn[k, 0] * q[variable[k]] + turn[k, 1]
     sines(s, s, c)
@@ -72,12 +73,14 @@ def forward_arm(
     axes: Array,
     T: Array,
 ) -> None:
-    """Write the axes of all joints and the last frame, moved to the tip.
+    """Write the axes of all elements and the last frame, moved to the tip.
 
     Args:
-        slide, link, variable: of :class:`SerialChain`.
-        q: (n,), s, c: (m,) sine and cosine of every joint's angle.
-        axes: (m, 6) out: z axis and origin of each joint's frame, T: (3, 4) out.
+        slide, link, variable: Fields of :class:`SerialChain`.
+        q: (n,) joint positions [rad or m].
+        s, c: (m,) sine and cosine of the angle of each element.
+        axes: (m, 6) z axis and origin of the frame of each element, written.
+        T: (3, 4) last frame, written.
     """
     x0, x1, x2 = 1.0, 0.0, 0.0
     y0, y1, y2 = 0.0, 1.0, 0.0
@@ -107,10 +110,20 @@ def forward_arm(
 def arm_error(
     target: Array, T: Array, rotation_weight: float, relative: Array, e: Array
 ) -> tuple[float, float]:
-    """Write the scaled error from T to the target, (3, 4) each; return its two lengths.
+    """Write the scaled error from T to the target; return its position and rotation part.
 
-    The rotation vector from sine and cosine: half the sum of the cross products of the axes is the
-    sine times the axis. Near 180 degrees, where it vanishes, as in :mod:`dls_ik.core.se3`.
+    The rotation vector is computed from sine and cosine: half the sum of the cross products of the
+    axes is the sine times the axis. Close to 180 degrees, where the sine vanishes, the method of
+    :mod:`dls_ik.core.se3` is used.
+
+    Args:
+        target, T: (3, 4) desired and actual frame.
+        rotation_weight: w [m/rad].
+        relative: (3, 3) scratch.
+        e: (6,) scaled error, written [m].
+
+    Returns:
+        Position error [m] and rotation error [rad].
     """
     e[0], e[1], e[2] = target[0, 3] - T[0, 3], target[1, 3] - T[1, 3], target[2, 3] - T[2, 3]
     u0 = u1 = u2 = trace = 0.0
@@ -150,11 +163,14 @@ def arm_jacobian(
     rotation_weight: float,
     J: Array,
 ) -> None:
-    """Write the columns of the scaled Jacobian at the tip, (n, 6).
+    """Write the columns of the scaled Jacobian at the tip to J (n, 6).
 
     Args:
-        turn, slide, variable: of :class:`SerialChain`.
-        axes: (m, 6), T: (3, 4), from :func:`forward_arm`.
+        turn, slide, variable: Fields of :class:`SerialChain`.
+        axes: (m, 6) axes of :func:`forward_arm`.
+        T: (3, 4) last frame of :func:`forward_arm`.
+        rotation_weight: w [m/rad].
+        J: (n, 6) columns, written.
     """
     J.fill(0.0)
     for k in range(variable.shape[0]):
@@ -174,26 +190,28 @@ def arm_jacobian(
 
 # Sines and cosines --------------------------------------------------------------------------------
 #
-# Sines and cosines of many angles at once, in a form that compiles to vector instructions.
+# Sines and cosines of many angles, in a form that compiles to vector instructions.
 
 
-FARTHEST = 1e5  # [rad] up to which the reduction below keeps its digits
+FARTHEST = 1e5  # [rad] maximum angle for an accurate reduction
 TWO_OVER_PI = 0.6366197723675814
-# pi / 2 in three parts, of which the first two have so many zeros that multiples are exact
+# pi / 2 in three parts; trailing zeros in the first two make multiples exact
 # (Cody & Waite 1980).
 PART_1, PART_2, PART_3 = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
 
 
 @strict_fp
 def sines(angles: Array, s: Array, c: Array) -> None:
-    """Write sin and cos of every angle, within 2 units in the last place.
+    """Write the sine and the cosine of every angle, within 2 units in the last place.
 
-    Taylor polynomials with their last coefficients fitted to [-pi/4, pi/4]; the quadrant is
-    selected without branches, so that the loop compiles to vector instructions. Calling the C
-    library for seven joints takes as long as the rest of the kinematics.
+    The function uses Taylor polynomials with last coefficients fitted to [-pi/4, pi/4]. The
+    quadrant is selected without branches, so that the loop compiles to vector instructions. The C
+    library would take as long for seven joints as the rest of the kinematics.
 
     Args:
-        angles: (m,) [rad]; s, c: (m,) out, either of which may be the same array.
+        angles: (m,) angles [rad].
+        s: (m,) sines, written; may be the array `angles`.
+        c: (m,) cosines, written; may be the array `angles`.
     """
     farthest = 0.0
     for k in range(angles.shape[0]):

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""All that the fast path reads of a solver, packed into two arrays.
+"""Inputs of the fast path, packed into two arrays.
 
-Handing an array from Python to a kernel costs the same whatever its size, and a call with two dozen
-of them takes longer than the solution.
+Passing an array from Python to a kernel costs the same for any size, and a call with two dozen
+arrays takes longer than the solution.
 
-The layout is the order of the fields of `STRUCTS`: whole numbers in the one array, other numbers in
-the other. A new number of a struct is one line there, in :mod:`dls_ik.core.types`; a new array has
-its shape in :func:`unpack` too.
+The layout is the order of the fields of `STRUCTS`: whole numbers in one array, other numbers in the
+other. A new number needs one line in its struct in :mod:`dls_ik.core.types`; a new array also needs
+its shape in :func:`unpack`.
 """
 
 from typing import NamedTuple, get_type_hints
@@ -21,21 +21,22 @@ from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, S
 
 STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
 WHOLE = (int, bool, Indices)
-SIZES = 3  # whole numbers before the structs: m elements, n variables, rows of the table
+SIZES = 3  # number of sizes before the structs: m elements, n variables, rows of the table
 
 
 def _count(struct: type, kinds: tuple[type, ...]) -> int:
+    """Return the number of fields of a struct with one of the types `kinds`."""
     return sum(kind in kinds for kind in get_type_hints(struct).values())
 
 
-# Whether a field, in the order of the structs, goes to the whole numbers.
+# Whether each field, in the order of the structs, is packed with the whole numbers.
 IS_WHOLE = tuple(hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values())
 METHOD_WHOLE, METHOD_OTHER = _count(Method, (int, bool)), _count(Method, (float,))
 STOP_WHOLE, STOP_OTHER = _count(StopCriteria, (int, bool)), _count(StopCriteria, (float,))
 
 
 class Packed(NamedTuple):
-    """The structs one after the other."""
+    """Packed structs: all numbers in two arrays."""
 
     numbers: Array
     integers: Indices
@@ -44,7 +45,7 @@ class Packed(NamedTuple):
 def pack(
     chain: SerialChain, table: ChainTable, method: Method, stop: StopCriteria, starts: Starts
 ) -> Packed:
-    """Return the structs in two arrays, laid out as :func:`unpack` reads them."""
+    """Pack the structs into two arrays for :func:`unpack`."""
     whole: list[object] = [(len(chain.variable), len(chain.lower), len(table.q))]
     others: list[object] = []
     fields = (*method, *stop, *chain, *starts, *table)
@@ -54,11 +55,13 @@ def pack(
 
 
 def _joined(parts: list[object], dtype: type) -> NDArray:  # type: ignore[type-arg]
+    """Return all parts in one flat array."""
     return np.concatenate([np.asarray(part).ravel().astype(dtype) for part in parts])
 
 
 @allocating
 def _matrix(numbers: Array, at: int, rows: int, columns: int) -> Array:
+    """Return a view (rows, columns) of the numbers from index `at` on."""
     return numbers[at : at + rows * columns].reshape(rows, columns)
 
 
@@ -66,15 +69,15 @@ def _matrix(numbers: Array, at: int, rows: int, columns: int) -> Array:
 def unpack(
     numbers: Array, integers: Indices
 ) -> tuple[SerialChain, ChainTable, Method, StopCriteria, Starts]:
-    """Return the structs, views of the two arrays."""
+    """Return the structs as views of the two arrays."""
     m, n, rows = integers[0], integers[1], integers[2]
-    # Numbers of the method and of the criteria.
+    # Read the numbers of the method and of the stop criteria.
     whole, others = integers[SIZES:], numbers
     method = Method(*(fixed_tuple(whole, METHOD_WHOLE) + fixed_tuple(others, METHOD_OTHER)))
     whole, others = whole[METHOD_WHOLE:], others[METHOD_OTHER:]
     stop = StopCriteria(*(fixed_tuple(whole, STOP_WHOLE) + fixed_tuple(others, STOP_OTHER)))
     whole, others = whole[STOP_WHOLE:], others[STOP_OTHER:]
-    # The chain: 8 numbers an element, limits, and 12 + 9 of its ends.
+    # Read the chain: 8 numbers per element, the limits, and 12 + 9 numbers for its ends.
     ends = 8 * m + 2 * n
     chain = SerialChain(
         turn=_matrix(others, 0, m, 2),
@@ -94,7 +97,7 @@ def unpack(
         joint_weights=others[2 * n : 3 * n],
     )
     whole, others = whole[n:], others[3 * n :]
-    # The table: a tree of so many levels, and 9 + 12 + n numbers a row.
+    # Read the table: the tree, and 9 + 12 + n numbers per row.
     nodes = 1 << whole[0]
     features, middle, q = nodes, nodes + 9 * rows, nodes + 21 * rows
     table = ChainTable(

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The step of JP, JD and ED, with no limit strategy, JC, or the active set of ``auto``.
+"""Step of JP, JD and ED without limit strategy, with JC, or with the active set of ``auto``.
 
-dq = z + P (e - J z), P the damped inverse of the columns of the joints that are free.
+dq = z + P (e - J z), with P the damped inverse of the columns of the free joints.
 """
 
 from dls_ik.core import damping, limits
@@ -30,7 +30,8 @@ def fast_step(
     ``work.e`` is overwritten.
 
     Args:
-        error: norm of the scaled error [m].
+        error: Norm of the scaled error [m].
+        q: (n,) joint positions [rad or m].
     """
     work.h.fill(0.0)
     if limits.clips(method):
@@ -46,7 +47,7 @@ def fast_step(
 def solve_free(
     lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: FastWorkspace
 ) -> None:
-    """Write the step of the joints that are not held; if `revises` hold those that pass a limit."""
+    """Write the step of the free joints; with `revises`, hold joints that would pass a limit."""
     again = True
     while again:
         again = False
@@ -57,7 +58,7 @@ def solve_free(
 
 @force_inline
 def solve_damped(lambda2: float, work: FastWorkspace) -> None:
-    """Write dq = P e of the joints that are not held, P the damped inverse of their columns."""
+    """Write dq = P e for the free joints, with P the damped inverse of their columns."""
     enough = work.dq.shape[0] >= 6
     if enough and solve_normal(work.J, work.h, work.e, lambda2, work.y):
         apply_transposed(work.J, work.h, work.y, work.dq)
@@ -69,10 +70,15 @@ def solve_damped(lambda2: float, work: FastWorkspace) -> None:
 def hold_pushed(
     lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
 ) -> None:
-    """Hold the joints at (or past) a limit that the gradient of the error pushes outward.
+    """Hold the joints at or beyond a limit that the gradient of the error pushes outward.
 
     Args:
-        lower, upper, q: (n,), J: (n, 6), e: (6,), h: (n,) in and out, dq: (n,) out where held.
+        lower, upper: (n,) limits [rad or m].
+        q: (n,) joint positions [rad or m].
+        J: (n, 6) columns of the Jacobian.
+        e: (6,) scaled error.
+        h: (n,) activations, read and written.
+        dq: (n,) step, written for held joints.
     """
     for j in range(q.shape[0]):
         outward = 1.0 if q[j] >= upper[j] else (-1.0 if q[j] <= lower[j] else 0.0)
@@ -84,9 +90,13 @@ def hold_pushed(
 def hold_passing(
     lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
 ) -> bool:
-    """Hold every free joint that `dq` takes past a limit at that limit; return whether one was.
+    """Hold every free joint at the limit that `dq` would make it pass.
 
-    The effect of its motion there is taken off `e`.
+    The effect of its motion to the limit is subtracted from `e`. The arguments are those of
+    :func:`hold_pushed`.
+
+    Returns:
+        Whether any joint was held.
     """
     again = False
     for j in range(q.shape[0]):
@@ -100,7 +110,7 @@ def hold_passing(
 
 @force_inline
 def along(J: Array, j: int, y: Array) -> float:
-    """Return column j of the Jacobian times y, (6,)."""
+    """Return the product of column j of J (n, 6) and y (6,)."""
     return (
         J[j, 0] * y[0] + J[j, 1] * y[1] + J[j, 2] * y[2]
         + J[j, 3] * y[3] + J[j, 4] * y[4] + J[j, 5] * y[5]
@@ -109,7 +119,7 @@ def along(J: Array, j: int, y: Array) -> float:
 
 @force_inline
 def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
-    """Write dq = J^T y for the joints that are not held."""
+    """Write dq = J^T y for the free joints."""
     for j in range(dq.shape[0]):
         if h[j] == 0.0:
             dq[j] = along(J, j, y)
@@ -117,9 +127,17 @@ def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
 
 @kernel
 def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array, memory: Array) -> None:
-    """Write dq = P e where the normal equations cost digits: few joints free, or a singularity.
+    """Write dq = P e if the normal equations of all six rows would lose digits.
+
+    This is the case with few free joints and close to singularities. The function factors the
+    smaller normal matrix of the free columns, or uses their singular values.
 
     Args:
+        J: (n, 6) columns of the Jacobian.
+        h: (n,) activations; joints with h = 0 are free.
+        e: (6,) scaled error.
+        lambda2: lambda^2 of the law.
+        dq: (n,) step, written for free joints.
         memory: (13 n + 48,) scratch.
     """
     k = 0
@@ -153,17 +171,20 @@ def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array, memory: A
 def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool:
     """Solve (J J^T + lambda^2 I) y = e by a factorisation L D L^T.
 
-    The 21 entries are variables, so that they stay in registers: a third of the time of loops over
-    an array. The right side is eliminated along with the rows.
+    The 21 entries are variables, so that they stay in registers, which takes a third of the time of
+    loops over an array. The right side is eliminated together with the rows.
 
     Args:
-        J: (n, 6) columns of the Jacobian; those with h (n,) not zero are left out.
-        e: (6,), y: (6,) out.
+        J: (n, 6) columns of the Jacobian.
+        h: (n,) activations; columns with h not zero are ignored.
+        e: (6,) right side.
+        lambda2: lambda^2 of the law.
+        y: (6,) solution, written.
 
     Returns:
-        False where a pivot is too small, relative to the largest entry of the diagonal.
+        False if a pivot is too small, relative to the largest entry of the diagonal.
     """
-    # The lower triangle of J J^T + lambda^2 I.
+    # Compute the lower triangle of J J^T + lambda^2 I.
     a00 = a11 = a22 = a33 = a44 = a55 = lambda2
     a10 = a20 = a21 = a30 = a31 = a32 = a40 = a41 = a42 = a43 = 0.0
     a50 = a51 = a52 = a53 = a54 = 0.0
@@ -182,7 +203,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
     b0, b1, b2, b3, b4, b5 = e[0], e[1], e[2], e[3], e[4], e[5]
     least = LEAST_PIVOT * max(a00, a11, a22, a33, a44, a55)
 
-    # Elimination, column by column.
+    # Eliminate column by column.
     if not a00 > least:
         return False
     d0 = 1.0 / a00
@@ -231,7 +252,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
     if not a55 > least:
         return False
 
-    # Back substitution.
+    # Substitute backward.
     y5 = b5 / a55
     y4 = b4 * d4 - l54 * y5
     y3 = b3 * d3 - l43 * y4 - l53 * y5
@@ -243,23 +264,26 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 
 
 # Along the solutions ------------------------------------------------------------------------------
-# To the solution of a pose nearest the seed, for redundant arms.
+# Redundant arms move to the solution of a pose closest to the seed.
 
 
-STEPS, CORRECTIONS = 30, 6  # most steps; the last of them that only take off the error
-LARGEST = 0.5  # that a joint moves in a step, in the joint metric
-ENOUGH = 0.01  # largest change at which the slide has ended
-FAR = 0.2  # [rad] scaled error above which a step only takes off the error, as a rotation
+STEPS, CORRECTIONS = 30, 6  # maximum number of steps; the last ones only correct the error
+LARGEST = 0.5  # maximum motion of a joint in a step, in the joint metric
+ENOUGH = 0.01  # maximum motion of a joint, in the joint metric, that ends the slide
+FAR = 0.2  # [rad] error above which a step only corrects the error, in terms of a rotation
 
 
 @force_inline
 def slide(
     arm: SerialChain, stop: StopCriteria, starts: Starts, seed: Array, q: Array, work: FastWorkspace
 ) -> int:
-    """Move a solution `q` (n,) toward the seed (n,) while it stays one; return the steps made.
+    """Move a solution `q` (n,) along the solutions of its pose toward the seed (n,).
 
-    Each step is dq = z + P (e - J z), z the way to the seed and P the inverse in the joint metric:
-    to first order the motion, of all that take off the error, that ends nearest the seed.
+    Each step is dq = z + P (e - J z), with z the path to the seed and P the inverse in the joint
+    metric. To first order, of all motions that correct the error, dq ends closest to the seed.
+
+    Returns:
+        The number of steps.
     """
     n, steps, error, arrived = q.shape[0], 0, 0.0, False
     far = FAR * stop.rotation_weight  # [m]
@@ -286,7 +310,7 @@ def slide(
 def toward_seed(
     weights: Array, seed: Array, q: Array, share: float, J: Array, z: Array, e: Array
 ) -> None:
-    """Write z (n,), take J z off e, and scale the columns of J (n, 6) to the joint metric."""
+    """Write z (n,), subtract J z from e, and scale the columns of J (n, 6) to the joint metric."""
     largest = LARGEST
     for j in range(q.shape[0]):
         z[j] = share * (seed[j] - q[j])
@@ -301,7 +325,7 @@ def toward_seed(
 
 @force_inline
 def shorten(weights: Array, dq: Array) -> float:
-    """Scale dq (n,) to the largest change of a joint, in the metric; return it as it was."""
+    """Limit dq (n,) to LARGEST in the joint metric; return the largest component before."""
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
@@ -313,7 +337,7 @@ def shorten(weights: Array, dq: Array) -> float:
 
 @force_inline
 def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: FastWorkspace) -> None:
-    """Write dq = z + P (e - J z); joints that it takes past a limit go to it."""
+    """Write dq = z + P (e - J z) to ``work.dq``; joints that would pass a limit move to it."""
     work.h.fill(0.0)
     again = True
     while again:
@@ -329,7 +353,11 @@ def hold_beyond(
     lower: Array, upper: Array, weights: Array, q: Array, J: Array, z: Array, e: Array, h: Array,
     dq: Array,
 ) -> bool:  # fmt: skip
-    """Hold the joints that z + P (e - J z) takes past a limit at it; return whether one was."""
+    """Hold joints at the limit that z + P (e - J z) would make them pass.
+
+    Returns:
+        Whether any joint was held.
+    """
     again = False
     for j in range(q.shape[0]):
         if h[j] == 0.0:

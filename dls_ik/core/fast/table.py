@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Starts near a pose, from a table of configurations.
+"""Start configurations close to a pose, from a table of configurations.
 
-The first joint turns the whole arm about its axis and the last one the tip about its own, so that
-two of the six freedoms of a pose need no table: its rows are compared by the features that those
-two joints do not change: the distance from the first axis, the height along it, and the direction
-of the last axis relative to it. Both joints are then set exactly for the desired pose.
+The first joint turns the whole arm about its axis and the last joint turns the tip about its own
+axis, so that the table need not cover two of the six degrees of freedom of a pose. Rows are
+compared by features that these two joints do not change: the distance from the first axis, the
+height along this axis, and the direction of the last axis relative to it. Both joints are then set
+exactly for the desired pose.
 """
 
 from math import atan2, cos, inf, pi, sin, sqrt
@@ -16,18 +17,21 @@ from dls_ik.core.fast.kinematics import forward_arm, sines_of_joints
 from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import Array, ChainTable, FastWorkspace, Indices, SerialChain
 
-LEAF = 32  # rows of a leaf
-MISSED = 0.6  # [rad] most by which limits keep the first and the last joint from their angles
+LEAF = 32  # number of rows of a leaf
+MISSED = 0.6  # [rad] maximum total deviation of first and last joint because of their limits
 
 
 @force_inline
 def write_features(
     T: Array, first_turns: bool, last_turns: bool, rotation_weight: float, features: Array
 ) -> None:
-    """Write the features that rows are compared by [m].
+    """Write the features by which rows are compared [m].
 
     Args:
-        T: (3, 4) frame of the last joint in the first one, features: (9,) out.
+        T: (3, 4) frame of the last joint in the frame of the first joint.
+        first_turns, last_turns: As in :class:`ChainTable`.
+        rotation_weight: w [m/rad].
+        features: (9,) features, written.
     """
     x, y, c, s = T[0, 3], T[1, 3], 1.0, 0.0
     if first_turns:
@@ -49,11 +53,14 @@ def write_features(
 def find_leaf(
     by: Indices, cut: Array, levels: int, leaves: Array, features: Array, out: Array
 ) -> int:
-    """Return the first row of the leaf that the features belong to.
+    """Return the first row of the leaf to which the features belong.
 
     Args:
-        by, cut: (nodes,), leaves: (leaves, 9, LEAF) features of the table, features: (9,).
-        out: (LEAF,) out: squared distance of each row.
+        by, cut: (nodes,) fields of :class:`ChainTable`.
+        levels: Number of levels of the tree.
+        leaves: (leaves, 9, LEAF) features of the table.
+        features: (9,) features of the target.
+        out: (LEAF,) squared distance of each row, written.
     """
     node = 1
     for _ in range(levels):
@@ -70,7 +77,7 @@ def find_leaf(
 def look_up(
     arm: SerialChain, table: ChainTable, rotation_weight: float, work: FastWorkspace
 ) -> int:
-    """Return the first row of the leaf for ``work.target``; -1 for an empty table."""
+    """Return the first row of the leaf for ``work.target``, or -1 for an empty table."""
     if table.q.shape[0] == 0:
         return -1
     to_last_joint(arm.link, table.last_turns, work.target, work.T)
@@ -82,7 +89,7 @@ def look_up(
 
 @force_inline
 def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> None:
-    """Write the target of the last joint's frame (3, 4) for a target of the tip."""
+    """Write the target T (3, 4) of the frame of the last joint for a target (3, 4) of the tip."""
     last = link.shape[0] - 1
     for i in range(3):
         for j in range(4):
@@ -96,10 +103,13 @@ def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> Non
 def next_start(
     arm: SerialChain, table: ChainTable, first: int, q: Array, work: FastWorkspace
 ) -> bool:
-    """Write the nearest unused row of a leaf to `q`; return False without one.
+    """Write the closest unused row of a leaf to `q` (n,).
 
     Args:
-        first: from :func:`look_up`.
+        first: First row of the leaf, from :func:`look_up`.
+
+    Returns:
+        False without an unused row.
     """
     to_last_joint(arm.link, table.last_turns, work.target, work.T)
     for _ in range(LEAF):
@@ -130,7 +140,7 @@ def next_start(
 
 @force_inline
 def nearest(distance: Array) -> int:
-    """Return the index of the least entry."""
+    """Return the index of the smallest entry."""
     least = 0
     for i in range(1, distance.shape[0]):
         if distance[i] < distance[least]:
@@ -140,10 +150,12 @@ def nearest(distance: Array) -> int:
 
 @force_inline
 def last_angle(R: Array, first: float, T: Array) -> float:
-    """Return the angle of the last joint that turns a row's frame nearest to T [rad].
+    """Return the angle [rad] of the last joint that turns the frame of a row closest to T.
 
     Args:
-        R: (3, 4) frame with both joints at zero, first: angle of the first joint [rad].
+        R: (3, 4) frame with both joints at zero angle.
+        first: Angle of the first joint [rad].
+        T: (3, 4) target of the frame.
     """
     c, s = cos(first), sin(first)
     sine = cosine = 0.0
@@ -160,7 +172,7 @@ def last_angle(R: Array, first: float, T: Array) -> float:
 def turn_to(
     turn: Array, variable: Indices, lower: Array, upper: Array, k: int, angle: float, q: Array
 ) -> float:
-    """Set the joint of element k to an angle within its limits [rad]; return the difference."""
+    """Set the joint of element k to an angle [rad], clipped to its limits; return the deviation."""
     v = variable[k]
     value = (angle - turn[k, 1]) / turn[k, 0]
     period = 2.0 * pi / abs(turn[k, 0])
@@ -183,8 +195,12 @@ def fill(
     """Write the frames and the features of the rows of a table.
 
     Args:
-        chain: with the joints that turn freely at zero angle, as rows are stored without them.
-        q: (rows, n), middle: (rows, 3, 4) out, features: (rows, 9) out.
+        chain: Chain with the freely turning joints at zero angle, because rows exclude them.
+        first_turns, last_turns: As in :class:`ChainTable`.
+        q: (rows, n) joint positions [rad or m].
+        rotation_weight: w [m/rad].
+        middle: (rows, 3, 4) frames, written.
+        features: (rows, 9) features, written.
     """
     m = chain.variable.shape[0]
     s, c, axes = np.empty(m), np.empty(m), np.empty((m, 6))
