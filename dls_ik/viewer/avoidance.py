@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of the page that avoids collisions: it goes around, or says which pair is in the way."""
+"""Arm of the page that avoids collisions: it moves around obstacles, or names the blocking pair."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ from dls_ik.viewer.source import LocalSource, Sample, sample_at
 SPEED = (
     0.5  # share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
 )
-AGAIN, SAME = 0.2, 2.0  # [s] time between searches: after a change, and without a change
-CHECKS = 4  # of each step of the arm
-TIMEOUT = 0.1  # [s] to find configurations at the target
-NODES = 1000  # of a search
+# minimum time [s] between searches: after a change of scene or target, and without
+AGAIN, SAME = 0.2, 2.0
+CHECKS = 4  # configurations that are tested for collisions in each step of the arm
+TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
+NODES = 1000  # maximum number of planner nodes in a search
 
 
 class AvoidingSource(LocalSource):
-    """Follows the target as :class:`LocalSource` does, but takes no step into a collision.
+    """Follows the target like :class:`LocalSource`, but takes no step into a collision.
 
-    The solver's thread plans a joint path around the obstacle instead, to a collision-free
+    Instead, the solver's thread plans a joint path around the obstacle, to a collision-free
     configuration at the target.
 
     Args:
-        scene: of the robot; it counts as it stands at each step. Other arguments: of the base.
+        scene: Scene of the robot; each step uses its current state.
+        robot, method, start, task, options: See :class:`LocalSource`.
     """
 
     def __init__(
@@ -62,13 +64,14 @@ class AvoidingSource(LocalSource):
         self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
         self._path: list[Array] = []  # (n,) each
         self._search: Future[MotionPlan] | None = None
-        self._asked: tuple[SceneSnapshot, Array] | None = None  # world and target of the search
-        self._again = -math.inf  # [s]
+        # scene and target of the last search
+        self._asked: tuple[SceneSnapshot, Array] | None = None
+        self._again = -math.inf  # start time of the last search [s]
         self._pair: Pair | None = None  # pair that blocks the motion
         super().__init__(robot, method, start, task, **options)
 
     def place(self, q: Array) -> None:
-        """Put the arm to joint values (n,) at once, also into a collision."""
+        """Set the joint positions (n,) [rad or m] at once, even in collision."""
         super().place(q)
         self._path, self._pair = [], None
 
@@ -126,7 +129,7 @@ IN_THE_WAY, AROUND = "in the way: {}", "goes around: {}"
 
 
 def contact(world: SceneSnapshot, before: Array, q: Array) -> Pair | None:
-    """Return a pair that collides on a small step from one configuration (n,) to another."""
+    """Return the first pair that collides on a straight step from `before` to `q` (n,), or None."""
     steps = np.linspace(before, q, CHECKS + 1)[1:]
     for each in steps[world.in_collision(steps)]:
         return world.colliding_pair(each)
