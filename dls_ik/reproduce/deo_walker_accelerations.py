@@ -4,8 +4,8 @@
 
 The overview names both, and prints no figures. Resolved acceleration (Wampler & Leifer 1988): the
 planar arm stretches to its boundary and back, by joint velocities or by joint accelerations.
-Second-order steps: the linear model of the arm fails at the boundary of its workspace, where its
-conclusions ask for second-order information.
+Second-order steps: the linear model of the arm fails at the boundary of its workspace, for which
+the conclusions of the paper suggest second-order information.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
 
 def acceleration_bias(J: Array, q_dot: Array) -> Array:
-    """Return dJ/dt q_dot (6,): the acceleration of the tip without joint accelerations.
+    """Return dJ/dt q_dot (6,), the acceleration of the tip at zero joint accelerations.
 
     Args:
-        J: (6, n) in the base frame, of independent joints in their order, q_dot: (n,).
+        J: (6, n) Jacobian in the base frame, of independent joints in their order.
+        q_dot: (n,) joint velocities.
     """
     moved = J * q_dot
-    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # turning of the joints before each
+    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # rotation by the joints before each joint
     position = np.cross(2.0 * before + moved[3:], moved[:3], axis=0)
     rotation = np.cross(before, moved[3:], axis=0)
     return np.concatenate([position.sum(axis=1), rotation.sum(axis=1)])
@@ -55,21 +56,21 @@ def position_hessian(J: Array) -> Array:
     return np.asarray(np.cross(J[3:, low], J[:3, high], axis=0))
 
 
-# Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), q_dd from it
+# Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), which gives q_dd
 
 LAMBDA = 0.01
-K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s]: as fast as the feedback of the rates, critically damped
+K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] as fast as the feedback of the rates, critically damped
 K_RATE = 10.0  # [1/s]
-K_NULL = 5.0  # [1/s] of the joint velocity, in v = -k q_dot
-NEAR = 1.4  # [m] from the base, along x
-GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m]; the arm is 2 long
-DURATION = 4.0  # [s] there and back
-RUNAWAY = 1e3  # [1/s] of joints, from which on a motion counts as diverged
+K_NULL = 5.0  # [1/s] gain k in v = -k q_dot
+NEAR = 1.4  # [m] smallest x of the tip
+GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
+DURATION = 4.0  # [s] time there and back
+RUNAWAY = 1e3  # [1/s] a motion with a larger joint velocity has diverged
 FIRST = np.radians([-50.0, 60.0, 40.0])
 
 
 class JointControl(NamedTuple):
-    """How joints are moved."""
+    """Control law of the joints."""
 
     accelerates: bool
     lambda_: float
@@ -86,7 +87,7 @@ WAYS = {
 
 
 def reference(t: float, far: float) -> tuple[Array, Array, Array]:
-    """Return position, velocity and acceleration (2,) of the tip at a time."""
+    """Return the desired position, velocity and acceleration (2,) of the tip at a time t [s]."""
     turn = 2.0 * np.pi / DURATION
     way = np.array([0.5 * (far - NEAR), 0.0])
     position = np.array([NEAR, 0.0]) + way * (1.0 - np.cos(turn * t))
@@ -94,35 +95,35 @@ def reference(t: float, far: float) -> tuple[Array, Array, Array]:
 
 
 def start() -> Array:
-    """Return joint values (3,) with the tip at the near end of its way."""
+    """Return joint positions (3,) with the tip at the near end of its path."""
     T = np.eye(4)
     T[0, 3] = NEAR
     stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
     return np.asarray(stepper.run(T, 50).q[-1])
 
 
-TINY = 1e-100  # a singular value of 0 has the gain 0
+TINY = 1e-100  # makes the gain of a singular value of 0 equal to 0
 
 
 class AccelerationResult(NamedTuple):
-    """A motion in s steps; shorter if it diverged."""
+    """Motion in s steps; fewer if it diverged."""
 
     t: Array  # (s,) [s]
     velocity: Array  # (s,) norm of the joint velocity [1/s]
-    acceleration: Array  # (s,) of the joint acceleration [1/s^2]
-    off: Array  # (s,) of the tip [m]
+    acceleration: Array  # (s,) norm of the joint acceleration [1/s^2]
+    off: Array  # (s,) position error of the tip [m]
     diverged: bool
 
 
 def inverse(J: Array, lambda_: float) -> Array:
-    """Return J* (n, r); J+ for a factor of 0."""
+    """Return the damped inverse J* (n, r); for lambda_ = 0 the pseudoinverse J+."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     gains = s / np.maximum(s * s + lambda_, TINY)
     return np.asarray(Vt.T @ (gains[:, None] * U.T))
 
 
 def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
-    """Move to a distance and back."""
+    """Move the tip to x = far [m] and back."""
     robot, dt = planar_robot(PLANAR_LINKS), DURATION / steps
     q, q_dot, found = start(), np.zeros(3), []
     for t in dt * np.arange(steps):
@@ -149,7 +150,7 @@ def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
 
 
 def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
-    """Return the largest figures of a motion, and what is left of it at the end."""
+    """Return the largest figures of a motion, and the remaining motion at its end."""
     row: Row = {"goal": goal, "way": name, "ends": "diverges" if motion.diverged else "at rest"}
     if motion.diverged:
         return row
@@ -163,18 +164,19 @@ def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
     }
 
 
-MOVING = 0.02  # [1/s] of joints where the tip is at rest
+MOVING = 0.02  # [1/s] a joint velocity above this at the end is a remaining motion
 
 
 # Second-order steps
 
-TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}  # [m] from the base
-DIRECTION = 0.5  # [rad]
-STARTS = 20  # random ones
-MOST = 300  # iterations
-NEAREST = 1e-9  # [m] from the least distance
-LONGEST = 0.5  # [rad] norm of a step
-FLAT = 1e-9  # share of the largest curvature that another counts at least
+# [m] distance from the base
+TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
+DIRECTION = 0.5  # [rad] direction of the targets
+STARTS = 20  # number of random starts
+MOST = 300  # maximum number of iterations
+NEAREST = 1e-9  # [m] tolerance of the minimum distance
+LONGEST = 0.5  # [rad] maximum norm of a step
+FLAT = 1e-9  # minimum curvature, relative to the largest one
 NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
     "pseudoinverse": ("jp", {}),
@@ -186,13 +188,14 @@ STEPS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def newton_step(J: Array, e: Array) -> Array:
-    """Return Newton's step (n,) on |e|^2 / 2: its curvature is J^T J - sum_i e_i H_i.
+    """Return Newton's step (n,) for |e|^2 / 2, with the curvature J^T J - sum_i e_i H_i.
 
-    The term with the error vanishes at a target in reach, not out of reach, where the linear model
-    leaves it out. Curvatures count by their size, so that the step goes downhill.
+    The second term, which the linear model omits, vanishes at targets in reach, but not out of
+    reach. Absolute values of the curvatures are used, so that the step decreases the error.
 
     Args:
-        J: (6, n), e: (3,) of the position.
+        J: (6, n) Jacobian.
+        e: (3,) position error.
     """
     curvature = J[:3].T @ J[:3] - np.einsum("i,ijk->jk", e, position_hessian(J))
     size, V = np.linalg.eigh(curvature)
@@ -202,9 +205,13 @@ def newton_step(J: Array, e: Array) -> Array:
 
 
 def halley_step(J: Array, e: Array) -> Array:
-    """Return the step (n,) of J + H dq / 2 with dq of J alone, both damped by the error.
+    """Return the step (n,) of J + H dq / 2, where dq is the step of J, both damped by the error.
 
-    A step of the linear model is put into the quadratic one, e = J dq + dq^T H dq / 2.
+    The step of the linear model is inserted into the quadratic one, e = J dq + dq^T H dq / 2.
+
+    Args:
+        J: (6, n) Jacobian.
+        e: (3,) position error.
     """
     damping = 0.5 * float(e @ e)
     rows = slice(0, 2)  # the arm is planar
@@ -214,7 +221,7 @@ def halley_step(J: Array, e: Array) -> Array:
 
 
 def approach(name: str, target: Array, starts: Array) -> Array:
-    """Return the distance (MOST + 1, k) of every iteration toward a target (3,), from k starts."""
+    """Return the distances (MOST + 1, k) of all iterations toward a target (3,), from k starts."""
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
@@ -233,7 +240,7 @@ def approach(name: str, target: Array, starts: Array) -> Array:
 
 
 def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
-    """Return how many iterations the steps take, and the way from one start."""
+    """Return the row with the numbers of iterations, and the distances from one start."""
     away = TARGETS[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (STARTS, 3))
@@ -271,7 +278,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Move to both goals in every way; then step toward every target."""
+    """Move to both goals with every control law, then step toward every target."""
     report.settings.update(
         {
             "links": PLANAR_LINKS,
@@ -316,11 +323,11 @@ LINES = {
     HALLEY: GREEN,
     NEWTON: BLUE,
 }
-SHOWN = 100  # iterations
+SHOWN = 100  # iterations that are drawn
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the joint velocities to both goals, and the way to a target out of reach."""
+    """Draw the joint velocities to both goals, and the path to a target out of reach."""
     figure = new_figure(13.0, 4.6)
     *moves, steps = figure.subplots(1, 3)
     for axes, goal in zip(moves, GOALS, strict=True):
