@@ -364,7 +364,7 @@ def test_invalid_scenes_and_missing_scenes_are_refused():
         IkSolver(scene.robot, solve_type="clearance")
     with pytest.raises(OptionError, match="needs a scene"):
         IkSolver(scene.robot).solve(np.eye(4), solve_type="clearance")
-    assert bodies_of(other.tree)  # robot with its own geometry
+    assert bodies_of(other.tree)  # the helper makes shapes for any robot
 
 
 def test_poses_reachable_only_in_collision_have_an_approximate_answer():
