@@ -33,9 +33,10 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task, task_jacobians
 
 LOG = logging.getLogger("dls_ik")
-RETRIES = 5  # retries of a chunk that fails; Dask itself moves chunks away from workers that die
-AHEAD = 2  # chunks submitted per thread of the cluster
-PATIENCE = 5.0  # [s] maximum time until a scheduler answers
+# retries of a chunk that fails; Dask itself moves chunks away from workers that die
+MAX_CHUNK_RETRIES = 5
+CHUNKS_PER_THREAD = 2  # chunks submitted per thread of the cluster
+SCHEDULER_TIMEOUT = 5.0  # [s] maximum time until a scheduler answers
 
 Single = NDArray[np.float32]
 
@@ -225,8 +226,8 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
         _check_versions(client)
         if not client.nthreads():
             LOG.warning("the cluster at %s has no worker yet: waiting for one", address)
-        executor = client.get_executor(retries=RETRIES, pure=False)
-        yield executor, lambda: max(1, AHEAD * sum(client.nthreads().values()))
+        executor = client.get_executor(retries=MAX_CHUNK_RETRIES, pure=False)
+        yield executor, lambda: max(1, CHUNKS_PER_THREAD * sum(client.nthreads().values()))
     except (CancelledError, OSError) as error:
         raise ReachabilityError(
             f"the Dask scheduler at {address} went away; what was finished is kept"
@@ -255,10 +256,11 @@ def _connected_client(address: str) -> Any:
     try:
         with ThreadPoolExecutor(1) as thread:  # a notebook runs an event loop in its main thread
             thread.submit(asyncio.run, _shake_hands(address)).result()
-        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        return distributed.Client(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except Exception as error:  # any other service at the address may answer anything
         raise ReachabilityError(
-            f"no Dask scheduler answers at {address!r} within {PATIENCE:g} s; an address is like "
+            f"no Dask scheduler answers at {address!r} within {SCHEDULER_TIMEOUT:g} s; "
+            "an address is like "
             "tcp://10.0.0.1:8786"
         ) from error
 
@@ -268,7 +270,7 @@ async def _shake_hands(address: str) -> None:
     from distributed.security import Security
 
     arguments = Security().get_connection_args("client")  # certificates from Dask's configuration
-    comm = await connect(address, timeout=PATIENCE, **arguments)
+    comm = await connect(address, timeout=SCHEDULER_TIMEOUT, **arguments)
     await comm.close()
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
 
 SUFFIXES = (".npz", ".zarr")
-ABOUT = "about"  # entry of a file with settings and versions
+ABOUT_ENTRY = "about"  # entry of a file with settings and versions
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def checked_store(path: str | os.PathLike[str]) -> Path:
 def _write(part: Path, voxels: Voxels, about: dict[str, Any]) -> None:
     if _is_zarr(part):
         group = _zarr().open_group(str(part), mode="w")
-        group.attrs[ABOUT] = about
+        group.attrs[ABOUT_ENTRY] = about
         for name, array in voxels._asdict().items():
             group.create_array(name, data=array)
     else:
@@ -197,12 +197,12 @@ def _read(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if _is_zarr(store):
         group = _zarr().open_group(str(store), mode="r")
         arrays = {name: np.asarray(group[name]) for name in Voxels._fields if name in group}
-        return _with_collisions(arrays), dict(group.attrs[ABOUT])
+        return _with_collisions(arrays), dict(group.attrs[ABOUT_ENTRY])
     if not store.is_file():
         raise OSError("no regular file")
     with np.load(store, allow_pickle=False) as file:
         arrays = {name: file[name] for name in Voxels._fields if name in file}
-        return _with_collisions(arrays), json.loads(str(file[ABOUT]))
+        return _with_collisions(arrays), json.loads(str(file[ABOUT_ENTRY]))
 
 
 def _with_collisions(arrays: dict[str, Any]) -> dict[str, Any]:
@@ -237,7 +237,7 @@ EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "lin
 COLOURS = "viridis"
 SHOWN = ("index", "manipulability", "collisions")
 LOST = "only reached in collision [% of what is reached]"
-MOST = 24  # maximum voxels along an axis; finer maps show the mean of several voxels
+MAX_DRAWN_VOXELS = 24  # maximum voxels along an axis; finer maps show the mean of several voxels
 OUTLINES = "; black: obstacles in the slice"
 COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
@@ -387,7 +387,7 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
     """Draw values (nx, ny, nz) from 0 to 1 as coloured cubes; NaN is left out."""
     from matplotlib import colormaps
 
-    step = max(1, -(-max(values.shape) // MOST))
+    step = max(1, -(-max(values.shape) // MAX_DRAWN_VOXELS))
     coarse = _blocks(values, step)
     edge = step * found.settings.resolution
     corners = [found.grid.edges(i)[0] + edge * np.arange(coarse.shape[i] + 1) for i in range(3)]

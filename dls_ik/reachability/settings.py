@@ -38,8 +38,8 @@ RESTARTS = 50  # docs/reachability.md describes the effect of more
 POSES_PER_CHUNK = (2048, 16384)  # a few seconds of work, which are lost if the process is killed
 MANY_CHUNKS = 5000
 MOST_ORIENTATIONS = 100_000
-MOST_VOXELS = 10**8  # results of three gigabytes
-FINEST, COARSEST = 1e-6, 1e6  # [m] limits of the resolution
+MAX_VOXELS = 10**8  # results of three gigabytes
+MIN_RESOLUTION, MAX_RESOLUTION = 1e-6, 1e6  # [m] limits of the resolution
 
 # Alexa 2022: constants of the spiral; the second one is the positive root of x^4 = x + 4.
 PHI = np.sqrt(2.0)
@@ -327,10 +327,13 @@ def checked_resolution(resolution: float) -> float:
     Raises:
         ReachabilityError: If the length is not between a micrometre and a thousand kilometres.
     """
-    if isinstance(resolution, (int, float, np.number)) and FINEST <= resolution <= COARSEST:
+    if (
+        isinstance(resolution, (int, float, np.number))
+        and MIN_RESOLUTION <= resolution <= MAX_RESOLUTION
+    ):
         return float(resolution)
     raise ReachabilityError(
-        f"the resolution is the edge of a voxel, from {FINEST:g} to {COARSEST:g} m, "
+        f"the resolution is the edge of a voxel, from {MIN_RESOLUTION:g} to {MAX_RESOLUTION:g} m, "
         f"not {quoted(resolution)}"
     )
 
@@ -382,12 +385,12 @@ def _checked_region(region: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _not_too_many(grid: Grid) -> Grid:
-    if grid.size <= MOST_VOXELS:
+    if grid.size <= MAX_VOXELS:
         return grid
     nx, ny, nz = grid.shape
     raise ReachabilityError(
         f"a resolution of {grid.resolution:g} m makes {nx} x {ny} x {nz} = {grid.size:.3g} voxels; "
-        f"a map has at most {MOST_VOXELS:.0e}: take a coarser one, or a smaller region"
+        f"a map has at most {MAX_VOXELS:.0e}: take a coarser one, or a smaller region"
     )
 
 

@@ -93,9 +93,9 @@ def printed_rows() -> list[Row]:
 # Readings
 
 # difference of T between targets; irrational, so no target occurs twice
-SPACING = 3.0 * (1.0 + sqrt(5.0))
-MOST_STEPS = 4000
-REACHED = 1e-3  # maximum summed distance of the effectors at a reached target
+TARGET_SPACING = 3.0 * (1.0 + sqrt(5.0))
+MAX_RUN_STEPS = 4000
+REACHED_DISTANCE = 1e-3  # maximum summed distance of the effectors at a reached target
 
 
 class Rules(NamedTuple):
@@ -129,14 +129,14 @@ SLIPS: dict[str, tuple[str, Rules]] = {
 
 
 def fixed_targets(first: int, count: int, is_y: bool) -> Array:
-    """Return target poses (count, 4, 4, 4) at multiples of T = SPACING.
+    """Return target poses (count, 4, 4, 4) at multiples of T = TARGET_SPACING.
 
     Args:
         first: Multiple of the first target.
         count: Number of targets.
         is_y: See :class:`Rules`.
     """
-    T = SPACING * np.arange(first, first + count, dtype=np.float64)
+    T = TARGET_SPACING * np.arange(first, first + count, dtype=np.float64)
     poses = DOUBLE_Y.targets(T)
     if is_y:
         poses[:, :2] = shapes.Y.targets(T)
@@ -156,7 +156,7 @@ def end(distance: Array, gain: float, rises: int) -> int | None:
     ends = ((better >= 0.0) & (better < gain)) | (np.cumsum(better < 0.0) >= rises)
     if ends.any():
         return int(np.argmax(ends)) + 1
-    return MOST_STEPS if len(distance) > MOST_STEPS else None
+    return MAX_RUN_STEPS if len(distance) > MAX_RUN_STEPS else None
 
 
 # Runs
@@ -176,7 +176,7 @@ def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) 
     """
     distance, chunk = np.empty(0), FIRST_CHUNK
     while True:
-        error = stepper.run(T, min(chunk, MOST_STEPS - max(0, len(distance) - 1))).error
+        error = stepper.run(T, min(chunk, MAX_RUN_STEPS - max(0, len(distance) - 1))).error
         distance = np.concatenate([distance[:-1], tip_distances(error).sum(axis=1)])
         whole = np.concatenate([began, distance])
         last = end(whole, rules.gain, rules.rises)
@@ -190,18 +190,18 @@ def _ways(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> li
     return [_way(start(robot, name, rules.code), T, rules) for name in names]
 
 
-SWITCH = 0.1  # summed distance below which SDLS replaces DLS'
+SWITCH_DISTANCE = 0.1  # summed distance below which SDLS replaces DLS'
 DUAL = "DLS', then SDLS"
 
 
 def _dual_way(robot: RobotModel, rules: Rules, T: Array) -> Array:
-    """Return the distances (s + 1,) of DLS' until below SWITCH, then of SDLS."""
+    """Return the distances (s + 1,) of DLS' until below SWITCH_DISTANCE, then of SDLS."""
     stepper = start(robot, "DLS'", rules.code)
     way, q = np.empty(0), stepper.q
-    while len(way) < MOST_STEPS:
+    while len(way) < MAX_RUN_STEPS:
         trace = stepper.run(T, FIRST_CHUNK)
         distance = tip_distances(trace.error).sum(axis=1)
-        near = np.flatnonzero(distance < SWITCH)
+        near = np.flatnonzero(distance < SWITCH_DISTANCE)
         if len(near):
             way, q = np.concatenate([way, distance[: near[0]]]), trace.q[near[0]]
             break
@@ -323,7 +323,7 @@ def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGrou
              for target in ways]  # fmt: skip
     attained = np.array([[way.min() for way in target] for target in ended])  # (targets, methods)
     best = attained[:, : len(METHODS)].min(axis=1)
-    reached = best < REACHED
+    reached = best < REACHED_DISTANCE
     found = []
     for name, chosen in zip(GROUPS, (reached, ~reached), strict=True):
         samples = {}
@@ -394,7 +394,9 @@ def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Pr
             found = [way for some in groups for way in some]
         row = _agreement(groups_of(found, METHODS, rules), rules, found)
         rows.append({"is": slip, "instead": instead, **row})
-    chosen = [k for k, target in enumerate(ways) if min(way.min() for way in target) < REACHED]
+    chosen = [
+        k for k, target in enumerate(ways) if min(way.min() for way in target) < REACHED_DISTANCE
+    ]
     targets = fixed_targets(1, report.samples, is_y=True)
     names = ("SDLS", "DLS'")
     both = {name: [ways[k][METHODS.index(name)] for k in chosen] for name in names}
@@ -411,14 +413,16 @@ def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Pr
 # Pictures
 
 COLORS = (BLUE, ORANGE, RED, GREEN, GREY)
-WAY_POINTS = np.unique(np.geomspace(1, MOST_STEPS, 60).astype(np.int64))  # steps that are drawn
+WAY_POINTS = np.unique(np.geomspace(1, MAX_RUN_STEPS, 60).astype(np.int64))  # steps that are drawn
 
 
 def _mean_excess(ways: Ways, rules: Rules) -> dict[str, Any]:
     """Return the mean distance above the best at WAY_POINTS, by method, for both groups."""
     best = np.array([min(way.min() for way in target[: len(METHODS)]) for target in ways])
     shown: dict[str, Any] = {"steps": WAY_POINTS}
-    for group, chosen in zip(GROUPS, (best < REACHED, best >= REACHED), strict=True):
+    for group, chosen in zip(
+        GROUPS, (best < REACHED_DISTANCE, best >= REACHED_DISTANCE), strict=True
+    ):
         some = np.flatnonzero(chosen).tolist()
         shown[group] = {
             name: np.mean([_falling(ways[k][i]) - best[k] for k in some], axis=0)
@@ -458,7 +462,7 @@ def _draw(axes: Axes, steps: Sequence[int], ways: dict[str, Sequence[float]]) ->
 
 SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "reached": f"summed distance of the effectors below {REACHED:g} with any method",
+    "reached": f"summed distance of the effectors below {REACHED_DISTANCE:g} with any method",
     "targets": "T = 3 (1 + sqrt 5) k, k = 1, 2, ...",
     PUBLISHED: {slip: f"not: {instead}" for slip, (instead, _) in SLIPS.items()},
     TEXT: "targets of the double-Y; ends below an improvement of 1e-5, with the third step back",

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 # Figure 3
 
-WARM_UP, ADVANCE = 400, 0.005  # number of steps not counted; increase of T per step
-CHUNK = 500  # steps per kernel call
+WARM_UP_STEPS, ADVANCE = 400, 0.005  # number of steps not counted; increase of T per step
+STEPS_PER_CALL = 500  # steps per kernel call
 DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # the paper uses 1.1 and 0.7
 PAIRS = (("SDLS", "DLS"), ("SDLS", "DLS'"), ("SDLS hard", "DLS"), ("SDLS hard", "DLS'"))
 SHARE_KEYS = tuple(f"n{n}" for n in range(5))
@@ -63,12 +63,12 @@ PRINTED_SHARES = {
     ("SDLS", "DLS"): (1.4, 3.1, 20.6, 55.7, 19.3),
     ("SDLS", "DLS'"): (9.3, 24.3, 32.9, 20.0, 13.6),
 }
-CHANCE = 1.0  # [percentage points] effect of rounding in the last place on such chaotic runs
+MAX_CHANCE = 1.0  # [percentage points] effect of rounding in the last place on such chaotic runs
 SHOWN = ("SDLS", "DLS", "DLS'")
 
 FIGURE_3_SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "targets": f"T advances {ADVANCE} a step, {WARM_UP} steps not counted",
+    "targets": f"T advances {ADVANCE} a step, {WARM_UP_STEPS} steps not counted",
     "damping": "DLS 1.1, DLS' 0.7, DLS* 1.1; SDLS gamma_max pi/4, scaled softly unless hard",
     "D_max": "0.4, adaptive",
     "largest joint change": "DLS 45 deg, J^T 30 deg, pinv 5 deg; pinv truncated at 0.01",
@@ -88,7 +88,8 @@ FIGURE_3_NOTES = [
     "by 6 percent, that of J^T and of SDLS hard by 0.6.",
 ]
 DEVIATION = (
-    f"* more than {CHANCE:g} point from the printed share: 2000 steps meet it within 0.2 points, "
+    f"* more than {MAX_CHANCE:g} point from the printed share: 2000 steps meet it within 0.2 "
+    "points, "
     "other numbers of them see another part of the path."
 )
 
@@ -102,13 +103,13 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
         for pair, values in PRINTED_SHARES.items()
     ]
     robot = DOUBLE_Y.robot()
-    T = ADVANCE * np.arange(1, WARM_UP + report.samples + 1, dtype=np.float64)
+    T = ADVANCE * np.arange(1, WARM_UP_STEPS + report.samples + 1, dtype=np.float64)
     Ts = DOUBLE_Y.targets(T)
     for code in CODES:
         found: dict[str, Array] = {}
         for name in progress.track([*methods(code), *plugin_names()], code):
             try:
-                found[name] = _follow(start(robot, name, code), Ts)[WARM_UP:]
+                found[name] = _follow(start(robot, name, code), Ts)[WARM_UP_STEPS:]
             except MethodError as error:
                 not_run(report, {"table": "sums", "code": code, "method": name}, name, error)
                 continue
@@ -119,7 +120,7 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
         report.series["sums"] = _sums(report)
         thin = slice(None, None, max(1, report.samples // 1000))
         shown = {name: found[name].sum(axis=1)[thin] for name in SHOWN}
-        report.series[code] = {"T": T[WARM_UP:][thin], "distance": shown}
+        report.series[code] = {"T": T[WARM_UP_STEPS:][thin], "distance": shown}
     rows = report.series.setdefault("damping", [])
     for damping in progress.track(DAMPINGS, "damping constants"):
         rows.append(_damping_row(robot, damping, Ts))
@@ -136,15 +137,15 @@ def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
         stepper = Stepper(robot, method, np.zeros(robot.n), task=Task.position_only(), **given)
         q = np.concatenate([stepper.q[None], *(q for q, _ in _moves(stepper, Ts))])
         tips = robot.fk(q[1:])[:, :, :3, 3]
-        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP:]
+        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP_STEPS:]
         row[key] = float(away.sum())
-        row[f"{key}_rough"] = float(np.abs(np.diff(q[WARM_UP:], n=2, axis=0)).mean())
+        row[f"{key}_rough"] = float(np.abs(np.diff(q[WARM_UP_STEPS:], n=2, axis=0)).mean())
     return row
 
 
 def _moves(stepper: Stepper, Ts: Array) -> Iterator[tuple[Array, slice]]:
     """Yield the configurations (s, n) after the steps toward each chunk of Ts (t, 4, 4, 4)."""
-    for first, last in pairwise([*range(0, len(Ts), CHUNK), len(Ts)]):
+    for first, last in pairwise([*range(0, len(Ts), STEPS_PER_CALL), len(Ts)]):
         yield stepper.run(Ts[first:last], last - first).q[1:], slice(first, last)
 
 
@@ -173,7 +174,7 @@ def _share_row(code: str, pair: tuple[str, str], found: dict[str, Array]) -> Row
     row: Row = {"table": "shares", "code": code, "pair": " over ".join(pair), **_shares(shares)}
     printed = PRINTED_SHARES.get(pair) if code == PUBLISHED else None
     pairs = zip(SHARE_KEYS, shares, printed or shares, strict=True)
-    return marked(row, [key for key, ours, theirs in pairs if abs(ours - theirs) > CHANCE])
+    return marked(row, [key for key, ours, theirs in pairs if abs(ours - theirs) > MAX_CHANCE])
 
 
 def _shares(values: tuple[float, ...] | list[float]) -> Row:
@@ -263,7 +264,7 @@ PRINTED_TIMES = {"J^T": 6.5, "DLS": 18.5, "SDLS": 120.0}  # [us] per iteration o
 TIMED_STEPS, TIMED_RUNS = 2000, 5
 
 SECTION_5_SETTINGS = {
-    "targets": f"T advances {ADVANCE} a step, {WARM_UP} steps not counted",
+    "targets": f"T advances {ADVANCE} a step, {WARM_UP_STEPS} steps not counted",
     "Y": "DLS and DLS' 0.6",
     "double-Y": "DLS 1.1, DLS' 0.7",
     "largest joint change": "DLS 45 deg, J^T 30 deg, pinv 5 deg; pinv truncated at 0.01",
@@ -291,7 +292,7 @@ def run_section_5(report: Reproduction, progress: Progress) -> None:
     report.notes += SECTION_5_NOTES
     for shape in (Y, DOUBLE_Y):
         robot = shape.robot()
-        T = ADVANCE * np.arange(1, WARM_UP + report.samples + 1, dtype=np.float64)
+        T = ADVANCE * np.arange(1, WARM_UP_STEPS + report.samples + 1, dtype=np.float64)
         Ts = shape.targets(T)
         for name in progress.track([*TRACKED, *plugin_names()], shape.name):
             names: Row = {"table": "tracking", "shape": shape.name, "method": name}
@@ -324,9 +325,9 @@ def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
         else:
             q = np.concatenate([some for some, _ in _moves(stepper, Ts)])
         tips = robot.fk(q)[:, :, :3, 3]
-        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP:]
+        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP_STEPS:]
         row[f"distance{key}"] = float(away.mean())
-        row[f"jerk{key}"] = float(np.abs(np.diff(q[WARM_UP:], n=2, axis=0)).mean())
+        row[f"jerk{key}"] = float(np.abs(np.diff(q[WARM_UP_STEPS:], n=2, axis=0)).mean())
     return row
 
 

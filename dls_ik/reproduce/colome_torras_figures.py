@@ -79,7 +79,7 @@ LAWS: dict[str, dict[str, Any]] = {
 
 # [rad] configuration at t = 1, relative to the stretched arm
 BENT = np.array([0.6, -0.9, 0.8, 0.5])
-DIRECTIONS = 64  # number of directions of a change of the error
+NUM_DIRECTIONS = 64  # number of directions of a change of the error
 NEAREST = 1e-9  # t of the last configuration
 GROWS, BOUNDED = "to infinity", "bounded"
 CLAIMS = {
@@ -133,7 +133,7 @@ def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Arra
     directions of d e: the amplification of a relative error, relative to its bound kappa.
     """
     found = []
-    angles = np.linspace(0.0, np.pi, DIRECTIONS, endpoint=False)
+    angles = np.linspace(0.0, np.pi, NUM_DIRECTIONS, endpoint=False)
     changes = np.array([np.cos(angles), np.sin(angles)])  # (2, k)
     for t in ways:
         stepper.reset(t * BENT)
@@ -145,14 +145,14 @@ def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Arra
     return tuple(np.array(found).T)
 
 
-RANDOM = 200  # number of random configurations and goals of the WAM
+NUM_RANDOM = 200  # number of random configurations and goals of the WAM
 
 
 def random_rows(seed: int) -> list[Row]:
     """Return the amplification of a change of the error, and kappa, at random configurations."""
     robot, rng = RobotModel.wam(), np.random.default_rng(seed)
-    starts, goals = robot.random(RANDOM, rng=rng), robot.fk(robot.random(RANDOM, rng=rng))
-    changes = rng.normal(size=(RANDOM, 6))
+    starts, goals = robot.random(NUM_RANDOM, rng=rng), robot.fk(robot.random(NUM_RANDOM, rng=rng))
+    changes = rng.normal(size=(NUM_RANDOM, 6))
     rows = []
     for method, options in LAWS.items():
         stepper, found = Stepper(robot, method, starts[0], **options), []
@@ -262,7 +262,7 @@ FIGURE_1 = Experiment(
 ERROR = 0.01  # norm of the error, which sets the damping of ED and IED
 E = 0.5 * ERROR**2
 FIGURE_2_LAWS = {law: LAWS[law] for law in ("jp", "jd", "jf", "ed", "svf", "svf+ed")}
-LEAST, LARGEST = 1e-5, 1.0  # range of singular values
+MIN_SINGULAR_VALUE, MAX_SINGULAR_VALUE = 1e-5, 1.0  # range of singular values
 BY_FORMULA: list[Row] = [
     {"method": "jd", "peak": 1.0 / (2.0 * LAMBDA), "at": LAMBDA},
     {"method": "jf", "peak": 1.0 / (2.0 * LAMBDA_MAX), "at": LAMBDA_MAX},
@@ -281,8 +281,10 @@ FIGURE_2_NOTES = [
 
 def run_figure_2(report: Reproduction, progress: Progress) -> None:
     """Evaluate the gain of every law for a range of singular values."""
-    sigma = np.geomspace(LEAST, LARGEST, report.samples)
-    report.settings.update({"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (LEAST, LARGEST)})
+    sigma = np.geomspace(MIN_SINGULAR_VALUE, MAX_SINGULAR_VALUE, report.samples)
+    report.settings.update(
+        {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_SINGULAR_VALUE, MAX_SINGULAR_VALUE)}
+    )
     by_formula = {row["method"]: row for row in BY_FORMULA}
     report.notes += FIGURE_2_NOTES
     report.series["sigma"], report.series["gain"] = sigma, {}
@@ -345,7 +347,7 @@ FIGURE_2 = Experiment(
                 Column("peak_by_formula", "by formula", ".4g"),
                 Column("at", "at s", ".3g"),
                 Column("at_by_formula", "by formula", ".3g"),
-                Column("least", f"gain at {LEAST:g}", ".4g"),
+                Column("least", f"gain at {MIN_SINGULAR_VALUE:g}", ".4g"),
             )
         ),
     ),

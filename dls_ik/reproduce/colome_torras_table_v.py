@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 # Runs
 
 REACHED = (Status.SUCCESS, Status.OUTSIDE_LIMITS)
-CHUNK = 512  # poses per batch, 256 per thread; Ctrl-C takes effect between batches
+POSES_PER_BATCH = 512  # poses per batch, 256 per thread; Ctrl-C takes effect between batches
 
 
 def run(report: Reproduction, progress: Progress) -> None:
@@ -135,7 +135,7 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
 
 def _in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
     """Solve on all cores, without measuring times."""
-    chunks = [slice(i, i + CHUNK) for i in range(0, len(goals), CHUNK)]
+    chunks = [slice(i, i + POSES_PER_BATCH) for i in range(0, len(goals), POSES_PER_BATCH)]
     parts = [solver.solve_batch(goals[chunk], starts[chunk]) for chunk in chunks]
     status, iterations, position, rotation = (
         np.concatenate([getattr(part, name) for part in parts])
@@ -192,7 +192,7 @@ def figures(found: Outcomes) -> Row:
 
 
 # minimum failures for an estimate of the residuals' spread; few residuals are large
-FEW = 30
+MIN_FAILURES = 30
 
 
 def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
@@ -210,7 +210,7 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
             spread = float(values.std(ddof=1))
             if key == "iterations" and row["iterations_solved"] is not None:
                 spread = _spread_of_iterations(found, printed, printed_pairs)
-            if key == "residual" and min(len(values), count) < FEW:
+            if key == "residual" and min(len(values), count) < MIN_FAILURES:
                 spread = max(spread, row[key], printed[key])
             z[key] = mean_score(row[key], len(values), printed[key], count, spread, rounding)
     return z

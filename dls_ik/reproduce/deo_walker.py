@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TOLERANCE = 1e-2  # relative to the bound, which is kept to 1e-3
-FAR = 0.5  # maximum difference of mean iterations from the printed figure
+BOUND_TOLERANCE = 1e-2  # relative to the bound, which is kept to 1e-3
+MAX_ITERATION_DIFFERENCE = 0.5  # maximum difference of mean iterations from the printed figure
 FINEST = "optimal (18) to 1e-10"
 
 
@@ -79,7 +79,7 @@ def figures(method: str, motion: PathResult) -> Row:
     return {
         "method": method,
         "peak": float(motion.norm.max()),
-        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + TOLERANCE))),
+        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + BOUND_TOLERANCE))),
         "deviation": float(motion.deviation.max()),
         "damped_percent": 100.0 * float(damped.mean()),
         "searches": float(motion.searches[damped].mean()) if damped.any() else None,
@@ -128,11 +128,13 @@ def append(report: Reproduction, row: Row) -> None:
     """Add a row; mark it if its iterations differ from the printed ones."""
     ours = row["searches_printed"]
     beside = [p["searches_printed"] for p in report.printed if p["method"] == row["method"]]
-    differs = ours is not None and any(abs(ours - theirs) > FAR for theirs in beside)
+    differs = ours is not None and any(
+        abs(ours - theirs) > MAX_ITERATION_DIFFERENCE for theirs in beside
+    )
     report.rows.append(marked(row, ["searches_printed"] if differs else []))
 
 
-POSES = 33  # number of drawn poses of the arm
+NUM_DRAWN_POSES = 33  # number of drawn poses of the arm
 
 
 def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
@@ -144,7 +146,7 @@ def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
         path: (s, 2) desired path.
         title: Title of the panel.
     """
-    chosen = np.unique(np.linspace(0, len(points) - 1, POSES).astype(int))
+    chosen = np.unique(np.linspace(0, len(points) - 1, NUM_DRAWN_POSES).astype(int))
     draw_planar_arms(axes, points[chosen], fading(np.linspace(0.0, 1.0, len(chosen))))
     axes.plot(*path.T, color=ORANGE, linewidth=3.0, alpha=0.7, label="desired")
     axes.plot(*points[:, -1].T, color="black", linewidth=1.0, label="path of the tip")

@@ -65,7 +65,7 @@ K_NULL = 5.0  # [1/s] gain k in v = -k q_dot
 NEAR = 1.4  # [m] smallest x of the tip
 GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
 DURATION = 4.0  # [s] time there and back
-RUNAWAY = 1e3  # [1/s] a motion with a larger joint velocity has diverged
+DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
 FIRST = np.radians([-50.0, 60.0, 40.0])
 
 
@@ -102,7 +102,7 @@ def start() -> Array:
     return np.asarray(stepper.run(T, 50).q[-1])
 
 
-TINY = 1e-100  # makes the gain of a singular value of 0 equal to 0
+MIN_GAIN_DIVISOR = 1e-100  # makes the gain of a singular value of 0 equal to 0
 
 
 class AccelerationResult(NamedTuple):
@@ -118,7 +118,7 @@ class AccelerationResult(NamedTuple):
 def inverse(J: Array, lambda_: float) -> Array:
     """Return the damped inverse J* (n, r); for lambda_ = 0 the pseudoinverse J+."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
-    gains = s / np.maximum(s * s + lambda_, TINY)
+    gains = s / np.maximum(s * s + lambda_, MIN_GAIN_DIVISOR)
     return np.asarray(Vt.T @ (gains[:, None] * U.T))
 
 
@@ -140,12 +140,12 @@ def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
             q, q_dd = q + dt * q_dot, (q_dot - q_dd) / dt
         norms = (np.linalg.norm(each) for each in (q_dot, q_dd, off))
         found.append((t, *norms))
-        if found[-1][1] > RUNAWAY:
+        if found[-1][1] > DIVERGED_SPEED:
             break
     t, *columns = np.array(found).T
     velocity, acceleration, away = columns
     return AccelerationResult(
-        t, velocity, acceleration, away, diverged=bool(velocity[-1] > RUNAWAY)
+        t, velocity, acceleration, away, diverged=bool(velocity[-1] > DIVERGED_SPEED)
     )
 
 
@@ -154,7 +154,7 @@ def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
     row: Row = {"goal": goal, "way": name, "ends": "diverges" if motion.diverged else "at rest"}
     if motion.diverged:
         return row
-    if motion.velocity[-1] > MOVING:
+    if motion.velocity[-1] > MIN_MOVING_SPEED:
         row["ends"] = "moving"
     return row | {
         "velocity": float(motion.velocity.max()),
@@ -164,7 +164,7 @@ def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
     }
 
 
-MOVING = 0.02  # [1/s] a joint velocity above this at the end is a remaining motion
+MIN_MOVING_SPEED = 0.02  # [1/s] a joint velocity above this at the end is a remaining motion
 
 
 # Second-order steps
@@ -172,11 +172,11 @@ MOVING = 0.02  # [1/s] a joint velocity above this at the end is a remaining mot
 # [m] distance from the base
 TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
 DIRECTION = 0.5  # [rad] direction of the targets
-STARTS = 20  # number of random starts
-MOST = 300  # maximum number of iterations
-NEAREST = 1e-9  # [m] tolerance of the minimum distance
-LONGEST = 0.5  # [rad] maximum norm of a step
-FLAT = 1e-9  # minimum curvature, relative to the largest one
+NUM_STARTS = 20  # number of random starts
+MAX_NUM_STEPS = 300  # maximum number of iterations
+DISTANCE_TOLERANCE = 1e-9  # [m] tolerance of the minimum distance
+MAX_STEP_NORM = 0.5  # [rad] maximum norm of a step
+MIN_CURVATURE_SHARE = 1e-9  # minimum curvature, relative to the largest one
 NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
     "pseudoinverse": ("jp", {}),
@@ -199,9 +199,9 @@ def newton_step(J: Array, e: Array) -> Array:
     """
     curvature = J[:3].T @ J[:3] - np.einsum("i,ijk->jk", e, position_hessian(J))
     size, V = np.linalg.eigh(curvature)
-    size = np.maximum(np.abs(size), FLAT * np.abs(size).max())
+    size = np.maximum(np.abs(size), MIN_CURVATURE_SHARE * np.abs(size).max())
     dq = V @ ((V.T @ (J[:3].T @ e)) / size)
-    return np.asarray(dq * min(1.0, LONGEST / max(float(np.linalg.norm(dq)), 1e-300)))
+    return np.asarray(dq * min(1.0, MAX_STEP_NORM / max(float(np.linalg.norm(dq)), 1e-300)))
 
 
 def halley_step(J: Array, e: Array) -> Array:
@@ -221,17 +221,19 @@ def halley_step(J: Array, e: Array) -> Array:
 
 
 def approach(name: str, target: Array, starts: Array) -> Array:
-    """Return the distances (MOST + 1, k) of all iterations toward a target (3,), from k starts."""
+    """Return the distances (MAX_NUM_STEPS + 1, k) to a target (3,), from k starts."""
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
     if name in STEPS:
         method, options = STEPS[name]
         steppers = [Stepper(robot, method, q, task=PLANAR_TASK, **options) for q in starts]
-        return np.array([np.linalg.norm(each.run(T, MOST).error, axis=1) for each in steppers]).T
+        return np.array(
+            [np.linalg.norm(each.run(T, MAX_NUM_STEPS).error, axis=1) for each in steppers]
+        ).T
     step = newton_step if name == NEWTON else halley_step
     qs, found = starts, []
-    for _ in range(MOST + 1):
+    for _ in range(MAX_NUM_STEPS + 1):
         e = target - robot.fk(qs)[:, :3, 3]
         found.append(np.linalg.norm(e, axis=1))
         J = robot.jacobian(qs)
@@ -243,9 +245,9 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
     """Return the row with the numbers of iterations, and the distances from one start."""
     away = TARGETS[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
-    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (STARTS, 3))
+    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (NUM_STARTS, 3))
     beyond = approach(name, target, starts) - max(0.0, away - sum(PLANAR_LINKS))
-    far = beyond > NEAREST
+    far = beyond > DISTANCE_TOLERANCE
     counts = np.where(far.any(axis=0), len(far) - np.argmax(far[::-1], axis=0), 0)
     reached = counts < len(far)
     row: Row = {
@@ -267,8 +269,10 @@ NOTES = [
     "Outside, undamped accelerations diverge. Without v, joints of the redundant arm keep moving "
     "when the tip is at rest, since nothing takes up their self-motion: damped accelerations do "
     "not damp velocities.",
-    f"Second-order steps: from {STARTS} random starts, at most {MOST} iterations; reached: within "
-    f"{NEAREST:g} m of the least distance for good. Iterations: where all starts reach it.",
+    f"Second-order steps: from {NUM_STARTS} random starts, at most {MAX_NUM_STEPS} iterations; "
+    "reached: within "
+    f"{DISTANCE_TOLERANCE:g} m of the least distance for good. Iterations: where all "
+    "starts reach it.",
     "Of |e|^2: Newton's step on the squared error, of at most 0.5 rad, with the curvature J^T J - "
     "sum e_i H_i. J + H dq / 2: the linear step put into the quadratic model. Out of reach only "
     "the first converges quickly, since the error, and with it the term that the linear model "
@@ -288,7 +292,7 @@ def run(report: Reproduction, progress: Progress) -> None:
             "k of v": K_NULL,
             "lambda": LAMBDA,
             "targets [m]": TARGETS,
-            "starts": STARTS,
+            "starts": NUM_STARTS,
         }
     )
     report.notes += NOTES
@@ -323,7 +327,7 @@ LINES = {
     HALLEY: GREEN,
     NEWTON: BLUE,
 }
-SHOWN = 100  # iterations that are drawn
+NUM_SHOWN_ITERATIONS = 100  # iterations that are drawn
 
 
 def plot(report: Reproduction) -> Figure:
@@ -338,11 +342,11 @@ def plot(report: Reproduction) -> Figure:
         axes.set_title(f"tip to {goal} of the boundary", fontsize=10, loc="left")
         _legend(axes, "time [s]", "norm of the joint velocity [1/s]")
     moves[1].set_yscale("log")
-    moves[1].set_ylim(1e-2, RUNAWAY)
+    moves[1].set_ylim(1e-2, DIVERGED_SPEED)
     for name, color in LINES.items():
         way = report.series.get("approach", {}).get(f"out of reach, {name}")
         if way is not None:
-            values = np.maximum(np.asarray(way)[:SHOWN], 1e-16)
+            values = np.maximum(np.asarray(way)[:NUM_SHOWN_ITERATIONS], 1e-16)
             steps.semilogy(values, color=color, label=name)
     steps.set_ylim(1e-15, 1e2)
     steps.set_title("target out of reach", fontsize=10, loc="left")

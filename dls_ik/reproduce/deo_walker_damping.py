@@ -72,7 +72,7 @@ LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
 }
 ALWAYS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
 YES, NO = "yes", "no"
-DAMPED = 1e-7  # a smaller relative loss of velocity is rounding
+MIN_DAMPED_SHARE = 1e-7  # a smaller relative loss of velocity is rounding
 
 
 def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
@@ -97,7 +97,7 @@ def directions_row(law: str) -> Row:
         row |= {
             f"norm_{name}": float(np.linalg.norm(q_dot)),
             f"lost_{name}": 100.0 * lost,
-            f"damped_{name}": YES if lost > DAMPED else NO,
+            f"damped_{name}": YES if lost > MIN_DAMPED_SHARE else NO,
         }
     claims = claimed(law)
     row |= {f"{key}_says": claim for key, claim in claims.items()}
@@ -150,14 +150,14 @@ def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
     return Norm(c, d)
 
 
-MOST = 60  # maximum number of iterations
+MAX_SEARCH_ITERATIONS = 60  # maximum number of iterations
 SEARCHES = {"17": 17, "18": 18}
 
 
 def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
     """Return the damping factors of all iterations of (17) or (18), as printed, from a start."""
     found = [start]
-    for _ in range(MOST):
+    for _ in range(MAX_SEARCH_ITERATIONS):
         phi = float(norm(np.array(found[-1])))
         if abs(phi - DELTA) <= tolerance * DELTA:
             break
@@ -166,7 +166,7 @@ def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FIN
     return found
 
 
-STEEP = tuple(10.0**-k for k in range(1, 7))  # smallest singular values
+STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))  # smallest singular values
 
 
 def steep_row(least: float) -> Row:
@@ -267,7 +267,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.series["searches"] = [
         row for name, norm in norms.items() for row in search_rows(name, norm)
     ]
-    report.series["steep"] = [steep_row(least) for least in STEEP]
+    report.series["steep"] = [steep_row(least) for least in STEEP_SINGULAR_VALUES]
     report.series["errata"] = errata_rows()
     factors = np.geomspace(1e-6, 10.0, report.samples)
     at_zero = np.linspace(0.0, 0.03, report.samples)

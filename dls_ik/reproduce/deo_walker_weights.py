@@ -184,12 +184,13 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
         "off": float(off.max()),
         "turned": float(turned.max()),
         "turned_last": float(turned[-1]),
-        "keeps": YES if off.max() < KEPT else NO,
-        "restores": YES if turned[-1] < RESTORED else NO,
+        "keeps": YES if off.max() < MAX_KEPT_DEVIATION else NO,
+        "restores": YES if turned[-1] < MAX_RESTORED_ANGLE else NO,
     }
 
 
-KEPT, RESTORED = 1e-2, 0.1  # [m], [deg] maximum errors of a kept tip and of a restored angle
+# [m], [deg] maximum errors of a kept tip and of a restored angle
+MAX_KEPT_DEVIATION, MAX_RESTORED_ANGLE = 1e-2, 0.1
 CLAIMS: dict[str, tuple[str | None, str | None]] = {  # claims of the text: tip kept, angle restored
     CONSTANT: (YES, None),
     BY_DISTANCE: (YES, YES),
@@ -205,7 +206,8 @@ NOTES = [
     "they do.",
     "Augmentation: the tip moves out to where the last link cannot keep its angle of 90 deg, and "
     "back: the Jacobian of both tasks is singular there, that of the tip is not. Tip kept: within "
-    f"{1e3 * KEPT:g} mm throughout; angle back: within {RESTORED:g} deg at the end.",
+    f"{1e3 * MAX_KEPT_DEVIATION:g} mm throughout; angle back: within "
+    f"{MAX_RESTORED_ANGLE:g} deg at the end.",
     f"By distance: where the least singular value s < {EPSILON:g}, lambda = (1 - (s / epsilon)^2) "
     "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2, else 0 and 1 "
     "(Chiaverini, Egeland & Kanestrom 1991). The text claims that w << 1 with lambda < w keeps the "
@@ -260,7 +262,7 @@ SHOWN = {
     CONSTANT: (GREY, "--"),
     BY_DISTANCE: (BLUE, "-"),
 }
-POSES = 12  # number of drawn poses of the arm, out and back
+NUM_DRAWN_ARMS = 12  # number of drawn poses of the arm, out and back
 
 
 def plot(report: Reproduction) -> Figure:
@@ -269,8 +271,8 @@ def plot(report: Reproduction) -> Figure:
     arm, off, turned = figure.subplots(1, 3)
     if BY_DISTANCE in report.series:
         q = np.asarray(report.series[BY_DISTANCE]["q"])
-        chosen = np.linspace(0, len(q) // 2, POSES).astype(int)
-        colours = fading(np.linspace(0.0, 1.0, POSES))
+        chosen = np.linspace(0, len(q) // 2, NUM_DRAWN_ARMS).astype(int)
+        colours = fading(np.linspace(0.0, 1.0, NUM_DRAWN_ARMS))
         draw_planar_arms(arm, planar_joints(PLANAR_LINKS, q[chosen]), colours)
     if "path" in report.series:
         arm.plot(*np.asarray(report.series["path"]).T, color=ORANGE, linewidth=3.0, alpha=0.7)

@@ -51,7 +51,7 @@ class Reproduction:
 # Statistics
 
 SIGMAS = 3.0  # standard deviations; a difference exceeds them by chance in one figure of 370
-FARTHEST = 99.0  # z-score of different shares whose deviation is 0
+MAX_SCORE = 99.0  # z-score of different shares whose deviation is 0
 
 
 def percent_score(
@@ -99,7 +99,7 @@ def _score(difference: float, variance: float, rounding: float) -> float:
     sigma = sqrt(variance + rounding * rounding / 3.0)
     if sigma > 0.0:
         return difference / sigma
-    return math.copysign(FARTHEST, difference) if difference else 0.0
+    return math.copysign(MAX_SCORE, difference) if difference else 0.0
 
 
 # Tables

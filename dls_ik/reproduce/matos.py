@@ -55,7 +55,7 @@ ROWS = (
     DhRow(alpha=-pi / 2, kind="continuous"),  # wrist, up and down
     DhRow(d=12.0, kind="continuous"),  # wrist, about the tool axis
 )
-RESOLUTION = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] per tick
+TICK_ANGLES = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] per tick
 HOME = np.radians([0.0, 60.0, 90.0, -30.0, 0.0])
 TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 
@@ -87,12 +87,12 @@ def with_wrist(q: Array) -> Array:
 
 def ticks(q: Array) -> Array:
     """Return the integer goal positions of the servos for joint positions (5,) [rad]."""
-    return np.asarray(np.rint(np.degrees(q) / RESOLUTION), dtype=np.int64)
+    return np.asarray(np.rint(np.degrees(q) / TICK_ANGLES), dtype=np.int64)
 
 
 def angles(goal_positions: Array) -> Array:
     """Return the joint positions (5,) [rad] for goal positions of the servos."""
-    return np.asarray(np.radians(goal_positions * RESOLUTION))
+    return np.asarray(np.radians(goal_positions * TICK_ANGLES))
 
 
 # Path
@@ -244,8 +244,9 @@ FORMS = {
     "without the rows of rotation": Form(rotation_rows=False),
     "as the text": Form(converts=False, rotation_rows=False),
 }
-THRESHOLD = 1.0  # [cm] along each axis
-SHOWN = (0, 1, 2, 5, 10, 20, 50, 100)  # iterations that are drawn, in addition to the last
+MAX_AXIS_ERROR = 1.0  # [cm] along each axis
+# iterations that are drawn, in addition to the last
+SHOWN_ITERATIONS = 0, 1, 2, 5, 10, 20, 50, 100
 
 
 def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: B008  immutable
@@ -258,7 +259,7 @@ def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: 
         T = robot.fk(stepper.q)  # current rotation, so its error is zero
         T[:3, 3] = point
         e = stepper.error(T)
-        is_near = bool((np.abs(e[:3]) < THRESHOLD).all())  # tested after the step
+        is_near = bool((np.abs(e[:3]) < MAX_AXIS_ERROR).all())  # tested after the step
         dq = stepper.step_for(e, stepper.jacobian(T), T)
         q = stepper.q + (np.radians(dq) if form.converts else dq)
         q[3] = q[1] - q[2]
@@ -291,7 +292,7 @@ def run_his_code(report: Reproduction) -> None:
                 moves.append({"move": i, "ticks": sent, "off": off})
         rows.append({**row, "longest": longest, "off": farthest})
     first = moves[0]
-    steps = [i for i in SHOWN if i < len(first["ticks"]) - 1] + [len(first["ticks"]) - 1]
+    steps = [i for i in SHOWN_ITERATIONS if i < len(first["ticks"]) - 1] + [len(first["ticks"]) - 1]
     report.series["first move"] = [
         {
             "iteration": i,

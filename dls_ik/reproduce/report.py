@@ -340,7 +340,7 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 # LaTeX
 
-WIDEST, LETTERS = 8, 70  # maximum columns and letters of a row that fit a page
+MAX_COLUMNS, MAX_LETTERS = 8, 70  # maximum columns and letters of a row that fit a page
 _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -367,7 +367,7 @@ def _latex_table(table: WideTable, caption: str) -> str:
     lines = [_latex_row(table.headings), r"\midrule", *map(_latex_row, table.lines)]
     body = "\n".join([r"\toprule", *lines, r"\bottomrule"])
     tabular = f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}"
-    if len(columns) > WIDEST or max(map(_width, (table.headings, *table.lines))) > LETTERS:
+    if len(columns) > MAX_COLUMNS or max(map(_width, (table.headings, *table.lines))) > MAX_LETTERS:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}}}"
     head = f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering"
     return f"{head}\n{tabular}\n\\end{{table}}"

@@ -99,7 +99,7 @@ CAPS: dict[str, float] = {"0.01": 0.01, "0.1": 0.1, "pi/4": pi / 4, "pi": pi, "n
 TURNS = {"a quadrant away": pi / 2, "opposite": pi}
 LINKS = (2, 3, 5, 8, 12)
 PRINTED_LINKS: dict[int, Row] = {8: {"transpose_least": 4}}
-LIMIT = 500  # maximum iterations of a random chain
+MAX_CHAIN_ITERATIONS = 500  # maximum iterations of a random chain
 
 
 class PlanarChain(NamedTuple):
@@ -178,12 +178,12 @@ def _trace(method: str, count: int) -> list[Row]:
 
 def _variant(scenario: Scenario, method: str) -> Row:
     """Return a row of a variant on a chain of table 4.4."""
-    q, distance = follow(scenario, VARIANTS[method], 2 * LIMIT)
+    q, distance = follow(scenario, VARIANTS[method], 2 * MAX_CHAIN_ITERATIONS)
     if method == DUAL:
         first = first_of(distance <= SWITCH)
         if isinstance(first, int):
             begin = q[first - 1].tolist()
-            rest = follow(scenario, VARIANTS["pinv"], 2 * LIMIT - first + 1, begin)
+            rest = follow(scenario, VARIANTS["pinv"], 2 * MAX_CHAIN_ITERATIONS - first + 1, begin)
             q = np.concatenate([q[: first - 1], rest[0]])
             distance = np.concatenate([distance[: first - 1], rest[1]])
     row = row_of(scenario, method, q, distance)
@@ -208,7 +208,7 @@ _FIGURES = (
 def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -> float:
     """Return the iterations to a distance of 0.01, or infinity."""
     scenario = Scenario("", chain.links, chain.start, goal, ((), (), ()))
-    _, distance = follow(scenario, method, LIMIT)
+    _, distance = follow(scenario, method, MAX_CHAIN_ITERATIONS)
     first = first_of(distance <= COARSE)
     return float(first) if isinstance(first, int) else np.inf
 
@@ -276,7 +276,8 @@ SETTINGS = {
     "traces": "5 links of table 4.4",
     "caps": "random chains of 5 links, truncated pinv; goals reached, turned from the start",
     "numbers of links": "random chains, start and goal within pi/2 of straight, lengths 0.5 to 2.5",
-    "iterations": f"at most {LIMIT}, {2 * LIMIT} of the chains of table 4.4",
+    "iterations": f"at most {MAX_CHAIN_ITERATIONS}, {2 * MAX_CHAIN_ITERATIONS} of the chains of "
+    "table 4.4",
 }
 NOTES = [
     "Traces: all legible figures are printed by ours too. He prints the step once more after the "

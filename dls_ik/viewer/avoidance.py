@@ -24,14 +24,13 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-SPEED = (
-    0.5  # share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
-)
+# share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
+PATH_SPEED_SHARE = 0.5
 # minimum time [s] between searches: after a change of scene or target, and without
-AGAIN, SAME = 0.2, 2.0
-CHECKS = 4  # configurations that are tested for collisions in each step of the arm
-TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
-NODES = 1000  # maximum number of planner nodes in a search
+SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
+NUM_STEP_CHECKS = 4  # configurations that are tested for collisions in each step of the arm
+GOAL_TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
+MAX_SEARCH_NODES = 1000  # maximum number of planner nodes in a search
 
 
 class AvoidingSource(LocalSource):
@@ -56,12 +55,12 @@ class AvoidingSource(LocalSource):
     ) -> None:
         self._scene = scene
         self._solver = IkSolver(
-            robot, task=task, scene=scene, timeout=TIMEOUT, solve_type="distance"
+            robot, task=task, scene=scene, timeout=GOAL_TIMEOUT, solve_type="distance"
         )
         still = robot.clip(np.zeros(robot.n))
         self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
-        self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
+        self._speed = PATH_SPEED_SHARE * bounded  # (n,) [rad/s or m/s]
         self._path: list[Array] = []  # (n,) each
         self._search: Future[MotionPlan] | None = None
         # scene and target of the last search
@@ -86,7 +85,9 @@ class AvoidingSource(LocalSource):
             return sample
         self._motion.seed(before)
         self._look_around(now, before, world)
-        return self._sample(now, before, np.zeros(self.robot.n), ServoState.STALLED, IN_THE_WAY)
+        return self._sample(
+            now, before, np.zeros(self.robot.n), ServoState.STALLED, BLOCKED_MESSAGE
+        )
 
     def _look_around(self, now: float, q: Array, world: SceneSnapshot) -> None:
         """Start a search for a path around the obstacle, at most once per interval."""
@@ -94,11 +95,11 @@ class AvoidingSource(LocalSource):
         if target is None or self._search is not None:
             return
         is_same = asked is not None and asked[0] is world and np.array_equal(asked[1], target)
-        if now >= self._again + (SAME if is_same else AGAIN):
+        if now >= self._again + (SAME_SEARCH_INTERVAL if is_same else SEARCH_INTERVAL):
             self._again, self._asked = now, (world, target)
             seed = int(1e3 * max(now, 0.0))
             self._search = self._executor.submit(
-                plan_motion, self._solver, world, q, target, max_nodes=NODES, seed=seed
+                plan_motion, self._solver, world, q, target, max_nodes=MAX_SEARCH_NODES, seed=seed
             )
 
     def _take_plan(self) -> None:
@@ -116,7 +117,7 @@ class AvoidingSource(LocalSource):
         elif share == 1.0:
             self._path.pop(0)
         self._motion.seed(q)
-        return self._sample(now, q, (q - before) / dt, ServoState.JOINT_MOTION, AROUND)
+        return self._sample(now, q, (q - before) / dt, ServoState.JOINT_MOTION, AROUND_MESSAGE)
 
     def _sample(
         self, now: float, q: Array, velocity: Array, state: ServoState, words: str
@@ -125,12 +126,12 @@ class AvoidingSource(LocalSource):
         return sample_at(self._probe, now, q, velocity, self._target, state, words.format(pair))
 
 
-IN_THE_WAY, AROUND = "in the way: {}", "goes around: {}"
+BLOCKED_MESSAGE, AROUND_MESSAGE = "in the way: {}", "goes around: {}"
 
 
 def contact(world: SceneSnapshot, before: Array, q: Array) -> Pair | None:
     """Return the first pair that collides on a straight step from `before` to `q` (n,), or None."""
-    steps = np.linspace(before, q, CHECKS + 1)[1:]
+    steps = np.linspace(before, q, NUM_STEP_CHECKS + 1)[1:]
     for each in steps[world.in_collision(steps)]:
         return world.colliding_pair(each)
     return None

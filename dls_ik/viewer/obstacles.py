@@ -27,14 +27,15 @@ from dls_ik.viewer.shapes import Colour, link_poses, pose_from_wxyz, wxyz_from_p
 OBSTACLE: Colour = (214, 158, 84)
 TOUCHING: Colour = (220, 38, 38)
 NEAREST: Colour = (13, 148, 136)
-SOLID, SHEET = 0.55, 0.2  # opacity of objects, and of planes
-WIDE, THICK = 4.0, 2e-3  # width of a plane relative to the robot's size, and its thickness [m]
-NEW_BOX = 0.15  # edge length of a new box, relative to the robot's size
-HANDLE = 0.22  # size of the drag handles, relative to the robot's size
+OBJECT_OPACITY, PLANE_OPACITY = 0.55, 0.2  # opacity of objects, and of planes
+# width of a plane relative to the robot's size, and its thickness [m]
+PLANE_WIDTH, PLANE_THICKNESS = 4.0, 2e-3
+NEW_BOX_SIZE = 0.15  # edge length of a new box, relative to the robot's size
+HANDLE_SIZE = 0.22  # size of the drag handles, relative to the robot's size
 NONE = "none"
 LINE = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
 NO_PAIR = "Nothing can touch."
-HINT = "Click an obstacle, then drag it by its handles."
+OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
 
 class ObstacleView:
@@ -66,7 +67,7 @@ class ObstacleView:
         self.chosen: str | None = None
         self._T_handle = np.eye(4)  # T_root_object that the handle shows
         self._handle: Any = nodes.add_transform_controls(
-            "/obstacle_handle", HANDLE * size, line_width=3.0, depth_test=False, visible=False
+            "/obstacle_handle", HANDLE_SIZE * size, line_width=3.0, depth_test=False, visible=False
         )
         self._handle.on_update(lambda _: self._drag())
         nothing = np.zeros((1, 2, 3), np.float32)
@@ -174,7 +175,7 @@ class ObstacleView:
                 np.asarray(mesh.vertices, np.float32),
                 np.asarray(mesh.faces, np.uint32),
                 color=OBSTACLE,
-                opacity=SHEET if flat else SOLID,
+                opacity=PLANE_OPACITY if flat else OBJECT_OPACITY,
                 flat_shading=True,
                 side="double",
                 position=T[:3, 3],
@@ -234,12 +235,14 @@ def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
             mesh = trimesh.creation.capsule(shape.length, shape.radius)
             mesh.apply_translation(-mesh.bounds.mean(axis=0))
         case Plane():
-            mesh = trimesh.creation.box((WIDE * size, WIDE * size, THICK))
+            mesh = trimesh.creation.box((PLANE_WIDTH * size, PLANE_WIDTH * size, PLANE_THICKNESS))
             aside = np.eye(3)[np.abs(shape.normal).argmin()]
             x = np.cross(shape.normal, aside)
             x /= np.linalg.norm(x)
             R = np.stack([x, np.cross(shape.normal, x), shape.normal], axis=1)
-            mesh.apply_transform(transform(R, (shape.offset - 0.5 * THICK) * shape.normal))
+            mesh.apply_transform(
+                transform(R, (shape.offset - 0.5 * PLANE_THICKNESS) * shape.normal)
+            )
         case Mesh():
             mesh = trimesh.Trimesh(shape.vertices, shape.triangles, process=False)
     return mesh
@@ -255,9 +258,9 @@ class ObstaclePanel:
         with gui.add_folder("Obstacles"):
             self._line = gui.add_html("")
             self._refusal = RefusalLine(gui)
-            obstacles = gui.add_dropdown("Obstacle", (NONE,), hint=HINT)
+            obstacles = gui.add_dropdown("Obstacle", (NONE,), hint=OBSTACLE_HINT)
             self._list = Input(server, obstacles, lambda: view.chosen or NONE, self._choose)
-            side = round(NEW_BOX * size, 2)
+            side = round(NEW_BOX_SIZE * size, 2)
             self._sides = gui.add_vector3(
                 "Box [m]", (side, side, side), min=(0.01,) * 3, step=0.01, hint="edge lengths"
             )

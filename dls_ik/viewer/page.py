@@ -45,7 +45,7 @@ SHEET_STYLE = (
     "}}</style>"
 )
 # updates after a change, updates per redraw; the number of redraws is even
-REFRESHES, REFRESH_EVERY = 60, 5
+NUM_REFRESH_UPDATES, UPDATES_PER_REDRAW = 60, 5
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
 Clearance = Callable[[Array], Array]
@@ -194,15 +194,15 @@ class Page:
         if before is not None and before is not plots:
             before.hide()
         if plots.label(names, has_rotation) or plots is not before:
-            self._refreshes = REFRESHES
+            self._refreshes = NUM_REFRESH_UPDATES
         plots.show(self._session.history)
         if self._refreshes > 0:
             self._refreshes -= 1
-            if self._refreshes % REFRESH_EVERY == 0:
+            if self._refreshes % UPDATES_PER_REDRAW == 0:
                 plots.refresh()
 
     def _refresh_plots(self, _: Any) -> None:
-        self._refreshes = REFRESHES
+        self._refreshes = NUM_REFRESH_UPDATES
 
 
 def _obstacles(

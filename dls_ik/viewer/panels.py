@@ -68,7 +68,7 @@ class StatusLine:
             self._html.content = html
 
 
-SLOW = 0.05  # [rad/s or m/s] slower peaks are not shown
+MIN_SHOWN_SPEED = 0.05  # [rad/s or m/s] slower peaks are not shown
 
 
 def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
@@ -78,7 +78,7 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
         found.append(f"{distance:.2f} m" if distance >= 1.0 else f"{1000.0 * distance:.1f} mm")
     if np.isfinite(angle):
         found.append(f"{angle:.2f}&deg;")
-    peak = f"; fastest joint up to {view.peak:.1f} {unit}" if view.peak > SLOW else ""
+    peak = f"; fastest joint up to {view.peak:.1f} {unit}" if view.peak > MIN_SHOWN_SPEED else ""
     return ARM_STATUS.format(
         height=height,
         colour=css(ARM_COLOURS[i]),
@@ -211,7 +211,7 @@ class ControlPanel:
 # Numbers that a person enters: joint sliders, and the pose of the target
 
 DEG, MM = "deg", "mm"
-STEPS = {DEG: 0.1, MM: 0.1}
+STEP_SIZES = {DEG: 0.1, MM: 0.1}
 
 
 class JointPanel:
@@ -230,18 +230,18 @@ class JointPanel:
             self._refusal = RefusalLine(gui)
             for j, name in enumerate(robot.joint_names):
                 unit = MM if robot.units[j] == "m" else DEG
-                low = np.ceil(lower[j] * self._scale[j] / STEPS[unit]) * STEPS[unit]
-                high = np.floor(upper[j] * self._scale[j] / STEPS[unit]) * STEPS[unit]
+                low = np.ceil(lower[j] * self._scale[j] / STEP_SIZES[unit]) * STEP_SIZES[unit]
+                high = np.floor(upper[j] * self._scale[j] / STEP_SIZES[unit]) * STEP_SIZES[unit]
                 slider = gui.add_slider(
                     f"{name} [{unit}]",
                     min=round(float(low), 1),
-                    max=round(float(max(high, low + STEPS[unit])), 1),
-                    step=STEPS[unit],
+                    max=round(float(max(high, low + STEP_SIZES[unit])), 1),
+                    step=STEP_SIZES[unit],
                     initial_value=round(float(low), 1),
                     disabled=bool(high <= low),
                 )
                 show, move = partial(self._shown_value, j, slider), partial(self._move, j)
-                self._sliders.append(Input(server, slider, show, move, 0.6 * STEPS[unit]))
+                self._sliders.append(Input(server, slider, show, move, 0.6 * STEP_SIZES[unit]))
 
     def update(self, q: Array) -> None:
         """Show the joint positions (n,) [rad or m] of the first arm."""
@@ -286,7 +286,7 @@ class TargetPanel:
         """Show the target, or the pose of the tip if there is no target."""
         Ts = sample.T_tip if sample.T_target is None else sample.T_target
         for i, T in enumerate(Ts.reshape(-1, 4, 4)):
-            if np.abs(T - self._Ts[i]).max() >= SAME_POSE:
+            if np.abs(T - self._Ts[i]).max() >= MIN_SHOWN_POSE_CHANGE:
                 self._Ts[i] = T
                 self._xyz[i] = _numbers(1e3 * T[:3, 3], 1)
                 self._rpy[i] = _numbers(np.degrees(rpy_from_rotation(T[:3, :3])), 2)
@@ -318,7 +318,8 @@ class TargetPanel:
 
 
 Numbers = tuple[float, ...]
-SAME_POSE = 1e-6  # [m, or 1 for entries of R] smaller differences of poses are not shown
+# [m, or 1 for entries of R] smaller differences of poses are not shown
+MIN_SHOWN_POSE_CHANGE = 1e-6
 
 
 def _numbers(values: Array, digits: int) -> Numbers:

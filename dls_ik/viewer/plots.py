@@ -19,7 +19,7 @@ from dls_ik.solver.options import SolverOptions
 from dls_ik.viewer.shapes import Colour, wxyz_from_pose
 from dls_ik.viewer.source import Sample
 
-DEFAULTS = SolverOptions()
+DEFAULT_OPTIONS = SolverOptions()
 
 
 class Measures(NamedTuple):
@@ -31,7 +31,7 @@ class Measures(NamedTuple):
     speed: float  # speed of the fastest joint [rad/s or m/s]
 
 
-def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULTS.margin) -> Measures:
+def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.margin) -> Measures:
     """Return the measures of a sample.
 
     Args:
@@ -66,7 +66,7 @@ def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
 
 # History of the plotted curves
 
-SECONDS, MAX_POINTS = 10.0, 250  # [s] duration and number of points of a curve
+CURVE_DURATION, MAX_CURVE_POINTS = 10.0, 250  # [s] duration and number of points of a curve
 MAX_CONDITION = 1e6  # larger condition numbers are drawn at this value
 ROTATION = "Rotation error"
 MOTION, CONDITIONING = "Motion", "Conditioning"  # tabs of the page
@@ -114,14 +114,14 @@ class CurveHistory:
     """Keeps the last seconds of all curves of some arms, on a common time axis."""
 
     def __init__(self) -> None:
-        self._rows: deque[list[float]] = deque(maxlen=MAX_POINTS)
+        self._rows: deque[list[float]] = deque(maxlen=MAX_CURVE_POINTS)
         self._row_ends = -np.inf  # [s]
 
     def add(self, time: float, arms: Sequence[tuple[Sample, Measures]]) -> None:
         """Add the values of all arms at a time [s].
 
-        A row covers SECONDS / MAX_POINTS seconds and keeps the worst value in this time, so no peak
-        is lost.
+        A row covers CURVE_DURATION / MAX_CURVE_POINTS and keeps the worst value in this time, so
+        no peak is lost.
         """
         values = [curve.value(*arm) for curve in CURVES for arm in arms]
         if self._rows and len(self._rows[-1]) != 1 + len(values):
@@ -132,7 +132,7 @@ class CurveHistory:
             values = [float(curve.worst(before, now)) for curve, before, now in last]
             self._rows.pop()
         else:
-            self._row_ends = time + 0.99 * SECONDS / MAX_POINTS
+            self._row_ends = time + 0.99 * CURVE_DURATION / MAX_CURVE_POINTS
         self._rows.append([time, *values])
 
     def clear(self) -> None:
@@ -155,7 +155,7 @@ class CurveHistory:
     def data(self, curve: int, arms: int) -> tuple[Array, ...]:
         """Return times relative to the last one [s], and a curve for each arm, (k,) each."""
         if len(self._rows) < 2 or len(self._rows[-1]) != 1 + len(CURVES) * arms:
-            return (np.array([-SECONDS, 0.0]), *np.full((arms, 2), np.nan))
+            return (np.array([-CURVE_DURATION, 0.0]), *np.full((arms, 2), np.nan))
         table = np.array(self._rows)
         first = 1 + curve * arms
         return (table[:, 0] - table[-1, 0], *table[:, first : first + arms].T)
@@ -268,7 +268,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
         _series(names),
         title=curve.title,
         scales={
-            "x": {"time": False, "range": [-SECONDS, 0.0]},
+            "x": {"time": False, "range": [-CURVE_DURATION, 0.0]},
             "y": {"range": {"min": bottom, "max": top}},
         },
         axes=(
@@ -309,7 +309,7 @@ MARK = (
     "border-radius:1px;background:{colour}'></span>"
 )
 NO_LIMITS = "rgba(128,136,149,0.28)"
-MAX_NAME = 18  # characters that fit next to a bar; longer names are placed above it
+MAX_NAME_LENGTH = 18  # characters that fit next to a bar; longer names are placed above it
 
 
 def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
@@ -322,7 +322,7 @@ def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
         qs: Joint positions (n,) of each arm [rad or m].
     """
     longest = max(map(len, robot.joint_names))
-    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_NAME else "1 0 100%"
+    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_NAME_LENGTH else "1 0 100%"
     rows = [_bar_row(robot, j, [float(q[j]) for q in qs], basis) for j in range(robot.n)]
     return f"<div style='max-height:340px;overflow-y:auto;padding:2px 10px'>{''.join(rows)}</div>"
 

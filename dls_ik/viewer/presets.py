@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dls_ik.scene.snapshot import SceneSnapshot
     from dls_ik.scene.srdf import Pair
 
-REST = 1.0  # [s] rest at each end of the path
+REST_TIME = 1.0  # [s] rest at each end of the path
 FOLLOWER = "dls"
 
 
@@ -93,7 +93,7 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
         Ts: Poses (m, 4, 4).
         duration: Time for one direction [s].
     """
-    rests = round(REST * (len(Ts) - 1) / duration)
+    rests = round(REST_TIME * (len(Ts) - 1) / duration)
     path = [Ts[:1]] * rests + [Ts] + [Ts[-1:]] * rests + [Ts[-2::-1]]
     closed = np.concatenate(path)
     return closed, (len(closed) - 1) * duration / (len(Ts) - 1)
@@ -102,7 +102,7 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
 # Start: far from singularities and limits, the tip in front, all links above the floor
 
 START_SAMPLES, TRIED_STARTS, START_SEED = 400, 500, 7
-ON_FLOOR = 1e-3  # [m]
+FLOOR_TOLERANCE = 1e-3  # [m]
 
 
 def start_configuration(
@@ -136,7 +136,7 @@ def start_configuration(
     heights = np.array([clearance(q[i]) for i in tried])
     attainable = np.minimum(heights.max(axis=0), 0.0)  # a base inside the floor stays there
     # all configurations above the floor are equally good
-    lowest = np.minimum((heights - attainable).min(axis=1), -ON_FLOOR)
+    lowest = np.minimum((heights - attainable).min(axis=1), -FLOOR_TOLERANCE)
     return np.asarray(q[tried[np.argmax(lowest)]])
 
 
@@ -149,8 +149,8 @@ TARGETS = {
     EDGE: "comes to the edge of the reach, where the arm is stretched and singular, and {:.1g} mm "
     "beyond",
 }
-SPARE = "A joint to spare does not help: all joints together lose the direction"
-NO_SPARE = "The arm has no joint to spare that could take another way"
+REDUNDANT_ARM_NOTE = "A joint to spare does not help: all joints together lose the direction"
+NONREDUNDANT_ARM_NOTE = "The arm has no joint to spare that could take another way"
 
 
 def through_singularity(search: PathSearch) -> Preset | None:
@@ -165,7 +165,7 @@ def through_singularity(search: PathSearch) -> Preset | None:
     deviation = f"{np.degrees(off):.0f} deg" if is_turning else f"{1e3 * off:.0f} mm"
     watch = (
         f"the target {TARGETS[path.about].format(1e3 * found.beyond)}. "
-        f"{SPARE if search.has_joint_to_spare else NO_SPARE}. "
+        f"{REDUNDANT_ARM_NOTE if search.has_joint_to_spare else NONREDUNDANT_ARM_NOTE}. "
         f"A, the plain pseudoinverse, asks a joint for {plain.peak:.3g} {unit} (fastest joint); "
         f"the damped methods ask for {max(run.peak for run in damped):.2g} {unit} at most, and "
         f"leave the path by up to {deviation}."
@@ -177,8 +177,8 @@ def through_singularity(search: PathSearch) -> Preset | None:
 
 # Path out of reach: straight away from the first revolute joint, farther than the reach
 
-POSES = 61
-STRETCH = 1.2  # factor of the reach
+NUM_POSES = 61
+REACH_FACTOR = 1.2  # factor of the reach
 REACH_WATCH = (
     "all arms stretch after a target that leaves their reach, and an error remains. The stretched "
     "arm is singular: A, the plain pseudoinverse, thrashes about (see the fastest joint), the "
@@ -192,8 +192,8 @@ def out_of_reach(arm: PathSearch) -> Preset:
     away, reach = T[:3, 3] - arm.middle, arm.reach
     length = float(np.linalg.norm(away))
     direction = away / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])
-    way = np.linspace(0.0, max(STRETCH * reach - length, 0.2 * reach), POSES)
-    Ts = np.repeat(T[None], POSES, axis=0)
+    way = np.linspace(0.0, max(REACH_FACTOR * reach - length, 0.2 * reach), NUM_POSES)
+    Ts = np.repeat(T[None], NUM_POSES, axis=0)
     Ts[:, :3, 3] += way[:, None] * direction
     return Preset("Out of reach", REACH_WATCH, METHODS, arm.start, *_there_and_back(Ts, 4.0))
 
@@ -201,8 +201,8 @@ def out_of_reach(arm: PathSearch) -> Preset:
 # Path into a joint limit: poses for which one joint alone would have to pass its limit
 
 # shares of its range past the limit, the farthest one that others can compensate
-BEYOND = (0.35, 0.22, 0.12)
-SAME_POSTURE = 2.0  # [rad or m] a larger change of a joint leads to another posture
+LIMIT_OVERRUNS = (0.35, 0.22, 0.12)
+MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of a joint leads to another posture
 LIMIT_METHODS = ("jp", "ctp+sd+svf")
 LIMIT_WATCH = (
     "{joint} comes to its limit (red in the bars), where the controller stops it. A does not "
@@ -216,7 +216,7 @@ class _LimitCase(NamedTuple):
     is_reached: bool  # whether the other joints compensate
     travel: float  # travel of the tip [m]
     joint: int
-    Ts: Array  # (POSES, 4, 4) poses T_base_tip
+    Ts: Array  # (NUM_POSES, 4, 4) poses T_base_tip
 
 
 def into_limit(arm: PathSearch) -> Preset | None:
@@ -230,7 +230,7 @@ def into_limit(arm: PathSearch) -> Preset | None:
     if not limited:
         return None
     solver = IkSolver(robot, max_restarts=MAX_RESTARTS, timeout=SOLVE_TIMEOUT)
-    cases = [_limit_case(arm, solver, j, beyond) for j in limited for beyond in BEYOND]
+    cases = [_limit_case(arm, solver, j, beyond) for j in limited for beyond in LIMIT_OVERRUNS]
     best = max(cases, key=lambda case: (case.is_reached, case.travel))
     rest = REDUNDANT if best.is_reached else NOT_REDUNDANT
     watch = LIMIT_WATCH.format(joint=robot.joint_names[best.joint], rest=rest)
@@ -244,13 +244,13 @@ def _limit_case(arm: PathSearch, solver: IkSolver, j: int, beyond: float) -> _Li
     lower, upper = float(robot.lower[j]), float(robot.upper[j])
     past = beyond * (upper - lower)
     end = lower - past if q[j] - lower < upper - q[j] else upper + past
-    qs = np.repeat(q[None], POSES, axis=0)
-    qs[:, j] = np.linspace(q[j], end, POSES)
+    qs = np.repeat(q[None], NUM_POSES, axis=0)
+    qs[:, j] = np.linspace(q[j], end, NUM_POSES)
     Ts = robot.fk(qs)
     try:
         result = solver.solve(Ts[-1], seed=q, task=arm.task)
     except DlsIkError:  # no method solves this task
         return _LimitCase(False, 0.0, j, Ts)
-    is_near = float(np.abs(result.q - q).max()) < SAME_POSTURE
+    is_near = float(np.abs(result.q - q).max()) < MAX_POSTURE_CHANGE
     is_reached = arm.has_joint_to_spare and result.success and is_near
     return _LimitCase(is_reached, float(np.linalg.norm(Ts[-1, :3, 3] - Ts[0, :3, 3])), j, Ts)

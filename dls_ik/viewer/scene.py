@@ -24,23 +24,23 @@ from dls_ik.viewer.shapes import (
     wxyz_from_pose,
 )
 
-VIEW = np.array([1.25, -1.15, 0.62])  # direction from the point in view to the camera
+VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction from the point in view to the camera
 FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical angle
 # [px] width below which the panels cover a bottom share of the window, and this share
 PHONE, SHEET = 576, 0.45
-NEW_FORM = 1.15  # ratio of new to old aspect ratio above which the arm is framed again
-MARGIN = 1.08  # factor of the camera's distance, for a margin around the framed points
+MAX_ASPECT_CHANGE = 1.15  # ratio of new to old aspect ratio above which the arm is framed again
+FRAME_MARGIN = 1.08  # factor of the camera's distance, for a margin around the framed points
 LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
-SIZE_SAMPLES = 80  # number of random configurations
+NUM_SIZE_SAMPLES = 80  # number of random configurations
 TARGET_COLOUR: Colour = (217, 28, 92)
 PATH_COLOUR: Colour = (128, 136, 149)
 GIZMO_SCALE = 0.16  # relative to the robot's size
-ARROWS = 1.35 * GIZMO_SCALE  # length of a gizmo's handles, relative to the robot's size
+HANDLE_LENGTH = 1.35 * GIZMO_SCALE  # length of a gizmo's handles, relative to the robot's size
 TRAIL_POINTS = 600
 TRAIL_STEP = 2e-3  # relative to the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] a speed of 1 m/s is drawn 0.2 m long
 VISIBLE_CHANGE = 1e-6  # [m, or 1 for entries of R] smaller changes of a pose are not drawn
-EMPTY = np.zeros((1, 2, 3), np.float32)  # invisible line segment
+NO_SEGMENTS = np.zeros((1, 2, 3), np.float32)  # invisible line segment
 FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54), (70, 76, 84))}
 
 
@@ -58,7 +58,12 @@ class SceneView:
             TargetGizmo(self._scene, f"/target{i or ''}", self.size) for i in range(len(robot.tips))
         ]
         self._path = self._scene.add_line_segments(
-            "/path", EMPTY, PATH_COLOUR, thickness=1.5, thickness_units="screen", visible=False
+            "/path",
+            NO_SEGMENTS,
+            PATH_COLOUR,
+            thickness=1.5,
+            thickness_units="screen",
+            visible=False,
         )
         self._ellipsoid = VelocityEllipsoid(self._scene, robot, self.size)
         self._has_trails = False
@@ -94,9 +99,9 @@ class SceneView:
             client: Client whose camera moves; None moves the cameras of all clients.
         """
         parts = [self._boxes.corners(q)]
-        axes = ARROWS * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        axes = HANDLE_LENGTH * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
         if points is not None:
-            rim = 0.4 * ARROWS * self.size  # room for the handles at the ends of a path
+            rim = 0.4 * HANDLE_LENGTH * self.size  # room for the handles at the ends of a path
             parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
         parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # handles of a target at the tip
@@ -156,7 +161,7 @@ class SceneView:
 
         def follow_window(_: Any) -> None:
             before = self._aspects.get(client.client_id, 1.0)
-            if not 1.0 / NEW_FORM < client.camera.aspect / before < NEW_FORM:
+            if not 1.0 / MAX_ASPECT_CHANGE < client.camera.aspect / before < MAX_ASPECT_CHANGE:
                 self._frame_client(client)
 
         client.camera.on_update(follow_window)
@@ -180,7 +185,7 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
         shown: Upper share of the picture that no panel covers.
     """
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    backward = VIEW / np.linalg.norm(VIEW)
+    backward = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
     right = np.cross([0.0, 0.0, 1.0], backward)
     right /= np.linalg.norm(right)
     up = np.cross(backward, right)
@@ -190,7 +195,7 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
         np.abs(away @ side) / (slope * share) + away @ backward
         for side, share in ((up, shown), (right, max(aspect, 0.2)))
     ]
-    distance = MARGIN * max(float(np.max(needed)), 1e-2)
+    distance = FRAME_MARGIN * max(float(np.max(needed)), 1e-2)
     middle = middle - (1.0 - shown) * slope * distance * up
     return middle + distance * backward, middle
 
@@ -224,7 +229,7 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
     """Return the height of the floor, below all links that never move, and the robot's size [m]."""
     rng = np.random.default_rng(0)
     boxes = LinkBoxes(robot, shapes)
-    drawn = [boxes.corners(q) for q in robot.random(rng, SIZE_SAMPLES)]
+    drawn = [boxes.corners(q) for q in robot.random(rng, NUM_SIZE_SAMPLES)]
     still = LinkBoxes(robot, shapes.of(set(robot.tree.links) - moving_links(robot)))
     lows = still.corners(robot.clip(np.zeros(robot.n)), with_links=False)[:, 2]
     size = max(float(np.ptp(points, axis=0).max()) for points in drawn)
@@ -233,12 +238,13 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 
 # Arms
 
-NEAR, APART = 0.006, 0.03  # distances relative to the robot's size: ghost hidden, ghost fully shown
+# distances relative to the robot's size: ghost hidden, ghost fully shown
+GHOST_HIDDEN_DISTANCE, GHOST_SHOWN_DISTANCE = 0.006, 0.03
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
 MAX_GHOST_FACES = 4000  # browsers draw larger translucent meshes slowly
-LARGER = 0.015  # growth of each arm relative to the one before
-DARK = 90.0  # brightness below which a part stays darker than others when tinted
+GHOST_GROWTH = 0.015  # growth of each arm relative to the one before
+MAX_DARK_BRIGHTNESS = 90.0  # brightness below which a part stays darker than others when tinted
 
 
 class Figures:
@@ -278,14 +284,16 @@ class Figures:
         i = len(self._tinted)
         shapes = self._moving if i else self._shapes
         root = f"/arm_{'abcd'[i]}"
-        figure = Figure(self._scene, root, self._robot, shapes, ARM_COLOURS[i], 1.0 + i * LARGER)
+        figure = Figure(
+            self._scene, root, self._robot, shapes, ARM_COLOURS[i], 1.0 + i * GHOST_GROWTH
+        )
         self._tinted.append(figure)
 
     def _opacities(
         self, own: Mapping[str, Array], others: Sequence[Mapping[str, Array]]
     ) -> dict[str, float]:
         """Return each link's opacity by its distance from the same link of the other arms."""
-        near, apart = NEAR * self._size, APART * self._size
+        near, apart = GHOST_HIDDEN_DISTANCE * self._size, GHOST_SHOWN_DISTANCE * self._size
         found = {}
         for link, box in self._boxes.boxes.items():
             distance = min(float(np.abs((own[link] - other[link]) @ box).max()) for other in others)
@@ -360,7 +368,7 @@ class Figure:
 
 def _tinted(tint: Colour, colour: Colour | None) -> Colour:
     """Return the colour for a part of a tinted arm; dark parts stay darker."""
-    is_dark = colour is not None and sum(colour) / 3.0 < DARK
+    is_dark = colour is not None and sum(colour) / 3.0 < MAX_DARK_BRIGHTNESS
     red, green, blue = (round(0.75 * c + (0.0 if is_dark else 64.0)) for c in tint)
     return red, green, blue
 
@@ -422,7 +430,7 @@ class TipTrail:
         self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
         self._step = TRAIL_STEP * size
         self.handle = scene.add_line_segments(
-            name, EMPTY, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
+            name, NO_SEGMENTS, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
         )
 
     def show(self, point: Array) -> None:
@@ -437,7 +445,7 @@ class TipTrail:
     def clear(self) -> None:
         """Remove all points."""
         self._points.clear()
-        self.handle.points = EMPTY
+        self.handle.points = NO_SEGMENTS
 
 
 class VelocityEllipsoid:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.scene.srdf import Pair
 
-DRAG_HOLD = 1.0  # [s] a dragged target stays for this time even if others send targets
+DRAG_HOLD_TIME = 1.0  # [s] a dragged target stays for this time even if others send targets
 MAX_ARMS = 4
 MAX_LAG = 0.1  # [s] a longer gap between calls is not caught up
-ROUNDING = 1e-6  # rounding tolerance of a time, relative to a step
+STEP_ROUNDING = 1e-6  # rounding tolerance of a time, relative to a step
 
 MakeSource = Callable[[str, Array | None], Source]  # arguments: method, start (n,)
 
@@ -149,7 +149,7 @@ class Session:
         passed = 0.0 if self._last is None or self.is_paused else now - self._last
         self._last = now
         self._lag = min(self._lag + self.speed * passed, MAX_LAG)
-        steps = int(self._lag / STEP + ROUNDING)
+        steps = int(self._lag / STEP + STEP_ROUNDING)
         self._lag -= steps * STEP
         steps, self._is_due = max(steps, int(self._is_due)), False
         for _ in range(steps):
@@ -180,7 +180,7 @@ class Session:
         """Return the target if a preset or others move it; None keeps the target of the page."""
         if self.preset is not None:
             return self.target
-        if time.monotonic() < self._dragged + DRAG_HOLD or not self._views:
+        if time.monotonic() < self._dragged + DRAG_HOLD_TIME or not self._views:
             return None
         if not self.is_remote and self.replay is None and self.target is not None:
             return self.target
@@ -330,7 +330,7 @@ class Session:
     def _move_target(self) -> None:
         if self.preset is None:
             return
-        if self._since_begin() >= self.preset.period - ROUNDING * STEP:
+        if self._since_begin() >= self.preset.period - STEP_ROUNDING * STEP:
             self._begin = self._ticks
             self._place(self.preset.start)  # redundant arms return in another posture
         self._set_target(self.preset.pose(self._since_begin()))

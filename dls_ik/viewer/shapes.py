@@ -136,10 +136,10 @@ class LinkBoxes:
 # Visuals of a URDF
 
 GREY: Colour = (170, 175, 182)
-SHARP_EDGE = np.deg2rad(35.0)  # an edge with a larger angle stays sharp in smooth shading
+MIN_SHARP_ANGLE = np.deg2rad(35.0)  # an edge with a larger angle stays sharp in smooth shading
 MAX_SMOOTHED_FACES = 30_000
 MAX_COORDINATE = 1e6  # [m]
-SECTIONS = 40  # segments of a round shape
+NUM_SECTIONS = 40  # segments of a round shape
 MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
 MAX_SHAPES = 2000
 MAX_MESH_BYTES = 256 * 1024 * 1024
@@ -294,7 +294,7 @@ def _smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     """Split vertices at sharp edges, so that only sharp edges are visible."""
     if len(mesh.faces) > MAX_SMOOTHED_FACES:
         return mesh
-    smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=SHARP_EDGE)
+    smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=MIN_SHARP_ANGLE)
     return smooth
 
 
@@ -328,7 +328,7 @@ def _mesh(geometry: Any, beside: Path | None) -> Any:
         mesh = make.icosphere(subdivisions=3, radius=geometry.sphere.radius)
     elif geometry.cylinder is not None:
         size = {"radius": geometry.cylinder.radius, "height": geometry.cylinder.length}
-        mesh = make.cylinder(sections=SECTIONS, **size)
+        mesh = make.cylinder(sections=NUM_SECTIONS, **size)
     elif geometry.mesh is not None:
         mesh = _mesh_of_file(geometry.mesh.filename, beside)
         if geometry.mesh.scale is not None:
@@ -385,8 +385,8 @@ BONE: Colour = (184, 190, 199)
 DRUM: Colour = (58, 64, 75)
 SLIDE: Colour = (90, 110, 140)
 TIP: Colour = (230, 115, 33)
-ROUND = 24  # corners of a circle
-MIN_BONE = 1e-6  # [m]
+NUM_CIRCLE_CORNERS = 24  # corners of a circle
+MIN_BONE_LENGTH = 1e-6  # [m]
 # maximum radius of a bone, relative to the robot's size and to the median length of bones
 RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2
 
@@ -410,7 +410,7 @@ def _bone_radius(robot: RobotModel) -> float:
     lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
     points = np.array([T[:3, 3] for T in link_poses(robot, np.zeros(robot.n)).values()])
     size = max(float(np.ptp(points, axis=0).max()), sum(lengths) / 4.0) or 1.0
-    bones = [length for length in lengths if length > MIN_BONE]
+    bones = [length for length in lengths if length > MIN_BONE_LENGTH]
     radius = RADIUS_TO_SIZE * size
     return min(radius, RADIUS_TO_LENGTH * float(np.median(bones))) if bones else radius
 
@@ -419,11 +419,11 @@ def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
     """Return the bone from the link's origin to one of its joints; empty if it is too short."""
     end = joint.origin[:3, 3]
     length = float(np.linalg.norm(end))
-    if length < MIN_BONE:
+    if length < MIN_BONE_LENGTH:
         return []
     segment = np.array([np.zeros(3), end])
     thin = min(radius, length / 3.0)
-    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=ROUND)
+    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=NUM_CIRCLE_CORNERS)
     return [Piece(link, _smooth(mesh), BONE)]
 
 
@@ -435,5 +435,7 @@ def _axis(joint: Joint, radius: float) -> list[Piece]:
     if joint.kind == "prismatic":
         mesh = trimesh.creation.cylinder(radius=1.3 * radius, segment=1.5 * along, sections=4)
         return [Piece(joint.child, _smooth(mesh), SLIDE)]
-    mesh = trimesh.creation.cylinder(radius=1.5 * radius, segment=along, sections=ROUND)
+    mesh = trimesh.creation.cylinder(
+        radius=1.5 * radius, segment=along, sections=NUM_CIRCLE_CORNERS
+    )
     return [Piece(joint.child, _smooth(mesh), DRUM)]

@@ -125,7 +125,7 @@ class Source(Protocol):
 # Controller in this process
 
 MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] longer and shorter gaps between steps are clipped
-DEFAULTS = {"when_stuck": HOLD}  # hold: a dead end of a method is worth seeing
+DEFAULT_PARAMETERS = {"when_stuck": HOLD}  # hold: a dead end of a method is worth seeing
 
 TUNABLE = {  # key: part of a method's name; value: its options
     "ed": ("error_gain",),
@@ -315,7 +315,7 @@ class LocalSource:
         self._target: Array | None = None
         self._last_step: float | None = None  # [s]
         self._failure = ""  # error of the previous method, if that was a plug-in that failed
-        options = {**DEFAULTS, **options}
+        options = {**DEFAULT_PARAMETERS, **options}
         self._use(self._build(method, options, bare=False), options)
         self._start = self._motion.q if start is None else start
         self.place(self._start)

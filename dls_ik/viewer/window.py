@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
 
-RATE = 60.0  # [Hz] rate of updates
-HEIGHT = 600  # [px] height in a notebook
-START, END = 120.0, 10.0  # [s] maximum times to start and to stop
-MAX_SPEED = 10.0  # maximum replay speed of a path, relative to real time
+UPDATE_RATE = 60.0  # [Hz] rate of updates
+NOTEBOOK_HEIGHT = 600  # [px] height in a notebook
+START_TIMEOUT, STOP_TIMEOUT = 120.0, 10.0  # [s] maximum times to start and to stop
+MAX_REPLAY_SPEED = 10.0  # maximum replay speed of a path, relative to real time
 FRAME = (
     "<iframe src='{url}' width='100%' height='{height}' style='border:1px solid #8884'></iframe>"
     "<div><a href='{url}' target='_blank'>{name} in a page of its own</a></div>"
@@ -75,8 +75,8 @@ class Viewer:
         def run() -> None:
             try:
                 serve(
-                    server, robot, shapes, make_session, RATE, None, self._ended, is_dark, note,
-                    self._begin, is_compact,
+                    server, robot, shapes, make_session, UPDATE_RATE, None, self._ended, is_dark,
+                    note, self._begin, is_compact,
                 )  # fmt: skip
             except BaseException as error:  # noqa: BLE001  raised in the thread that waits for it
                 self._error = error
@@ -86,7 +86,7 @@ class Viewer:
 
         self._thread = threading.Thread(target=run, name="viewer", daemon=True)
         self._thread.start()
-        self._begun.wait(START)
+        self._begun.wait(START_TIMEOUT)
         if self._error is not None:
             raise self._error
         atexit.register(self.close)
@@ -99,7 +99,7 @@ class Viewer:
         """Return a frame with the page, for a notebook."""
         if not self.is_open:
             return escape(repr(self))
-        return FRAME.format(url=self.url, height=HEIGHT, name=escape(self.robot.name))
+        return FRAME.format(url=self.url, height=NOTEBOOK_HEIGHT, name=escape(self.robot.name))
 
     def __enter__(self) -> Viewer:
         """Return the viewer."""
@@ -161,8 +161,8 @@ class Viewer:
         """
         from dls_ik.viewer.replay import joint_path
 
-        if not 0.0 < speed <= MAX_SPEED:
-            raise ViewerError(f"the speed is above 0 and up to {MAX_SPEED:g}, not {speed!r}")
+        if not 0.0 < speed <= MAX_REPLAY_SPEED:
+            raise ViewerError(f"the speed is above 0 and up to {MAX_REPLAY_SPEED:g}, not {speed!r}")
         self.session.show_path(joint_path(self.robot, times, qs))
         self.session.speed = float(speed)
         return self
@@ -194,7 +194,7 @@ class Viewer:
         """Close the page; a second call does nothing."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
-            self._thread.join(END)
+            self._thread.join(STOP_TIMEOUT)
         atexit.unregister(self.close)
         if _open.get(self.robot) is self:
             _open.pop(self.robot, None)

@@ -36,10 +36,10 @@ def test_ticks_are_the_nearest():
     assert matos.ticks(q).tolist() == [568, -568, 1, 172, 0]
     q = np.linspace(-2.0, 2.0, 5)
     off = np.degrees(matos.angles(matos.ticks(q)) - q)
-    assert (np.abs(off) <= 0.5 * matos.RESOLUTION + 1e-12).all()
+    assert (np.abs(off) <= 0.5 * matos.TICK_ANGLES + 1e-12).all()
 
 
-MOST = 10.0 * LONGEST * np.radians(0.5 * matos.RESOLUTION).sum()  # [mm] half a tick of each joint
+MOST = 10.0 * LONGEST * np.radians(0.5 * matos.TICK_ANGLES).sum()  # [mm] half a tick of each joint
 
 
 @pytest.mark.parametrize("way", matos.WAYS)
@@ -98,7 +98,8 @@ def test_his_loop_makes_the_steps_of_his_code(form):
         expected = as_his_code(q, matos.CORNERS[0], to_radians)
         np.testing.assert_allclose(following, expected, atol=1e-12)
     off = np.abs(matos.arm().fk(found[-2:])[:, :3, 3] - matos.CORNERS[0])
-    assert (off < matos.THRESHOLD).all()  # reached one step earlier; his code tests after the step
+    # reached one step earlier; his code tests after the step
+    assert (off < matos.MAX_AXIS_ERROR).all()
 
 
 def test_a_move_takes_the_hundred_iterations_of_the_text_by_the_conversion_alone(report):
