@@ -191,9 +191,9 @@ def _merged(job: MapJob, load: Callable[[int], Voxels]) -> ReachabilityMap:
 
 LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
-LOCK = "lock"
-NAME = re.compile(r"chunk-(\d+)\.npz")
-MAX_BYTES = 64 * 1024 * 1024  # maximum size of a file in the folder; a chunk has a few kilobytes
+LOCK_NAME = "lock"
+CHUNK_NAME = re.compile(r"chunk-(\d+)\.npz")
+MAX_PART_BYTES = 64 * 1024 * 1024  # maximum size of a file; a chunk has a few kilobytes
 
 
 class FolderParts:
@@ -204,7 +204,7 @@ class FolderParts:
 
     def finished(self) -> set[int]:
         """Return the numbers of the finished chunks."""
-        names = (NAME.fullmatch(path.name) for path in self._folder.glob("chunk-*"))
+        names = (CHUNK_NAME.fullmatch(path.name) for path in self._folder.glob("chunk-*"))
         return {int(match[1]) for match in names if match}
 
     def remove_damaged(self) -> None:
@@ -246,7 +246,7 @@ class FolderParts:
         path = self._path(chunk)
         first, last = self._settings.voxels(chunk)
         try:
-            with np.load(io.BytesIO(read_file(path, MAX_BYTES)), allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(path, MAX_PART_BYTES)), allow_pickle=False) as file:
                 voxels = Voxels(**file)
             if any(array.shape != (last - first,) for array in voxels):
                 raise ValueError("another number of voxels")
@@ -299,7 +299,7 @@ def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
     with ExitStack() as stack:
         try:
             folder.mkdir(exist_ok=True)
-            lock = stack.enter_context((folder / LOCK).open("a"))
+            lock = stack.enter_context((folder / LOCK_NAME).open("a"))
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _check_manifest(folder, settings)
@@ -340,7 +340,7 @@ def _check_manifest(folder: Path, settings: MapSettings) -> None:
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_file(manifest, MAX_BYTES))
+        found = json.loads(read_file(manifest, MAX_PART_BYTES))
     except (OSError, ValueError) as error:
         raise ReachabilityError(f"cannot read {manifest}: {error}") from error
     return found if isinstance(found, dict) else {}

@@ -234,7 +234,7 @@ def _zarr() -> Any:
 Slices = tuple[tuple[int, int, str], ...]
 SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
-COLOURS = "viridis"
+COLOUR_MAP = "viridis"
 SHOWN = ("index", "manipulability", "collisions")
 LOST = "only reached in collision [% of what is reached]"
 MAX_DRAWN_VOXELS = 24  # maximum voxels along an axis; finer maps show the mean of several voxels
@@ -312,7 +312,12 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
     layer = found.at(found.shoulder)[across]
     values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
     mesh = axes.pcolormesh(
-        found.grid.edges(i), found.grid.edges(j), values.T, vmin=0.0, vmax=shown.top, cmap=COLOURS
+        found.grid.edges(i),
+        found.grid.edges(j),
+        values.T,
+        vmin=0.0,
+        vmax=shown.top,
+        cmap=COLOUR_MAP,
     )
     _mark_base(axes, found, i, j)
     axes.set_aspect("equal")
@@ -392,7 +397,7 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
     edge = step * found.settings.resolution
     corners = [found.grid.edges(i)[0] + edge * np.arange(coarse.shape[i] + 1) for i in range(3)]
     kept = np.isfinite(coarse) & ~_front(corners, found.shoulder)
-    faces = colormaps[COLOURS](np.nan_to_num(coarse))
+    faces = colormaps[COLOUR_MAP](np.nan_to_num(coarse))
     axes.voxels(
         *np.meshgrid(*corners, indexing="ij"),
         kept,

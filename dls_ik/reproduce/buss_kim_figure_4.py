@@ -162,7 +162,7 @@ def end(distance: Array, gain: float, rises: int) -> int | None:
 # Runs
 
 Ways = Sequence[Sequence[Array]]  # summed distances over the steps, per target and method
-FIRST_CHUNK, GROWTH = 50, 1.5
+FIRST_CHUNK, CHUNK_GROWTH = 50, 1.5
 
 
 def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) -> Array:
@@ -182,7 +182,7 @@ def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) 
         last = end(whole, rules.gain, rules.rises)
         if last is not None:
             return whole[: last + 1]
-        chunk = int(GROWTH * chunk)
+        chunk = int(CHUNK_GROWTH * chunk)
 
 
 def _ways(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> list[Array]:

@@ -126,7 +126,7 @@ def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) ->
 
 # Figures 1 and 2
 
-LINKS, BENT = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
+ARM_LINKS, ARM_ANGLES = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
 TARGETS = {  # relative to the tip: along the arm, across it, and along it but very close
     "t1": (0.1, 0.0),
     "t1'": (-0.01, 0.3),
@@ -137,30 +137,30 @@ ONE_STEP: dict[str, tuple[str, dict[str, Any]]] = {
     "DLS 0.6": ("dls", {"lambda_": 0.6}),
     "SDLS": ("sdls", {"gamma_max": pi / 4}),
 }
-INSTANT = 1.0  # T of the drawn targets
+DRAWN_INSTANT = 1.0  # T of the drawn targets
 NOTES = [
     "Figure 1: links of length 1 at -0.05 and 0.1 rad; the paper prints no numbers. The steps are "
     "as its text says: to t1 the pseudoinverse turns a far counterclockwise and b far clockwise, "
     "to t1' both counterclockwise. SDLS damps the step to t1 as much as DLS does, the one to t1' "
     "little, and the one to a target close by not at all, where DLS hardly moves.",
     "Figure 2: the shapes in the zero position, and as SDLS has turned them toward the targets of "
-    f"T = {INSTANT:g}; seen along z. Lines are the paths of the targets.",
+    f"T = {DRAWN_INSTANT:g}; seen along z. Lines are the paths of the targets.",
     "The double-Y has 25 joints in the published code, where the paper speaks of 16 links.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
     """Make one step to each target of figure 1, and move the shapes of figure 2."""
-    report.settings.update({"figure 1": {"links": LINKS, "q": BENT, "targets": TARGETS}})
+    report.settings.update({"figure 1": {"links": ARM_LINKS, "q": ARM_ANGLES, "targets": TARGETS}})
     report.notes += NOTES
-    robot, begin = planar_robot(LINKS), np.array(BENT)
-    report.series["arm"] = planar_joints(LINKS, begin)
+    robot, begin = planar_robot(ARM_LINKS), np.array(ARM_ANGLES)
+    report.series["arm"] = planar_joints(ARM_LINKS, begin)
     for target, method in progress.track([(t, m) for t in TARGETS for m in ONE_STEP], "figure 1"):
         T = robot.fk(begin)
         T[:2, 3] += TARGETS[target]
         name, options = ONE_STEP[method]
         dq = Stepper(robot, name, begin, task=Task("xy", ""), **options).step(T)
-        where = planar_joints(LINKS, begin + dq)
+        where = planar_joints(ARM_LINKS, begin + dq)
         row = {"target": target, "method": method, "a": float(dq[0]), "b": float(dq[1])}
         left = float(np.linalg.norm(T[:2, 3] - where[-1]))
         report.rows.append({**row, "left": left, "of": float(np.hypot(*TARGETS[target]))})
@@ -170,7 +170,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 def _shown(shape: Shape, steps: int) -> dict[str, Any]:
     """Return the links (m, 3) at zero and after the steps, the targets, and their paths."""
-    robot, targets = shape.robot(), shape.targets(np.array([INSTANT]))
+    robot, targets = shape.robot(), shape.targets(np.array([DRAWN_INSTANT]))
     q = start(robot, "SDLS", MENDED, shape).run(targets[0], steps).q[[0, -1]]
     branches = arm_points(robot, q)
     paths = shape.targets(np.linspace(0.0, 2.0 * pi, 721))[:, :, :3, 3]
@@ -198,7 +198,9 @@ def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
     """Draw the arm, and its tip after one step of each method to a target."""
     rows = [row for row in report.rows if row["target"] == target]
     for row, color in zip(rows, (RED, ORANGE, BLUE), strict=False):
-        moved = planar_joints(LINKS, np.array([BENT[0] + row["a"], BENT[1] + row["b"]]))
+        moved = planar_joints(
+            ARM_LINKS, np.array([ARM_ANGLES[0] + row["a"], ARM_ANGLES[1] + row["b"]])
+        )
         axes.plot(*moved.T, color=color, marker="o", markersize=3, label=row["method"])
     arm = np.asarray(report.series.get("arm", np.empty((0, 2))))
     axes.plot(*arm.T, color=GREY, lw=3.5, marker="o", label="before")

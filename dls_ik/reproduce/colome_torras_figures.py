@@ -78,12 +78,12 @@ LAWS: dict[str, dict[str, Any]] = {
 # Figure 1
 
 # [rad] configuration at t = 1, relative to the stretched arm
-BENT = np.array([0.6, -0.9, 0.8, 0.5])
+BENT_ANGLES = np.array([0.6, -0.9, 0.8, 0.5])
 NUM_DIRECTIONS = 64  # number of directions of a change of the error
 NEAREST = 1e-9  # t of the last configuration
-GROWS, BOUNDED = "to infinity", "bounded"
+GROWS_TO_INFINITY, BOUNDED = "to infinity", "bounded"
 CLAIMS = {
-    **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS),
+    **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS_TO_INFINITY),
     **dict.fromkeys(("svf", "svf+ed"), BOUNDED),
 }
 FIGURE_1_NOTES = [
@@ -108,12 +108,14 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
     """Compute the inverse by every law along the path."""
     robot = planar_robot([1.0] * 4)
     goal, ways = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
-    report.settings.update({"links": 1.0, "bent [rad]": BENT, "nearest": NEAREST, "rows": LAWS})
+    report.settings.update(
+        {"links": 1.0, "bent [rad]": BENT_ANGLES, "nearest": NEAREST, "rows": LAWS}
+    )
     report.printed += [{"method": m, "limit": claim} for m, claim in CLAIMS.items()]
     report.notes += FIGURE_1_NOTES
     report.series["condition"] = {}
     for method in progress.track([*LAWS, *plugin_names()], "laws"):
-        stepper = Stepper(robot, method, BENT, task=Task("xy", ""), **LAWS.get(method, {}))
+        stepper = Stepper(robot, method, BENT_ANGLES, task=Task("xy", ""), **LAWS.get(method, {}))
         try:
             sigma, condition, share = _conditions(stepper, goal, ways)
         except MethodError as error:
@@ -136,7 +138,7 @@ def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Arra
     angles = np.linspace(0.0, np.pi, NUM_DIRECTIONS, endpoint=False)
     changes = np.array([np.cos(angles), np.sin(angles)])  # (2, k)
     for t in ways:
-        stepper.reset(t * BENT)
+        stepper.reset(t * BENT_ANGLES)
         inverse, e = stepper.inverse(goal), stepper.error(goal)
         condition = inverse.gain.max() / inverse.gain.min()
         grown = np.linalg.norm(inverse.P @ changes, axis=0).max() * np.linalg.norm(e)
@@ -185,7 +187,7 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
         "first": float(condition[0]),
         "middle": float(np.interp(-3.0, np.log10(sigma[::-1]), condition[::-1])),
         "last": float(condition[-1]),
-        "limit": GROWS if grows else BOUNDED,
+        "limit": GROWS_TO_INFINITY if grows else BOUNDED,
     }
     if method == "svf":
         row["bound"] = _svf_bound(SVF["nu"], SVF["sigma0"])
@@ -262,7 +264,7 @@ FIGURE_1 = Experiment(
 ERROR = 0.01  # norm of the error, which sets the damping of ED and IED
 E = 0.5 * ERROR**2
 FIGURE_2_LAWS = {law: LAWS[law] for law in ("jp", "jd", "jf", "ed", "svf", "svf+ed")}
-MIN_SINGULAR_VALUE, MAX_SINGULAR_VALUE = 1e-5, 1.0  # range of singular values
+MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA = 1e-5, 1.0  # range of singular values
 BY_FORMULA: list[Row] = [
     {"method": "jd", "peak": 1.0 / (2.0 * LAMBDA), "at": LAMBDA},
     {"method": "jf", "peak": 1.0 / (2.0 * LAMBDA_MAX), "at": LAMBDA_MAX},
@@ -281,9 +283,9 @@ FIGURE_2_NOTES = [
 
 def run_figure_2(report: Reproduction, progress: Progress) -> None:
     """Evaluate the gain of every law for a range of singular values."""
-    sigma = np.geomspace(MIN_SINGULAR_VALUE, MAX_SINGULAR_VALUE, report.samples)
+    sigma = np.geomspace(MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA, report.samples)
     report.settings.update(
-        {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_SINGULAR_VALUE, MAX_SINGULAR_VALUE)}
+        {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA)}
     )
     by_formula = {row["method"]: row for row in BY_FORMULA}
     report.notes += FIGURE_2_NOTES
@@ -347,7 +349,7 @@ FIGURE_2 = Experiment(
                 Column("peak_by_formula", "by formula", ".4g"),
                 Column("at", "at s", ".3g"),
                 Column("at_by_formula", "by formula", ".3g"),
-                Column("least", f"gain at {MIN_SINGULAR_VALUE:g}", ".4g"),
+                Column("least", f"gain at {MIN_DRAWN_SIGMA:g}", ".4g"),
             )
         ),
     ),

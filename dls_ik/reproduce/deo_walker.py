@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BOUND_TOLERANCE = 1e-2  # relative to the bound, which is kept to 1e-3
+MAX_BOUND_EXCESS = 1e-2  # relative to the bound, which is kept to 1e-3
 MAX_ITERATION_DIFFERENCE = 0.5  # maximum difference of mean iterations from the printed figure
 FINEST = "optimal (18) to 1e-10"
 
@@ -79,7 +79,7 @@ def figures(method: str, motion: PathResult) -> Row:
     return {
         "method": method,
         "peak": float(motion.norm.max()),
-        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + BOUND_TOLERANCE))),
+        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + MAX_BOUND_EXCESS))),
         "deviation": float(motion.deviation.max()),
         "damped_percent": 100.0 * float(damped.mean()),
         "searches": float(motion.searches[damped].mean()) if damped.any() else None,

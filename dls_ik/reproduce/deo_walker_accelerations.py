@@ -58,11 +58,11 @@ def position_hessian(J: Array) -> Array:
 
 # Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), which gives q_dd
 
-LAMBDA = 0.01
+DAMPING_FACTOR = 0.01
 K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] as fast as the feedback of the rates, critically damped
 K_RATE = 10.0  # [1/s]
 K_NULL = 5.0  # [1/s] gain k in v = -k q_dot
-NEAR = 1.4  # [m] smallest x of the tip
+NEAR_X = 1.4  # [m] smallest x of the tip
 GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
 DURATION = 4.0  # [s] time there and back
 DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
@@ -77,27 +77,29 @@ class JointControl(NamedTuple):
     k_null: float = 0.0  # damps joint velocities in the null space, and in damped directions
 
 
-WAYS = {
+JOINT_CONTROLS = {
     "rates, pseudoinverse": JointControl(accelerates=False, lambda_=0.0),
-    "rates, damped": JointControl(accelerates=False, lambda_=LAMBDA),
+    "rates, damped": JointControl(accelerates=False, lambda_=DAMPING_FACTOR),
     "accelerations, pseudoinverse": JointControl(accelerates=True, lambda_=0.0),
-    "accelerations, damped": JointControl(accelerates=True, lambda_=LAMBDA),
-    "accelerations, damped, v": JointControl(accelerates=True, lambda_=LAMBDA, k_null=K_NULL),
+    "accelerations, damped": JointControl(accelerates=True, lambda_=DAMPING_FACTOR),
+    "accelerations, damped, v": JointControl(
+        accelerates=True, lambda_=DAMPING_FACTOR, k_null=K_NULL
+    ),
 }
 
 
 def reference(t: float, far: float) -> tuple[Array, Array, Array]:
     """Return the desired position, velocity and acceleration (2,) of the tip at a time t [s]."""
     turn = 2.0 * np.pi / DURATION
-    way = np.array([0.5 * (far - NEAR), 0.0])
-    position = np.array([NEAR, 0.0]) + way * (1.0 - np.cos(turn * t))
+    way = np.array([0.5 * (far - NEAR_X), 0.0])
+    position = np.array([NEAR_X, 0.0]) + way * (1.0 - np.cos(turn * t))
     return position, way * turn * np.sin(turn * t), way * turn**2 * np.cos(turn * t)
 
 
 def start() -> Array:
     """Return joint positions (3,) with the tip at the near end of its path."""
     T = np.eye(4)
-    T[0, 3] = NEAR
+    T[0, 3] = NEAR_X
     stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
     return np.asarray(stepper.run(T, 50).q[-1])
 
@@ -262,9 +264,9 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
 
 
 NOTES = [
-    f"Resolved acceleration: the tip of the planar arm goes from {NEAR:g} m out along x and back. "
-    "Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p "
-    "(x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and where J "
+    f"Resolved acceleration: the tip of the planar arm goes from {NEAR_X:g} m out along x and "
+    "back. Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) "
+    "+ K_p (x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and where J "
     "is damped. Damped: lambda = 0.01.",
     "Outside, undamped accelerations diverge. Without v, joints of the redundant arm keep moving "
     "when the tip is at rest, since nothing takes up their self-motion: damped accelerations do "
@@ -290,15 +292,15 @@ def run(report: Reproduction, progress: Progress) -> None:
             "K_p, K_v": (K_P, K_V),
             "K of rates": K_RATE,
             "k of v": K_NULL,
-            "lambda": LAMBDA,
+            "lambda": DAMPING_FACTOR,
             "targets [m]": TARGETS,
             "starts": NUM_STARTS,
         }
     )
     report.notes += NOTES
-    pairs = [(goal, name) for goal in GOALS for name in WAYS]
+    pairs = [(goal, name) for goal in GOALS for name in JOINT_CONTROLS]
     for goal, name in progress.track(pairs, "accelerations"):
-        motion = move(WAYS[name], GOALS[goal], report.samples)
+        motion = move(JOINT_CONTROLS[name], GOALS[goal], report.samples)
         report.rows.append(motion_row(goal, name, motion))
         report.series[f"{goal}, {name}"] = motion._asdict()
     steps, ways = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
@@ -312,7 +314,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 # Picture
 
-COLOURS = {
+CONTROL_COLOURS = {
     "rates, pseudoinverse": GREY,
     "rates, damped": BLUE,
     "accelerations, pseudoinverse": RED,
@@ -335,7 +337,7 @@ def plot(report: Reproduction) -> Figure:
     figure = new_figure(13.0, 4.6)
     *moves, steps = figure.subplots(1, 3)
     for axes, goal in zip(moves, GOALS, strict=True):
-        for name, color in COLOURS.items():
+        for name, color in CONTROL_COLOURS.items():
             motion = report.series.get(f"{goal}, {name}")
             if motion and not motion["diverged"]:
                 axes.plot(motion["t"], motion["velocity"], color=color, label=name)

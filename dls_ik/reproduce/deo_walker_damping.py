@@ -151,7 +151,7 @@ def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
 
 
 MAX_SEARCH_ITERATIONS = 60  # maximum number of iterations
-SEARCHES = {"17": 17, "18": 18}
+SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
 def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
@@ -172,7 +172,9 @@ STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))  # smallest singula
 def steep_row(least: float) -> Row:
     """Count the iterations for a small singular value, where phi is steep at 0."""
     norm = plain_norm(np.diag([1.0, least]), np.array([0.6, 0.8]))
-    counts = {f"iterations_{name}": len(iterates(norm, n)) - 1 for name, n in SEARCHES.items()}
+    counts = {
+        f"iterations_{name}": len(iterates(norm, n)) - 1 for name, n in SEARCH_EQUATIONS.items()
+    }
     return {"least": least, "factor": iterates(norm, 18)[-1], **counts}
 
 
@@ -283,7 +285,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 def search_rows(name: str, norm: Norm) -> list[Row]:
     """Return damping factor and norm at every iteration of both searches."""
-    ways = {key: iterates(norm, search) for key, search in SEARCHES.items()}
+    ways = {key: iterates(norm, search) for key, search in SEARCH_EQUATIONS.items()}
     rows = []
     for k in range(max(map(len, ways.values()))):
         row: Row = {"figure": name, "iteration": k}
@@ -377,7 +379,7 @@ FIGURES_1_3 = Experiment(
                 Column("iteration", "iteration", is_name=True),
                 *(
                     column
-                    for key in SEARCHES
+                    for key in SEARCH_EQUATIONS
                     for column in (
                         Column(f"factor_{key}", f"({key}): factor", ".6f"),
                         Column(f"norm_{key}", "norm", ".6f"),
@@ -391,7 +393,7 @@ FIGURES_1_3 = Experiment(
             (
                 Column("least", "singular value", ".0e", is_name=True),
                 Column("factor", "factor", ".3g"),
-                *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCHES),
+                *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCH_EQUATIONS),
             ),
             "Steep at the origin: iterations for a small singular value",
             series="steep",

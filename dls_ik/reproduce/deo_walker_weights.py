@@ -55,15 +55,15 @@ if TYPE_CHECKING:
 
 # Full weights, (2): the rectangle of Figures 4 and 5
 
-LAMBDA = 0.01
+DAMPING_FACTOR = 0.01
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2.0)
 ACROSS = np.array([1.0, -1.0]) / np.sqrt(2.0)
 ABSOLUTE = np.tril(np.ones((3, 3)))  # maps joint velocities to absolute velocities of the links
 PRIORITY = np.eye(2) + 99.0 * np.outer(DIAGONAL, DIAGONAL)
 WEIGHTS = {
-    "I": (np.eye(2), LAMBDA * np.eye(3)),
-    "W1: diagonal first": (PRIORITY, LAMBDA * np.eye(3)),
-    "W2: velocities of links": (np.eye(2), LAMBDA * ABSOLUTE.T @ ABSOLUTE),
+    "I": (np.eye(2), DAMPING_FACTOR * np.eye(3)),
+    "W1: diagonal first": (PRIORITY, DAMPING_FACTOR * np.eye(3)),
+    "W2: velocities of links": (np.eye(2), DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE),
 }
 
 
@@ -104,10 +104,10 @@ def units_row(name: str) -> Row:
     found = []
     for units in (1.0, MILLIMETRES):
         U = np.diag([units] * 3 + [1.0] * 3)
-        W1, W2 = np.eye(6), LAMBDA * np.eye(6)
+        W1, W2 = np.eye(6), DAMPING_FACTOR * np.eye(6)
         if name == ENERGY:  # the energy weights fit velocities in any unit of length
             W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
-            W2 = LAMBDA * JOINT_INERTIA
+            W2 = DAMPING_FACTOR * JOINT_INERTIA
         state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
         found.append(np.asarray(weighted_damped(W1, W2)(U @ J, U @ x_dot, state)))
     metres, millimetres = found
@@ -127,8 +127,8 @@ PLAIN, ENERGY = "I", "energy"
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
 
 ANGLE = np.pi / 2.0  # [rad] desired angle of the last link
-# the last link cannot keep its angle at FAR
-NEAR, FAR = np.array([1.1, 0.5]), np.array([1.75, 0.5])
+# the last link cannot keep its angle at FAR_POINT
+NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
 DURATION = 4.0  # [s] time there and back
 AUGMENTED = Task("xy", "z")
 # minimum weight of the row; smallest singular value below which it decreases
@@ -160,15 +160,15 @@ def there_and_back(steps: int) -> list[PathPoint]:
     for s, v in zip(share, speed, strict=True):
         T = np.eye(4)
         T[:2, :2] = [[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
-        T[:2, 3] = NEAR + s * (FAR - NEAR)
-        path.append(PathPoint(T, np.array([*(v * (FAR - NEAR)), 0.0])))
+        T[:2, 3] = NEAR_POINT + s * (FAR_POINT - NEAR_POINT)
+        path.append(PathPoint(T, np.array([*(v * (FAR_POINT - NEAR_POINT)), 0.0])))
     return path
 
 
 def first_configuration() -> Array:
     """Return joint positions (3,) with the tip at the near end, and the last link at its angle."""
     a, b, c = PLANAR_LINKS
-    wrist = NEAR - c * np.array([np.cos(ANGLE), np.sin(ANGLE)])
+    wrist = NEAR_POINT - c * np.array([np.cos(ANGLE), np.sin(ANGLE)])
     bend = np.arccos((wrist @ wrist - a * a - b * b) / (2.0 * a * b))
     first = np.arctan2(wrist[1], wrist[0]) - np.arctan2(b * np.sin(bend), a + b * np.cos(bend))
     return np.array([first, bend, ANGLE - first - bend])
@@ -218,14 +218,15 @@ NOTES = [
 
 def run(report: Reproduction, progress: Progress) -> None:
     """Follow the rectangle, change units, then follow the augmented task in all variants."""
-    given = {"lambda": LAMBDA, "W1": PRIORITY, "W2": LAMBDA * ABSOLUTE.T @ ABSOLUTE}
+    given = {"lambda": DAMPING_FACTOR, "W1": PRIORITY, "W2": DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE}
     path = there_and_back(report.samples)
     report.settings.update(
         {
             "links": PLANAR_LINKS,
             "full weights": given,
             "tool": f"{MASS:g} kg, {TOOL_INERTIA:g} kg m^2",
-            "augmented": f"({NEAR[0]:g}, {NEAR[1]:g}) to ({FAR[0]:g}, {FAR[1]:g}) and back, "
+            "augmented": f"({NEAR_POINT[0]:g}, {NEAR_POINT[1]:g}) to ({FAR_POINT[0]:g}, "
+            f"{FAR_POINT[1]:g}) and back, "
             f"{DURATION:g} s",
             "w_min": W_MIN,
             "epsilon": EPSILON,

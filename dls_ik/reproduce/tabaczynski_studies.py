@@ -82,7 +82,7 @@ ROUNDING = 5.5e-5  # maximum rounding error of the printed digits, with a margin
 # Variants of the pseudoinverse on the chains of table 4.4, and on a chain that is straight at first
 
 _TRUNCATED = {"truncation": 5e-5}
-DUAL, SWITCH = "DLS to 0.1, then pinv", 0.1
+DUAL, PINV_SWITCH_DISTANCE = "DLS to 0.1, then pinv", 0.1
 STRAIGHT = Scenario("2 links, straight", SCENARIOS[2].links, (0.0, 0.0), (-2.0, -2.0), ((), (), ()))
 VARIANTS: dict[str, Method] = {
     "truncated pinv": METHODS["truncated pinv"],
@@ -97,7 +97,7 @@ VARIANTS: dict[str, Method] = {
 
 CAPS: dict[str, float] = {"0.01": 0.01, "0.1": 0.1, "pi/4": pi / 4, "pi": pi, "none": 1e3}
 TURNS = {"a quadrant away": pi / 2, "opposite": pi}
-LINKS = (2, 3, 5, 8, 12)
+NUM_LINKS = (2, 3, 5, 8, 12)
 PRINTED_LINKS: dict[int, Row] = {8: {"transpose_least": 4}}
 MAX_CHAIN_ITERATIONS = 500  # maximum iterations of a random chain
 
@@ -155,7 +155,7 @@ def run(report: Reproduction, progress: Progress) -> None:
             report.rows.append(row)
     for cap in progress.track(list(CAPS), "caps"):
         report.rows.append(_cap_row(cap, report.samples, np.random.default_rng(report.seed)))
-    for count in progress.track(LINKS, "numbers of links"):
+    for count in progress.track(NUM_LINKS, "numbers of links"):
         row = _links_row(count, report.samples, np.random.default_rng(report.seed))
         report.rows.append(row)
 
@@ -180,7 +180,7 @@ def _variant(scenario: Scenario, method: str) -> Row:
     """Return a row of a variant on a chain of table 4.4."""
     q, distance = follow(scenario, VARIANTS[method], 2 * MAX_CHAIN_ITERATIONS)
     if method == DUAL:
-        first = first_of(distance <= SWITCH)
+        first = first_of(distance <= PINV_SWITCH_DISTANCE)
         if isinstance(first, int):
             begin = q[first - 1].tolist()
             rest = follow(scenario, VARIANTS["pinv"], 2 * MAX_CHAIN_ITERATIONS - first + 1, begin)

@@ -304,7 +304,7 @@ BAR_ROW = (
     "<span style='width:50px;text-align:right;font-variant-numeric:tabular-nums'>{value}</span>"
     "</div>"
 )
-MARK = (
+JOINT_MARK = (
     "<span style='position:absolute;left:calc({left:.1f}% - 2px);top:0;width:5px;height:9px;"
     "border-radius:1px;background:{colour}'></span>"
 )
@@ -349,7 +349,7 @@ def _mark(value: float, colour: Colour, lower: float, upper: float) -> str:
         share = (value - lower) / max(upper - lower, 1e-12)
     else:
         share = 0.5 + np.arctan(value) / np.pi  # maps the real line to 0 to 1
-    return MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour))
+    return JOINT_MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour))
 
 
 def _bands() -> str:

@@ -143,7 +143,7 @@ def start_configuration(
 # Path through a singularity
 
 ALONG = "along the direction that the tip loses there"
-TARGETS = {
+PATH_DESCRIPTIONS = {
     CROSSING: f"crosses a singular configuration {ALONG}",
     PASSING: f"passes a singular configuration closely, {ALONG}",
     EDGE: "comes to the edge of the reach, where the arm is stretched and singular, and {:.1g} mm "
@@ -164,7 +164,7 @@ def through_singularity(search: PathSearch) -> Preset | None:
     is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0
     deviation = f"{np.degrees(off):.0f} deg" if is_turning else f"{1e3 * off:.0f} mm"
     watch = (
-        f"the target {TARGETS[path.about].format(1e3 * found.beyond)}. "
+        f"the target {PATH_DESCRIPTIONS[path.about].format(1e3 * found.beyond)}. "
         f"{REDUNDANT_ARM_NOTE if search.has_joint_to_spare else NONREDUNDANT_ARM_NOTE}. "
         f"A, the plain pseudoinverse, asks a joint for {plain.peak:.3g} {unit} (fastest joint); "
         f"the damped methods ask for {max(run.peak for run in damped):.2g} {unit} at most, and "

@@ -106,7 +106,7 @@ def test_an_empty_scene_does_not_change_the_answers():
 
 
 def test_undecided_distance_bounds_are_checked_exactly():
-    scene = scene_of("ur5e", "box")  # without redundancy only the seed can be the solution
+    scene = scene_of("ur5e", "box")  # no redundancy: only the seed can be the solution
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     q = robot.random(6000, rng=np.random.default_rng(4))
     q = q[scene.snapshot.states(q)[:, 0] == OPEN][:40]
