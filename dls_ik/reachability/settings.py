@@ -48,7 +48,7 @@ GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 class ReachabilityError(DlsIkError):
-    """A map cannot be computed, stored, resumed or read."""
+    """A map that cannot be computed, stored, resumed or read."""
 
 
 @dataclass(frozen=True)

@@ -266,8 +266,8 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
 NOTES = [
     f"Resolved acceleration: the tip of the planar arm goes from {NEAR_X:g} m out along x and "
     "back. Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) "
-    "+ K_p (x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and where J "
-    "is damped. Damped: lambda = 0.01.",
+    "+ K_p (x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and "
+    "where J is damped. Damped: lambda = 0.01.",
     "Outside, undamped accelerations diverge. Without v, joints of the redundant arm keep moving "
     "when the tip is at rest, since nothing takes up their self-motion: damped accelerations do "
     "not damp velocities.",

@@ -221,7 +221,7 @@ def _text(column: Column, value: Any) -> str:
 
 
 class ReproductionError(DlsIkError):
-    """An experiment is unknown, or cannot run with the given options."""
+    """An unknown experiment, or options with which an experiment cannot run."""
 
 
 class Progress(Protocol):

@@ -23,7 +23,7 @@ FORMS = "a CSV file with the header t,JOINT,..., or JSON with joint_names, t and
 
 
 class PathFileError(DlsIkError):
-    """A recorded path cannot be read, or does not fit the robot."""
+    """A recorded path that cannot be read, or does not fit the robot."""
 
 
 class ReplayPath(NamedTuple):

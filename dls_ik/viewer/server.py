@@ -46,11 +46,11 @@ HEADERS = {
 
 
 class GateError(DlsIkError):
-    """Requests to the server cannot be checked, so the server is not used."""
+    """A server whose requests cannot be checked, so it is not used."""
 
 
 class PortError(DlsIkError):
-    """The page cannot be served at this host and port."""
+    """A host and port at which the page cannot be served."""
 
 
 class PageServer(viser.ViserServer):  # type: ignore[misc]

@@ -37,7 +37,7 @@ FRAME = (
 
 
 class ViewerError(DlsIkError):
-    """The page cannot be shown."""
+    """A page that cannot be shown."""
 
 
 class Viewer:

@@ -99,7 +99,7 @@ def test_depth_of_a_contact(scene):
 
 
 def test_a_thing_inside_a_closed_mesh_collides():
-    """It touches no triangle, and MoveIt's library alone reports no collision."""
+    """The object touches no triangle, and MoveIt's library alone reports no collision."""
     robot = RobotModel.from_name("planar_2r")
     tip = robot.tips[0]
     scene = PlanningScene(robot, bodies={tip: Body(tip, ((Sphere(0.01), np.eye(4)),))})
@@ -160,7 +160,7 @@ def test_attached_objects_move_along(scene):
 
 
 def test_joints_beside_the_chain():
-    """One of two arms moves to the other one."""
+    """One of two arms reaches toward the other one."""
     robot = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip="left_wam_link7")
     others = [name for name in robot.tree.joint if name.startswith("right")]
     scene = PlanningScene(robot)
