@@ -33,7 +33,7 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task, task_jacobians
 
 LOG = logging.getLogger("dls_ik")
-# retries of a chunk that fails; Dask itself moves chunks away from workers that die
+# Retries of a chunk that fails; Dask itself moves chunks away from workers that die
 MAX_CHUNK_RETRIES = 5
 CHUNKS_PER_THREAD = 2  # chunks submitted per thread of the cluster
 SCHEDULER_TIMEOUT = 5.0  # [s] maximum time until a scheduler answers
@@ -45,7 +45,7 @@ class Voxels(NamedTuple):
     """Results for v voxels, or for a whole map; NaN if no orientation is reached."""
 
     reached: NDArray[np.int32]  # number of orientations with a solution
-    # number of orientations without a solution that are not proved unreachable
+    # Number of orientations without a solution that are not proved unreachable
     undecided: NDArray[np.int32]
     in_collision: NDArray[np.int32]  # number of orientations whose solutions are all in collision
     manipulability_mean: Single  # mean over the solutions

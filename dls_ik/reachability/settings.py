@@ -344,7 +344,7 @@ def grid_around(ball: Ball, resolution: float) -> Grid:
     Raises:
         ReachabilityError: If there are too many voxels.
     """
-    # number of voxels on each side of the middle one
+    # Number of voxels on each side of the middle one
     beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))
     x, y, z = (float(c) - beside * resolution for c in ball.centre)
     count = 2 * beside + 1

@@ -92,7 +92,7 @@ def printed_rows() -> list[Row]:
 
 # Readings
 
-# difference of T between targets; irrational, so no target occurs twice
+# Difference of T between targets; irrational, so no target occurs twice
 TARGET_SPACING = 3.0 * (1.0 + sqrt(5.0))
 MAX_RUN_STEPS = 4000
 REACHED_DISTANCE = 1e-3  # maximum summed distance of the effectors at a reached target

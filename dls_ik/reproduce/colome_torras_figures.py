@@ -58,7 +58,7 @@ LINES: dict[str, dict[str, Any]] = {
     "svf+ed": {"color": SKY, "linewidth": 2.0, "linestyle": "--"},
 }
 
-# line style of a plug-in
+# Line style of a plug-in
 OWN: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}
 
 LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3

@@ -40,7 +40,7 @@ FIGURES: dict[str, tuple[float | None, ...]] = {
     "ctp+sd": (48.2, 48.2, 6876.9, 2027.3, 2027.3, 0.286, 151.7, 45.1),
     "ctp+sd+svf": (48.5, 48.5, 6830.5, 1867.9, 1867.9, 0.276, 149.2, 41.1),
 }
-# the paper mentions KDL, but prints no figures of its methods
+# The paper mentions KDL, but prints no figures of its methods
 KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")
 METHODS = (*FIGURES, "wln", *KDL)
 

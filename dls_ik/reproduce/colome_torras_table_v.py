@@ -191,7 +191,7 @@ def figures(found: Outcomes) -> Row:
     return row
 
 
-# minimum failures for an estimate of the residuals' spread; few residuals are large
+# Minimum failures for an estimate of the residuals' spread; few residuals are large
 MIN_FAILURES = 30
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
-# tolerance, relative to the bound, at which searches take as many iterations as printed
+# Tolerance, relative to the bound, at which searches take as many iterations as printed
 FINE = 1e-10
 PLANAR_LINKS = (1.0, 0.5, 0.5)
 PLANAR_TASK = Task("xy", "")

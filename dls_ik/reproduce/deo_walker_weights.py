@@ -127,11 +127,11 @@ PLAIN, ENERGY = "I", "energy"
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
 
 ANGLE = np.pi / 2.0  # [rad] desired angle of the last link
-# the last link cannot keep its angle at FAR_POINT
+# The last link cannot keep its angle at FAR_POINT
 NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
 DURATION = 4.0  # [s] time there and back
 AUGMENTED = Task("xy", "z")
-# minimum weight of the row; smallest singular value below which it decreases
+# Minimum weight of the row; smallest singular value below which it decreases
 W_MIN, EPSILON = 0.03, 0.3
 
 

@@ -245,7 +245,7 @@ FORMS = {
     "as the text": Form(converts=False, rotation_rows=False),
 }
 MAX_AXIS_ERROR = 1.0  # [cm] along each axis
-# iterations that are drawn, in addition to the last
+# Iterations that are drawn, in addition to the last
 SHOWN_ITERATIONS = 0, 1, 2, 5, 10, 20, 50, 100
 
 

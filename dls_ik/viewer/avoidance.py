@@ -24,9 +24,9 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-# share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
+# Share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
 PATH_SPEED_SHARE = 0.5
-# minimum time [s] between searches: after a change of scene or target, and without
+# Minimum time [s] between searches: after a change of scene or target, and without
 SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
 NUM_STEP_CHECKS = 4  # configurations that are tested for collisions in each step of the arm
 GOAL_TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
@@ -63,7 +63,7 @@ class AvoidingSource(LocalSource):
         self._speed = PATH_SPEED_SHARE * bounded  # (n,) [rad/s or m/s]
         self._path: list[Array] = []  # (n,) each
         self._search: Future[MotionPlan] | None = None
-        # scene and target of the last search
+        # Scene and target of the last search
         self._asked: tuple[SceneSnapshot, Array] | None = None
         self._again = -math.inf  # start time of the last search [s]
         self._pair: Pair | None = None  # pair that blocks the motion

@@ -28,7 +28,7 @@ OBSTACLE: Colour = (214, 158, 84)
 TOUCHING: Colour = (220, 38, 38)
 NEAREST: Colour = (13, 148, 136)
 OBJECT_OPACITY, PLANE_OPACITY = 0.55, 0.2  # opacity of objects, and of planes
-# width of a plane relative to the robot's size, and its thickness [m]
+# Width of a plane relative to the robot's size, and its thickness [m]
 PLANE_WIDTH, PLANE_THICKNESS = 4.0, 2e-3
 NEW_BOX_SIZE = 0.15  # edge length of a new box, relative to the robot's size
 HANDLE_SIZE = 0.22  # size of the drag handles, relative to the robot's size

@@ -44,7 +44,7 @@ SHEET_STYLE = (
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
     "}}</style>"
 )
-# updates after a change, updates per redraw; the number of redraws is even
+# Updates after a change, updates per redraw; the number of redraws is even
 NUM_REFRESH_UPDATES, UPDATES_PER_REDRAW = 60, 5
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 

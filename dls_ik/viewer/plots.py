@@ -170,7 +170,7 @@ TIME = "time [s]"
 GREEN: Colour = (22, 163, 74)
 AMBER: Colour = (245, 158, 11)
 RED: Colour = (220, 38, 38)
-# remaining distance to the nearest limit, as a share of the range
+# Remaining distance to the nearest limit, as a share of the range
 NEAR_LIMIT, AT_LIMIT = 0.15, 0.05
 
 
@@ -208,7 +208,7 @@ class Plots:
 
     def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int, units: Sequence[str]) -> None:
         self._arms = arms
-        # displayed names, and whether rotation is shown; None: hidden
+        # Displayed names, and whether rotation is shown; None: hidden
         self._label: tuple[tuple[str, ...], bool] | None = None
         self._handles: list[Any] = []
         self._is_taller = False

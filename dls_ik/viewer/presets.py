@@ -127,7 +127,7 @@ def start_configuration(
     s = np.asarray(np.linalg.svd(robot.jacobian(q), compute_uv=False), np.float64)
     rank = int((s > 1e-6 * s[:, :1]).sum(axis=1).max())
     merit = s[:, rank - 1] * (0.2 + front)
-    # the second half counts only if no configuration near the middle is above the floor
+    # The second half counts only if no configuration near the middle is above the floor
     merit[START_SAMPLES:] *= 0.1
     order = np.argsort(-merit)
     if clearance is None:
@@ -135,7 +135,7 @@ def start_configuration(
     tried = order[:TRIED_STARTS]
     heights = np.array([clearance(q[i]) for i in tried])
     attainable = np.minimum(heights.max(axis=0), 0.0)  # a base inside the floor stays there
-    # all configurations above the floor are equally good
+    # All configurations above the floor are equally good
     lowest = np.minimum((heights - attainable).min(axis=1), -FLOOR_TOLERANCE)
     return np.asarray(q[tried[np.argmax(lowest)]])
 
@@ -200,7 +200,7 @@ def out_of_reach(arm: PathSearch) -> Preset:
 
 # Path into a joint limit: poses for which one joint alone would have to pass its limit
 
-# shares of its range past the limit, the farthest one that others can compensate
+# Motions of a joint past its limit that are tried, as shares of its range
 LIMIT_OVERRUNS = (0.35, 0.22, 0.12)
 MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of a joint leads to another posture
 LIMIT_METHODS = ("jp", "ctp+sd+svf")

@@ -238,7 +238,7 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 
 # Arms
 
-# distances relative to the robot's size: ghost hidden, ghost fully shown
+# Distances relative to the robot's size: ghost hidden, ghost fully shown
 GHOST_HIDDEN_DISTANCE, GHOST_SHOWN_DISTANCE = 0.006, 0.03
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
@@ -311,8 +311,8 @@ class Figure:
         robot: Robot to draw.
         shapes: Shapes of its links.
         tint: Colour of all shapes; None keeps their own colours.
-        scale: Factor of the size of each shape about its middle; other than 1, all shapes get the
-            colour `tint`.
+        scale: Factor of the size of each shape about its middle. With a tint and a scale other
+            than 1, all shapes have the same colour.
     """
 
     def __init__(

@@ -79,7 +79,7 @@ class Session:
         self.speed = 1.0  # speed of the clock
         self.is_paused = False  # whether arms of this process are paused
         self.shared = shared
-        # scene whose collisions the arms avoid
+        # Scene whose collisions the arms avoid
         self.scene = None if shared is None else shared.scene
         self.task: Tasks = None  # task of arms of this process
         self._make_source = make_source

@@ -387,7 +387,7 @@ SLIDE: Colour = (90, 110, 140)
 TIP: Colour = (230, 115, 33)
 NUM_CIRCLE_CORNERS = 24  # corners of a circle
 MIN_BONE_LENGTH = 1e-6  # [m]
-# maximum radius of a bone, relative to the robot's size and to the median length of bones
+# Maximum radius of a bone, relative to the robot's size and to the median length of bones
 RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2
 
 

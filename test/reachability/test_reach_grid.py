@@ -44,7 +44,7 @@ def test_no_position_lies_outside_the_ball(number):
     [
         (planar_arm(1.0, 0.5), [0.0, 0.0, 0.0], 1.5, 1.5),
         (gantry((0.0, 1.0), (-2.0, 0.0), (0.5, 0.7)), [0.5, -1.0, 0.6], 1.6, 1.6),
-        # the centre is at the height of the shoulder
+        # The centre is at the height of the shoulder
         (RobotModel.from_name("puma560"), [0.0, 0.0], 0.8, 1.2),
     ],
     ids=["disc", "slides from mid-range", "puma560"],

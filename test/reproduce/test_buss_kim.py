@@ -103,7 +103,7 @@ def test_as_published_gives_the_printed_figures_and_the_text_does_not(figure_4):
     assert published["beyond"] <= 2
     assert published["mean_z2"] < 1.5
     assert text["beyond"] > 20
-    # the printed steps to 1e-4, of the last method
+    # Steps of DLS to the accuracy 1e-4
     for group, i in zip(figure.GROUPS, (0, 1), strict=True):
         printed = figure.PRINTED[i][1][-1]
         assert rows(figure_4, group)["DLS"]["steps_1e-4"] == pytest.approx(printed, rel=0.35)

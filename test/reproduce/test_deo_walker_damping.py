@@ -84,7 +84,7 @@ def test_18_does_not_mind_a_steep_origin_and_17_does(report):
     assert np.all(np.diff(by_17) > 0)
     assert all(row["iterations_18"] <= 3 for row in report.series["steep"])
     figure_2 = [row for row in report.series["searches"] if row["figure"] == "Figure 2"]
-    # the start, and the 2 iterations of the paper
+    # The start, and the 2 iterations of the paper
     assert sum("factor_18" in row for row in figure_2) == 3
 
 

@@ -88,7 +88,7 @@ def test_a_report_begins_with_its_verdict_and_where_it_was_made():
     ]
     assert places == sorted(places)
     tables = latex(document)
-    # the verdict, and the tables of three experiments
+    # The verdict, and the tables of three experiments
     assert tables.count(r"\begin{tabular}{lrr}") == 4
     assert r"A \& B" in tables
     assert r"a & 1.2* & 1.0 \\" in tables

@@ -98,7 +98,7 @@ def test_his_loop_makes_the_steps_of_his_code(form):
         expected = as_his_code(q, matos.CORNERS[0], to_radians)
         np.testing.assert_allclose(following, expected, atol=1e-12)
     off = np.abs(matos.arm().fk(found[-2:])[:, :3, 3] - matos.CORNERS[0])
-    # reached one step earlier; his code tests after the step
+    # Reached one step earlier; his code tests after the step
     assert (off < matos.MAX_AXIS_ERROR).all()
 
 

@@ -86,7 +86,7 @@ def test_a_scene_of_motion_bench_maker():
         SetJoints({"j1": 0.0, "j2": -0.5}),
         RemoveAttached(),
     )
-    # b and c are allowed only in one direction
+    # The pair b, c is allowed only in one direction
     assert allowed == ReplaceAllowed({("a", "b"): True}, {})
     assert isinstance(add, AddObject)
     assert (add.name, add.frame, add.appends) == ("Can1", "", False)

@@ -51,7 +51,7 @@ def corners(triangles):
     """Return the triangles (m, 3, 3) of a mesh in a canonical order."""
     vertices, indices = triangles
     points = np.round(vertices[indices], 4) + 0.0
-    # canonical first corner
+    # Canonical first corner
     turned = [np.roll(each, -np.lexsort(each.T)[0], axis=0) for each in points]
     return np.array(sorted(each.tolist() for each in turned))
 

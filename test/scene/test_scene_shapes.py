@@ -59,9 +59,9 @@ def test_equal_vertices_are_one_and_closed_surfaces_have_an_inside():
     assert loose.is_watertight
     assert loose.triangles.dtype == np.int32
     assert not Mesh(CORNERS, FACES[:3]).is_watertight
-    # one triangle is inside out
+    # One triangle is inside out
     assert not Mesh(CORNERS, [*FACES[:3], FACES[3][::-1]]).is_watertight
-    # a triangle without area is left out
+    # A triangle without area is left out
     flat = Mesh([*CORNERS, [0.5, 0.5, 0]], [*FACES, [1, 4, 2]])
     assert flat.is_watertight
     assert not flat.vertices.flags.writeable

@@ -113,7 +113,7 @@ def test_seeds_whole_turns_away_reach_the_same_poses(name, change, kind):
         assert result.success.mean() >= 0.98, (turns, result.success.mean())
         assert (np.abs(result.q - seeds) <= change + 1e-9).all()
         restarts.append(result.restarts.mean())
-    # random starts stay within the range of possible answers
+    # Random starts stay within the range of possible answers
     assert max(restarts) < restarts[0] + 3.0
 
 

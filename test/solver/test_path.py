@@ -93,7 +93,7 @@ def test_a_first_pose_far_from_the_seed_is_a_jump():
     path = joint_path(PUMA, np.random.default_rng(4), 5)
     seed = PUMA.clip(path[0] + 1.5)
     assert IkSolver(PUMA).solve_path(PUMA.fk(path), seed).jumps[0]
-    # the first pose has no previous configuration
+    # The first pose has no previous configuration
     assert not IkSolver(PUMA).solve_path(PUMA.fk(path)).jumps[0]
 
 

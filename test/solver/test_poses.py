@@ -110,7 +110,7 @@ def test_inexact_rotations_are_corrected(size):
 
 
 def test_the_closest_rotation_is_used():
-    # the closest rotation in the Frobenius norm is R
+    # The closest rotation in the Frobenius norm is R
     R_stretched = R @ np.diag([1.0002, 0.9999, 1.0])
     np.testing.assert_allclose(
         validated_pose(pose_with_rotation(R_stretched))[:3, :3], R, atol=1e-12

@@ -388,7 +388,7 @@ def test_poses_reachable_only_in_collision_have_an_approximate_answer():
     far = np.linalg.norm(poses[:, :3, 3] - T[:3, 3], axis=1)
     cosine = 0.5 * (np.einsum("bij,ij->b", poses[:, :3, :3], T[:3, :3]) - 1.0)
     turned = solver.options.rotation_weight * np.arccos(np.clip(cosine, -1.0, 1.0))
-    # closer than thousands of random configurations
+    # Closer than thousands of random configurations
     assert least < 0.7 * np.hypot(far, turned).min()
     assert not solver.solve(T, timeout=5.0, approximate=False).success
     near = solver.solve(T, q, timeout=5.0, max_joint_change=0.8)

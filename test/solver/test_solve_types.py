@@ -85,7 +85,7 @@ def test_no_self_motion_reduces_the_distance(name):
 
 def max_descent(robot, q, seed):
     """Return the steepest descent of the distance along allowed self-motions: 0 at a minimum."""
-    # all motions that keep the pose, to first order
+    # All motions that keep the pose, to first order
     motion = np.linalg.svd(robot.jacobian(q))[2][6]
     motion *= -np.sign(motion @ (q - seed))
     outward = (motion > 1e-3) & (q >= robot.upper - 1e-3)

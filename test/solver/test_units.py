@@ -126,5 +126,5 @@ def test_weights_compensate_the_unit_of_prismatic_joints():
     assert found.success.all()
     ways = [np.linalg.norm(one.q - seeds, axis=1)]
     ways.append(np.linalg.norm((found.q - starts) / ([k] + [1.0] * 7), axis=1))
-    # the search, and so the answers, depend on the unit
+    # The search, and so the answers, depend on the unit
     assert ways[1].mean() <= 1.15 * ways[0].mean()

@@ -15,7 +15,7 @@ FLAGS = (
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
-    # composites by the same slow renderer; a frame takes a tenth of the time
+    # GPU compositing would use the same slow renderer, and a frame would take ten times as long
     "--disable-gpu-compositing",
 )
 SIZE = {"width": 1280, "height": 800}  # [px]
@@ -45,7 +45,7 @@ TRANSFORM = f"""([name, base]) => {{
 CLICK = "element => element.click()"  # does not wait for frames, which software renders slowly
 FRAMES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
     requestAnimationFrame(done))))"""
-# length of an arrow [m]
+# Length of an arrow [m]
 ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"
 
 

@@ -6,7 +6,7 @@ import pytest
 from viewer import browser as browsers
 
 
-# module scope, as this thread has an asyncio loop while the fixture lives
+# Module scope, as this thread has an asyncio loop while the fixture lives
 @pytest.fixture(scope="module")
 def browser():
     with browsers.chromium() as browser:

@@ -162,7 +162,7 @@ def drag(x):
         (f"http://{HERE}:8080", f"{HERE}:8080", "0.0.0.0", True),
         ("http://192.0.2.7:8080", "192.0.2.7:8080", "0.0.0.0", True),
         ("http://[2001:db8::7]:8080", "[2001:db8::7]:8080", "::", True),
-        # pages of other hosts
+        # Pages of other hosts
         ("http://evil.example", "localhost:8080", "127.0.0.1", False),
         ("http://localhost:3000", "localhost:8080", "127.0.0.1", False),
         ("http://localhost.evil.example", "localhost:8080", "127.0.0.1", False),
@@ -171,7 +171,7 @@ def drag(x):
         ("null", "localhost:8080", "127.0.0.1", False),
         ("", "localhost:8080", "127.0.0.1", False),
         ("http://[", "localhost:8080", "127.0.0.1", False),
-        # foreign names that resolve to this machine
+        # Foreign names that resolve to this machine
         ("http://evil.example:8080", "evil.example:8080", "127.0.0.1", False),
         ("http://evil.example:8080", "evil.example:8080", "0.0.0.0", False),
         ("http://evil.example:8080", "evil.example:8080", "arm.lab", False),
@@ -219,7 +219,7 @@ def test_messages_sent_with_the_handshake_of_a_foreign_page_move_nothing(server,
     ).format(port=port)
     dragged = drag(1.0)
     frame = bytes([0x82, 0x80 | 126, *len(dragged).to_bytes(2, "big"), 0, 0, 0, 0]) + dragged
-    # sent with the handshake, so that the message arrives before the connection is closed
+    # Sent with the handshake, so that the message arrives before the connection is closed
     for _ in range(5):
         way = socket.create_connection(("127.0.0.1", port), timeout=LONG)
         with way, contextlib.suppress(ConnectionError):

@@ -78,7 +78,7 @@ def test_links_that_move_are_told_from_those_that_do_not():
     expected = {link for link in still if np.abs(still[link] - moving[link]).max() > 1e-9}
     assert moving_links(WAM) == expected
     assert "wam_base" not in expected
-    # includes the conversion back from quaternions
+    # Includes the conversion back from quaternions
     for T in WAM.fk(WAM.random(np.random.default_rng(0), 20)):
         np.testing.assert_allclose(pose_from_wxyz(wxyz_from_pose(T), T[:3, 3]), T, atol=1e-12)
 
