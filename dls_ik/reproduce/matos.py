@@ -246,7 +246,7 @@ FORMS = {
 }
 MAX_AXIS_ERROR = 1.0  # [cm] along each axis
 # Iterations that are drawn, in addition to the last
-SHOWN_ITERATIONS = 0, 1, 2, 5, 10, 20, 50, 100
+SHOWN_ITERATIONS = (0, 1, 2, 5, 10, 20, 50, 100)
 
 
 def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: B008  immutable

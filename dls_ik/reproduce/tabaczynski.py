@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets in and out of reach.
 
-Iterations count as in his code: the first one tests the start. If the target is out of reach, a
-method has converged once its distance stays within 0.01 of the minimum, that is, to the line of the
-target through the closest point. He prints neither links nor starts nor goals: ``NOTES`` give their
-sources.
+Iterations count as in his code: the first one tests the start. A method has
+converged to the target line, which contains the reachable point closest to the target, once its
+distance stays within 0.01 of the minimum. He prints neither links nor starts nor goals: ``NOTES``
+give their sources.
 """
 
 from __future__ import annotations
