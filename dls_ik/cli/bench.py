@@ -151,7 +151,7 @@ def _draw(found: MethodComparison, path: str) -> None:
     output.save_plot(path, solve_times(times, solved, title))
 
 
-# inside: whether the result is within the limits; duration in [s].
+# `inside`: whether the result is within the limits; `duration`: time of the solve [s].
 KINDS = {"success": bool, "inside": bool, "iterations": int, "restarts": int, "duration": float}
 RESULT = np.dtype(list(KINDS.items()))
 

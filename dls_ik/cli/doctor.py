@@ -47,7 +47,7 @@ CODE = (
     "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; "
     "main({names!r}, {robot!r})"
 )
-END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] for a process to exit, and to exit after SIGINT
+END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # maximum times to exit, and to exit after SIGINT [s]
 Tell = Callable[[str], None]  # called with the name of a check before the check runs
 
 

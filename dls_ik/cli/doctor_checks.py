@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 CORE, EXTRAS, PARTS, ROS, NODE, ROBOT = "Needed", "Extras", "Parts", "ROS 2", "Node", "Robot"
-CHECK_TIMEOUT = 60.0  # [s] for one check
+CHECK_TIMEOUT = 60.0  # maximum time of a check [s]
 WAM_POSITIONS = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] away from limits and singularities
 LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")

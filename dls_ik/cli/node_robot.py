@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
 POLL_PERIOD = 0.02  # [s]
-CONFIRM_TIMEOUT = 1.0  # [s] for a node that only confirms base and tip
+CONFIRM_TIMEOUT = 1.0  # maximum time until a node confirms base and tip [s]
 
 
 class RobotPicture(NamedTuple):

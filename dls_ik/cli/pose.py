@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
 MILLI = 1e-3
-MAX_REACH = 20.0  # [m] beyond the reach of any arm
+MAX_REACH = 20.0  # [m] larger than the reach of any arm
 MAX_LENGTHS = 10.0  # plausible maximum distance of a pose, in lengths of the arm
 
 Entry = tuple[str, Array, float | None]  # place in the file, pose (4, 4), time [s]
 POSITION = ("x", "y", "z")
 RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
 HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
-PIPE_TIMEOUT = 10.0  # [s] for the first byte of a pipe
+PIPE_TIMEOUT = 10.0  # maximum time until the first byte of a pipe [s]
 MAX_BYTES = 2**29  # maximum size of a file, millions of poses
 MAX_TIME = 2.0**31  # [s] upper bound of a ROS time
 

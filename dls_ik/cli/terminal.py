@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MIN_VALUE_WIDTH = 20  # [characters] even in a narrower terminal
 FILE_WIDTH = 110  # [characters]
-BAR_DELAY = 2.0  # [s] before progress is shown
+BAR_DELAY = 2.0  # delay of the progress display [s]
 
 
 def stdout_console() -> Console:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of a workspace: which poses an arm reaches, and how well it moves there.
+"""Maps of a workspace: the poses that an arm reaches, and its dexterity there.
 
 Public names are imported on first use, so that the help of the command is fast.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks of voxels: solve one, and run many on the threads of this machine or on a Dask cluster."""
+"""Chunks of voxels, solved on the threads of this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task, task_jacobians
 
 LOG = logging.getLogger("dls_ik")
-RETRIES = 5  # of a chunk that fails; Dask itself moves chunks away from workers that die
-AHEAD = 2  # chunks for each thread of the cluster
-PATIENCE = 5.0  # [s] for a scheduler to answer
+# Retries of a chunk that fails; Dask itself moves chunks away from workers that die
+MAX_CHUNK_RETRIES = 5
+CHUNKS_PER_THREAD = 2  # chunks submitted per thread of the cluster
+SCHEDULER_TIMEOUT = 5.0  # [s] maximum time until a scheduler answers
 
 Single = NDArray[np.float32]
 
 
 class Voxels(NamedTuple):
-    """Results for v voxels, or for a whole map; NaN where no orientation is reached."""
+    """Results for v voxels, or for a whole map; NaN if no orientation is reached."""
 
-    reached: NDArray[np.int32]  # orientations with a solution
-    undecided: NDArray[np.int32]  # no solution after all restarts, and not proved unreachable
-    in_collision: NDArray[np.int32]  # solutions were found, all of them in collision
-    manipulability_mean: Single  # over the solutions
+    reached: NDArray[np.int32]  # number of orientations with a solution
+    # Number of orientations without a solution that are not proved unreachable
+    undecided: NDArray[np.int32]
+    in_collision: NDArray[np.int32]  # number of orientations whose solutions are all in collision
+    manipulability_mean: Single  # mean over the solutions
     manipulability_best: Single
     isotropy_best: Single
     margin_best: Single  # largest margin to the joint limits, 0 to 1
@@ -55,18 +57,18 @@ class Voxels(NamedTuple):
 def solve_chunk(job: MapJob, chunk: int) -> Voxels:
     """Solve every orientation in every voxel of a chunk.
 
-    The result does not depend on the order of chunks, nor on the thread or machine of the same
-    kind: no state is carried from one pose to the next.
+    No state is carried from one pose to the next, so the result does not depend on the order of
+    chunks, nor on the thread or on the machine (among machines of the same kind).
     """
     solver = _solver(job)
     first, last = job.settings.voxels(chunk)
     poses = chunk_poses(job, first, last)
-    result = solver.solve_batch(poses, threads=1)  # chunks run side by side
+    result = solver.solve_batch(poses, threads=1)  # chunks run in parallel
     return _per_voxel(job, solver, result, last - first)
 
 
 def chunk_poses(job: MapJob, first: int, last: int) -> Array:
-    """Return poses ((last - first) * orientations, 4, 4), orientations running fastest."""
+    """Return poses T_base_tip ((last - first) * orientations, 4, 4); orientations vary fastest."""
     rotations = orientations(job.settings.orientations, job.settings.task)
     poses = np.zeros((last - first, len(rotations), 4, 4))
     poses[..., :3, :3] = rotations
@@ -108,19 +110,20 @@ def _reduced(
 
 
 class Dexterity(NamedTuple):
-    """Measures of b configurations."""
+    """Dexterity measures of b configurations."""
 
     manipulability: Array  # (b,) Yoshikawa 1985
-    isotropy: Array  # (b,) least over largest singular value, 0 at a singularity, 1 at best
-    margin: Array  # (b,) to the nearest limit, 0 on it, 1 where all joints are in mid-range
+    isotropy: Array  # (b,) smallest over largest singular value: 0 at a singularity, at most 1
+    # (b,) distance to the nearest limit: 0 at a limit, 1 if all joints are in mid-range
+    margin: Array
 
 
 def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -> Dexterity:
-    """Measure configurations (b, n).
+    """Return the dexterity of configurations q (b, n).
 
-    With the Jacobian J (r, n) of the task, linear rows in [m/rad]:
-    manipulability sqrt(det(J J^T)), and sqrt(det(J^T J)) where n < r (Yoshikawa 1985).
-    Isotropy is of J with its rotation rows times the rotation weight [m/rad].
+    With the Jacobian J (r, n) of the task, linear rows in [m/rad], manipulability is
+    sqrt(det(J J^T)), or sqrt(det(J^T J)) if n < r (Yoshikawa 1985). Isotropy is that of J with its
+    rotation rows multiplied by the rotation weight [m/rad].
     """
     J = task_jacobians(robot, task, q)
     Jt = J.swapaxes(1, 2)
@@ -134,7 +137,7 @@ def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -
 
 
 def limit_margin(robot: RobotModel, q: Array) -> Array:
-    """Return the least distance (b,) from a limit, as a share of half the joint's range."""
+    """Return the minimum distance (b,) to a limit, relative to half the joint's range."""
     limited = robot.limited
     lower, upper = robot.lower[limited], robot.upper[limited]
     half = np.maximum((upper - lower) / 2.0, np.finfo(float).tiny)
@@ -146,18 +149,21 @@ def limit_margin(robot: RobotModel, q: Array) -> Array:
 # Executors
 
 Keep = Callable[[int, Voxels], None]
-UnderWay = dict["Future[Voxels]", int]  # which chunk each is
+UnderWay = dict["Future[Voxels]", int]  # running chunks and their numbers
 
 
 def run_chunks(
     job: MapJob, chunks: Iterable[int], executor: Executor, depth: Callable[[], int], keep: Keep
 ) -> None:
-    """Solve chunks and pass each to `keep` as soon as it is finished.
+    """Solve chunks and pass each one to `keep` as soon as it is finished.
 
     Args:
-        chunks: their numbers.
-        depth: number of chunks to have under way; called again as workers come and go.
-        keep: called in this thread.
+        job: Map to compute.
+        chunks: Numbers of the chunks.
+        executor: Runs the chunks.
+        depth: Returns the number of chunks to submit at a time; called again as workers come and
+            go.
+        keep: Takes the number and the results of a chunk; called in this thread.
 
     Raises:
         Exception: If a chunk raises it. The other running chunks are cancelled or, if they run in
@@ -185,7 +191,7 @@ def _submit(job: MapJob, chunks: Iterator[int], executor: Executor, under_way: U
 
 
 def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
-    """Wait for chunks that could not be cancelled any more, and yield them."""
+    """Wait for the chunks that could no longer be cancelled, and yield them."""
     running = [future for future in under_way if not future.cancel()]
     wait(running)
     for future in running:
@@ -195,9 +201,9 @@ def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
 
 @contextmanager
 def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """Run chunks on a thread for each core; the kernels release the GIL.
+    """Yield an executor with a thread per core, and its depth; the kernels release the GIL.
 
-    At most one chunk a thread is submitted, so that an interruption does not wait for more.
+    At most one chunk per thread is submitted, so that an interruption waits for no others.
     """
     cores = usable_cores()
     with ThreadPoolExecutor(cores, thread_name_prefix="reachability") as executor:
@@ -206,7 +212,7 @@ def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """Run chunks on the scheduler at an address such as ``tcp://10.0.0.1:8786``.
+    """Yield an executor on the Dask scheduler at an address such as ``tcp://10.0.0.1:8786``.
 
     Raises:
         ReachabilityError: If dask.distributed is not installed, no scheduler answers at the
@@ -220,8 +226,8 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
         _check_versions(client)
         if not client.nthreads():
             LOG.warning("the cluster at %s has no worker yet: waiting for one", address)
-        executor = client.get_executor(retries=RETRIES, pure=False)
-        yield executor, lambda: max(1, AHEAD * sum(client.nthreads().values()))
+        executor = client.get_executor(retries=MAX_CHUNK_RETRIES, pure=False)
+        yield executor, lambda: max(1, CHUNKS_PER_THREAD * sum(client.nthreads().values()))
     except (CancelledError, OSError) as error:
         raise ReachabilityError(
             f"the Dask scheduler at {address} went away; what was finished is kept"
@@ -248,12 +254,13 @@ def _connected_client(address: str) -> Any:
             "a Dask cluster needs dask.distributed: pip install 'dls-ik[cluster]'"
         ) from error
     try:
-        with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop in its own
+        with ThreadPoolExecutor(1) as thread:  # a notebook runs an event loop in its main thread
             thread.submit(asyncio.run, _shake_hands(address)).result()
-        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-    except Exception as error:  # what is not Dask may answer anything
+        return distributed.Client(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
+    except Exception as error:  # any other service at the address may answer anything
         raise ReachabilityError(
-            f"no Dask scheduler answers at {address!r} within {PATIENCE:g} s; an address is like "
+            f"no Dask scheduler answers at {address!r} within {SCHEDULER_TIMEOUT:g} s; "
+            "an address is like "
             "tcp://10.0.0.1:8786"
         ) from error
 
@@ -262,15 +269,18 @@ async def _shake_hands(address: str) -> None:
     from distributed.comm import connect
     from distributed.security import Security
 
-    arguments = Security().get_connection_args("client")  # certificates, from Dask's configuration
-    comm = await connect(address, timeout=PATIENCE, **arguments)
+    arguments = Security().get_connection_args("client")  # certificates from Dask's configuration
+    comm = await connect(address, timeout=SCHEDULER_TIMEOUT, **arguments)
     await comm.close()
 
 
 def _check_versions(client: Any) -> None:
-    """Refuse a scheduler and workers without this package, or with another version of it.
+    """Check that the scheduler and the workers have this version of the package.
 
     Workers that join later, or die before they answer, are not checked.
+
+    Raises:
+        ReachabilityError: If a process has no dls_ik, or another version.
     """
     try:
         answers = client.run(_version, on_error="return").values()
@@ -279,7 +289,7 @@ def _check_versions(client: Any) -> None:
             if isinstance(answer, Exception):
                 raise answer
         versions = {client.run_on_scheduler(_version), *there}
-    except Exception as error:  # importing there may raise anything
+    except Exception as error:  # the import there may raise anything
         raise ReachabilityError(
             f"the scheduler and its workers need dls_ik {__version__} too: {error}"
         ) from error

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compute a map, or resume one: finished chunks are kept on disk, or in memory."""
+"""Computation of maps: finished chunks are kept on disk, to resume a map, or in memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from dls_ik.reachability.settings import (
 if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
 
-Progress = Callable[[int, int], None]  # finished chunks, all chunks
+Progress = Callable[[int, int], None]  # arguments: finished chunks, all chunks
 
 
 def reachability_map(
@@ -60,27 +60,27 @@ def reachability_map(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> ReachabilityMap:
-    """Compute which poses of a workspace an arm reaches, and how well it moves there.
+    """Compute the poses of a workspace that an arm reaches, and its dexterity there.
 
     Args:
-        robot: a robot, the name of a shipped one, or the path of a file (URDF, xacro, DH).
-        resolution: edge of a voxel [m].
-        orientations: number tried in each voxel, spread evenly; default: 64.
-        base: first link of the chain, and tip: its last; found where there is only one.
+        robot: Robot, name of a shipped robot, or path of a file (URDF, xacro, DH).
+        resolution: Edge of a voxel [m].
+        orientations: Number of orientations per voxel, spread evenly; default: 64.
+        base: First link of the chain; default: the only one.
+        tip: Last link of the chain; default: the only one.
         region: x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
         task: ``pose``; ``pointing``, only the direction of the tool's z axis; or ``position``.
-        tolerance: position and rotation error allowed [m, rad].
-        max_restarts: restarts after which a pose counts as not reached.
-        random_seed: seed of the restarts.
-        scene: of the robot, as it stands now: only poses that are reached without a collision
-            count.
-        out: file ``.npz`` or store ``.zarr``. Finished chunks are kept beside it in a folder
-            ``.parts`` until the map is complete: the same call resumes an interrupted map.
-        scheduler: address of a Dask scheduler; default: the threads of this machine.
-        progress: called with the number of finished chunks and of all chunks.
+        tolerance: Maximum position and rotation error [m, rad].
+        max_restarts: Restarts after which a pose counts as not reached.
+        random_seed: Seed of the restarts.
+        scene: Scene of the robot, in its current state; only collision-free solutions count.
+        out: File ``.npz`` or store ``.zarr``. Until the map is complete, finished chunks are kept
+            next to it in a folder ``.parts``; the same call resumes an interrupted map.
+        scheduler: Address of a Dask scheduler; default: the threads of this machine.
+        progress: Called with the number of finished chunks and of all chunks.
 
     Returns:
-        The map; read from `out` where that holds a map with the same settings.
+        The map; read from `out` if that holds a map with the same settings.
 
     Raises:
         DlsIkError: If an argument is not valid, `out` holds another map, or the scheduler does not
@@ -118,10 +118,10 @@ def compute(
 
 
 def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
-    """Return the map of a job if its file is complete, else None.
+    """Return the map of a job if its file exists, else None.
 
     Raises:
-        ReachabilityError: If the file does not hold a map.
+        ReachabilityError: If the file holds no map, or a map with other settings.
     """
     if not store.exists():
         return None
@@ -156,7 +156,7 @@ def _complete(
     scheduler: str | None,
     progress: Progress | None,
 ) -> None:
-    """Solve the chunks that are not finished."""
+    """Solve the unfinished chunks."""
     total, count = job.settings.chunks, len(finished)
 
     def keep_and_count(chunk: int, voxels: Voxels) -> None:
@@ -168,7 +168,7 @@ def _complete(
 
     if progress is not None:
         progress(count, total)
-    # A random order, so that the first chunks tell how long the others take.
+    # In random order, the first chunks give an estimate of the total time.
     order: list[int] = np.random.default_rng(0).permutation(total).tolist()
     missing = [chunk for chunk in order if chunk not in finished]
     if missing:
@@ -191,24 +191,24 @@ def _merged(job: MapJob, load: Callable[[int], Voxels]) -> ReachabilityMap:
 
 LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
-LOCK = "lock"
-NAME = re.compile(r"chunk-(\d+)\.npz")
-MAX_BYTES = 64 * 1024 * 1024  # of a file here; a chunk has some kilobytes
+LOCK_NAME = "lock"
+CHUNK_NAME = re.compile(r"chunk-(\d+)\.npz")
+MAX_PART_BYTES = 64 * 1024 * 1024  # maximum size of a file; a chunk has a few kilobytes
 
 
 class FolderParts:
-    """Keeps finished chunks in a folder, one file each, which appears only when it is whole."""
+    """Finished chunks in a folder, one file each; a file appears only when it is complete."""
 
     def __init__(self, folder: Path, settings: MapSettings) -> None:
         self._folder, self._settings = folder, settings
 
     def finished(self) -> set[int]:
         """Return the numbers of the finished chunks."""
-        names = (NAME.fullmatch(path.name) for path in self._folder.glob("chunk-*"))
+        names = (CHUNK_NAME.fullmatch(path.name) for path in self._folder.glob("chunk-*"))
         return {int(match[1]) for match in names if match}
 
     def remove_damaged(self) -> None:
-        """Remove chunks that cannot be read, to be computed again, and log their number."""
+        """Remove and count unreadable chunks, which are then computed again."""
         damaged = sum(not self._is_whole(chunk) for chunk in self.finished())
         if damaged:
             words = "chunk was" if damaged == 1 else "chunks were"
@@ -241,12 +241,12 @@ class FolderParts:
         """Return a finished chunk.
 
         Raises:
-            ReachabilityError: If the file is damaged; it is removed, to be computed again.
+            ReachabilityError: If the file is damaged; it is removed, so that it is computed again.
         """
         path = self._path(chunk)
         first, last = self._settings.voxels(chunk)
         try:
-            with np.load(io.BytesIO(read_file(path, MAX_BYTES)), allow_pickle=False) as file:
+            with np.load(io.BytesIO(read_file(path, MAX_PART_BYTES)), allow_pickle=False) as file:
                 voxels = Voxels(**file)
             if any(array.shape != (last - first,) for array in voxels):
                 raise ValueError("another number of voxels")
@@ -299,7 +299,7 @@ def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
     with ExitStack() as stack:
         try:
             folder.mkdir(exist_ok=True)
-            lock = stack.enter_context((folder / LOCK).open("a"))
+            lock = stack.enter_context((folder / LOCK_NAME).open("a"))
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _check_manifest(folder, settings)
@@ -340,13 +340,13 @@ def _check_manifest(folder: Path, settings: MapSettings) -> None:
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_file(manifest, MAX_BYTES))
+        found = json.loads(read_file(manifest, MAX_PART_BYTES))
     except (OSError, ValueError) as error:
         raise ReachabilityError(f"cannot read {manifest}: {error}") from error
     return found if isinstance(found, dict) else {}
 
 
 def differences(found: dict[str, Any], asked: dict[str, Any]) -> str:
-    """Describe the differences of two settings; empty where they agree."""
+    """Describe the differences of two settings; empty if they agree."""
     keys = [key for key in asked if found.get(key) != asked[key]]
     return ", ".join(f"{key} {found.get(key)}, now {asked[key]}" for key in keys)

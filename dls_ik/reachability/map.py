@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Maps: their figures, their files (``.npz`` or ``.zarr``) and their pictures."""
+"""Maps of reachability: their figures, files (``.npz`` or ``.zarr``) and pictures."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
 
 SUFFIXES = (".npz", ".zarr")
-ABOUT = "about"  # the entry with settings and versions
+ABOUT_ENTRY = "about"  # entry of a file with settings and versions
 
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityMap:
-    """The share of orientations that an arm reaches in each voxel, and how well it moves there.
+    """Share of orientations that an arm reaches in each voxel, and its dexterity there.
 
     Attributes:
         settings: Robot, region and accuracy of the map.
         voxels: Arrays (nx, ny, nz), see :class:`dls_ik.reachability.Voxels`.
-        shoulder: (3,) centre of the ball that bounds the reach [m].
-        versions: Versions of the packages that computed it.
+        shoulder: (3,) centre of the ball that bounds the reach, in the base frame [m].
+        versions: Versions of the packages that computed the map.
     """
 
     settings: MapSettings
@@ -56,31 +56,31 @@ class ReachabilityMap:
 
     @property
     def grid(self) -> Grid:
-        """The grid of the voxels."""
+        """Grid of the voxels."""
         return self.settings.grid
 
     @property
     def index(self) -> Array:
-        """The reachability index (nx, ny, nz), the share of the orientations that is reached.
+        """Reachability index (nx, ny, nz): share of the orientations that is reached.
 
-        Defined as in Zacharias, Borst & Hirzinger 2007, with inverse kinematics in every voxel.
+        Zacharias, Borst & Hirzinger 2007; here inverse kinematics is solved in every voxel.
         """
         return self.voxels.reached / self.settings.orientations
 
     @property
     def volume(self) -> float:
-        """Volume of the voxels in which some orientation is reached [m^3]."""
+        """Volume of the voxels with a reached orientation [m^3]."""
         return float(np.count_nonzero(self.voxels.reached)) * self.settings.resolution**3
 
     @property
     def lost(self) -> Array:
-        """The share (nx, ny, nz) of the poses reached that collisions take away."""
+        """Share (nx, ny, nz) of the reachable poses that is lost to collisions."""
         lost = self.voxels.in_collision
         share: Array = lost / np.maximum(self.voxels.reached + lost, 1)
         return share
 
     def extent(self, i: int) -> tuple[float, float]:
-        """Return the ends [m] along axis i of the reached voxels and the base, with a margin."""
+        """Return the ends [m] of the reached voxels and the base along axis i, with a margin."""
         some = self.voxels.reached + self.voxels.in_collision
         layers = np.flatnonzero(some.any(axis=tuple({0, 1, 2} - {i})))
         places = [0.0, self.shoulder[i], *self.grid.axis(i)[layers]]
@@ -88,12 +88,12 @@ class ReachabilityMap:
         return min(places) - margin, max(places) + margin
 
     def at(self, point: Any) -> tuple[int, int, int]:
-        """Return the voxel (i, j, k) that holds a point (3,) [m], or the nearest one."""
+        """Return the voxel (i, j, k) that contains a point (3,) [m], or the closest voxel."""
         i, j, k = (self.grid.layer(axis, float(x)) for axis, x in enumerate(point))
         return i, j, k
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the map as a whole, for JSON."""
+        """Return the figures of the whole map, for JSON."""
         some = self.voxels.reached > 0
         lost = self.voxels.in_collision > 0
         best = self.voxels.manipulability_best[some]
@@ -119,7 +119,7 @@ class ReachabilityMap:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to one file ``.npz`` or one store ``.zarr``, whole or not at all.
+        """Write the map to a file ``.npz`` or a store ``.zarr``, completely or not at all.
 
         Raises:
             ReachabilityError: If the suffix is not supported, or the file cannot be written.
@@ -165,7 +165,7 @@ class ReachabilityMap:
 
 
 def checked_store(path: str | os.PathLike[str]) -> Path:
-    """Refuse a path that no map can be written to.
+    """Return the path of a map; check that a map can be written there.
 
     Raises:
         ReachabilityError: If the file cannot hold a map; the message gives the reason.
@@ -185,7 +185,7 @@ def checked_store(path: str | os.PathLike[str]) -> Path:
 def _write(part: Path, voxels: Voxels, about: dict[str, Any]) -> None:
     if _is_zarr(part):
         group = _zarr().open_group(str(part), mode="w")
-        group.attrs[ABOUT] = about
+        group.attrs[ABOUT_ENTRY] = about
         for name, array in voxels._asdict().items():
             group.create_array(name, data=array)
     else:
@@ -197,16 +197,16 @@ def _read(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if _is_zarr(store):
         group = _zarr().open_group(str(store), mode="r")
         arrays = {name: np.asarray(group[name]) for name in Voxels._fields if name in group}
-        return _with_collisions(arrays), dict(group.attrs[ABOUT])
+        return _with_collisions(arrays), dict(group.attrs[ABOUT_ENTRY])
     if not store.is_file():
         raise OSError("no regular file")
     with np.load(store, allow_pickle=False) as file:
         arrays = {name: file[name] for name in Voxels._fields if name in file}
-        return _with_collisions(arrays), json.loads(str(file[ABOUT]))
+        return _with_collisions(arrays), json.loads(str(file[ABOUT_ENTRY]))
 
 
 def _with_collisions(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Add zeros to maps that were made before collisions were counted."""
+    """Add zeros to maps of versions that did not count collisions."""
     return {"in_collision": np.zeros_like(arrays["reached"]), **arrays}
 
 
@@ -234,18 +234,18 @@ def _zarr() -> Any:
 Slices = tuple[tuple[int, int, str], ...]
 SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
-COLOURS = "viridis"
+COLOUR_MAP = "viridis"
 SHOWN = ("index", "manipulability", "collisions")
 LOST = "only reached in collision [% of what is reached]"
-MOST = 24  # voxels along an axis; finer maps are shown by the mean of several
+MAX_DRAWN_VOXELS = 24  # maximum voxels along an axis; finer maps show the mean of several voxels
 OUTLINES = "; black: obstacles in the slice"
 COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
 class MapColours(NamedTuple):
-    """Values that the colours stand for."""
+    """Values that the colours represent."""
 
-    values: Array  # (nx, ny, nz), NaN where nothing is reached
+    values: Array  # (nx, ny, nz), NaN if nothing is reached
     top: float
     label: str
 
@@ -253,14 +253,14 @@ class MapColours(NamedTuple):
 def map_picture(
     found: ReachabilityMap, show: str = "index", scene: PlanningScene | None = None
 ) -> Figure:
-    """Draw slices through the shoulder and a view in space; of a flat map its only layer.
+    """Draw slices through the shoulder and a 3D view; for a flat map, its only layer.
 
     Args:
-        found: the map.
+        found: Map to draw.
         show: ``index``, the share of the orientations that is reached; ``manipulability``, the
-            mean over the solutions; or ``collisions``, the share of what is reached that they take
-            away.
-        scene: the one of the map, whose objects are outlined in the slices.
+            mean over the solutions; or ``collisions``, the share of the reachable poses that is
+            lost to collisions.
+        scene: Scene of the map, whose objects are outlined in the slices.
 
     Raises:
         ReachabilityError: If `show` has another value, or the scene is not that of the map.
@@ -312,7 +312,12 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
     layer = found.at(found.shoulder)[across]
     values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
     mesh = axes.pcolormesh(
-        found.grid.edges(i), found.grid.edges(j), values.T, vmin=0.0, vmax=shown.top, cmap=COLOURS
+        found.grid.edges(i),
+        found.grid.edges(j),
+        values.T,
+        vmin=0.0,
+        vmax=shown.top,
+        cmap=COLOUR_MAP,
     )
     _mark_base(axes, found, i, j)
     axes.set_aspect("equal")
@@ -327,7 +332,7 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
 
 
 def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j: int) -> None:
-    """Draw where the layer of the shoulder cuts the objects of a scene."""
+    """Draw the section of a scene's objects with the layer of the shoulder."""
     from matplotlib.collections import LineCollection
 
     (across,) = {0, 1, 2} - {i, j}
@@ -338,7 +343,7 @@ def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j
 
 
 def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
-    """Draw the base as a triangle, and the shoulder as a dot if it is elsewhere."""
+    """Draw the base as a triangle, and the shoulder as a dot if its position differs."""
     end = (found.shoulder[i], found.shoulder[j])
     if np.hypot(*end) > found.settings.resolution / 2.0:
         axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
@@ -387,12 +392,12 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
     """Draw values (nx, ny, nz) from 0 to 1 as coloured cubes; NaN is left out."""
     from matplotlib import colormaps
 
-    step = max(1, -(-max(values.shape) // MOST))
+    step = max(1, -(-max(values.shape) // MAX_DRAWN_VOXELS))
     coarse = _blocks(values, step)
     edge = step * found.settings.resolution
     corners = [found.grid.edges(i)[0] + edge * np.arange(coarse.shape[i] + 1) for i in range(3)]
     kept = np.isfinite(coarse) & ~_front(corners, found.shoulder)
-    faces = colormaps[COLOURS](np.nan_to_num(coarse))
+    faces = colormaps[COLOUR_MAP](np.nan_to_num(coarse))
     axes.voxels(
         *np.meshgrid(*corners, indexing="ij"),
         kept,
@@ -410,7 +415,7 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
 
 
 def _blocks(values: Array, step: int) -> Array:
-    """Return the mean over the reached voxels of cubes with `step` voxels an edge."""
+    """Return the means over the reached voxels of cubes with edges of `step` voxels."""
     padding = [(0, -n % step) for n in values.shape]
     padded = np.pad(values, padding, constant_values=np.nan)
     a, b, c = (n // step for n in padded.shape)

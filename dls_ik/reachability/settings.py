@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that determine every number of a map: its voxels, its rotations, and the robot."""
+"""Settings that determine every value of a map: its voxels, its rotations, and the robot."""
 
 from __future__ import annotations
 
@@ -25,54 +25,54 @@ if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.task import Task
 
-FORMAT = 1  # of the files
+FORMAT = 1  # version of the file format
 
 # Defaults of a map
 TASKS = ("pose", "pointing", "position")
 RESOLUTION = 0.1  # [m]
 ORIENTATIONS = 64
 TOLERANCE = 1e-4  # [m] and [rad]
-RESTARTS = 50  # docs/reachability.md has the gain of more
+RESTARTS = 50  # docs/reachability.md describes the effect of more
 
 # Bounds
-POSES_PER_CHUNK = (2048, 16384)  # some seconds of work, which a kill can cost
+POSES_PER_CHUNK = (2048, 16384)  # a few seconds of work, which are lost if the process is killed
 MANY_CHUNKS = 5000
 MOST_ORIENTATIONS = 100_000
-MOST_VOXELS = 10**8  # three gigabytes of results
-FINEST, COARSEST = 1e-6, 1e6  # [m]
+MAX_VOXELS = 10**8  # results of three gigabytes
+MIN_RESOLUTION, MAX_RESOLUTION = 1e-6, 1e6  # [m] limits of the resolution
 
-# Alexa 2022: the two constants of the spiral; the second is the positive root of x^4 = x + 4.
+# Alexa 2022: constants of the spiral; the second one is the positive root of x^4 = x + 4.
 PHI = np.sqrt(2.0)
 PSI = 1.533751168755204288118041
 GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 class ReachabilityError(DlsIkError):
-    """Raised when a map cannot be computed, stored, resumed or read."""
+    """A map that cannot be computed, stored, resumed or read."""
 
 
 @dataclass(frozen=True)
 class MapSettings:
     """All inputs of a map; equal settings give equal maps."""
 
-    robot: str  # name
+    robot: str  # name of the robot
     kinematics: str  # SHA-256 of the chain
-    base: str  # link
-    tip: str  # link
+    base: str  # first link of the chain
+    tip: str  # last link of the chain
     task: str  # pose, pointing or position
-    origin: tuple[float, float, float]  # centre of the first voxel [m]
-    resolution: float  # [m]
+    origin: tuple[float, float, float]  # centre of the first voxel in the base frame [m]
+    resolution: float  # edge of a voxel [m]
     shape: tuple[int, int, int]
-    orientations: int  # of every voxel
+    orientations: int  # number of orientations per voxel
     tolerance: float  # [m] and [rad]
-    max_restarts: int  # after which a pose counts as not reached
+    max_restarts: int  # number of restarts after which a pose counts as not reached
     random_seed: int
     format: int = FORMAT
-    scene: str = ""  # SHA-256 of the scene in which poses are reached without a collision
+    scene: str = ""  # SHA-256 of the scene whose collisions are avoided; empty without a scene
 
     @property
     def grid(self) -> Grid:
-        """The grid of the voxels."""
+        """Grid of the voxels."""
         return Grid(self.origin, self.resolution, self.shape)
 
     @property
@@ -82,7 +82,7 @@ class MapSettings:
 
     @property
     def voxels_per_chunk(self) -> int:
-        """Number of voxels of a chunk; it depends on the settings alone."""
+        """Number of voxels per chunk; it depends only on the settings."""
         least, most = POSES_PER_CHUNK
         poses = min(max(self.poses // MANY_CHUNKS, least), most)
         return max(1, poses // self.orientations)
@@ -93,7 +93,7 @@ class MapSettings:
         return -(-self.grid.size // self.voxels_per_chunk)
 
     def voxels(self, chunk: int) -> tuple[int, int]:
-        """Return the first voxel of a chunk, and the one after its last."""
+        """Return the number of the first voxel of a chunk, and of the one after its last."""
         first = chunk * self.voxels_per_chunk
         return first, min(first + self.voxels_per_chunk, self.grid.size)
 
@@ -103,7 +103,11 @@ class MapSettings:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> MapSettings:
-        """Return the settings of a file; TypeError for other fields."""
+        """Return the settings of a file.
+
+        Raises:
+            TypeError: If the fields differ from those of this class.
+        """
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
         }
@@ -150,7 +154,7 @@ def new_job(
     random_seed: int,
     scene: PlanningScene | None = None,
 ) -> MapJob:
-    """Check the arguments of :func:`dls_ik.reachability.reachability_map`.
+    """Return the job for the arguments of :func:`dls_ik.reachability.reachability_map`.
 
     Raises:
         DlsIkError: If the map cannot be computed; the message gives the reason.
@@ -159,7 +163,7 @@ def new_job(
         raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
     from dls_ik.solver.solver import IkSolver  # numba takes long to import
 
-    scene = None if scene is None else scene.copy()  # as it stands now
+    scene = None if scene is None else scene.copy()  # keeps the current state
     edge = checked_resolution(resolution)
     grid = grid_around(reach_ball(robot), edge) if region is None else grid_in(region, edge)
     options = IkSolver(
@@ -202,7 +206,7 @@ def checked_task(name: str) -> Task:
     """Return the task of that name.
 
     Raises:
-        ReachabilityError: If a name is unknown; the message lists the known names.
+        ReachabilityError: If the name is unknown; the message lists the known names.
     """
     if name not in TASKS:
         raise ReachabilityError(f"unknown task {quoted(name)}; known: {listing(TASKS)}")
@@ -213,7 +217,7 @@ def checked_task(name: str) -> Task:
 
 
 def checked_orientations(count: Any, task: str) -> int:
-    """Return the number of orientations of every voxel; 1 if the task has no rotation.
+    """Return the number of orientations per voxel; 1 if the task has no rotation.
 
     Raises:
         ReachabilityError: If the value is not an integer in range, or is larger than 1 for a task
@@ -247,16 +251,17 @@ def orientations(count: int, task: str) -> Array:
 class Ball(NamedTuple):
     """All points within a distance of a centre, in the base frame."""
 
-    centre: Array  # (3,) [m]
+    centre: Array  # (3,) centre [m]
     radius: float  # [m]
 
 
 def reach_ball(robot: RobotModel) -> Ball:
     """Return a ball that contains every position of the tip within the joint limits.
 
-    Built from the tip to the base: turning about an axis moves the centre onto that axis and adds
-    its distance from there to the radius; sliding moves it to mid-range and adds half the range.
-    For an arm with a shoulder the centre is the shoulder, at its height above the base.
+    The ball is built from the tip to the base. A revolute joint moves the centre onto its axis and
+    adds the distance of the centre from the axis to the radius; a prismatic joint moves the centre
+    to mid-range and adds half the range. For an arm with a shoulder, the centre is the shoulder, at
+    its height above the base.
     """
     chain = robot.chain
     centre, radius = chain.fixed[-1, :, 3].copy(), 0.0
@@ -273,7 +278,7 @@ def reach_ball(robot: RobotModel) -> Ball:
 
 
 def _range(robot: RobotModel, i: int) -> tuple[float, float]:
-    """Return middle and half of the range of a prismatic joint [m]; its limits are finite."""
+    """Return the middle and half of the range of a prismatic joint [m]; its limits are finite."""
     chain, variable = robot.chain, robot.chain.variable[i]
     middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
     half = (chain.upper[variable] - chain.lower[variable]) / 2.0
@@ -281,10 +286,10 @@ def _range(robot: RobotModel, i: int) -> tuple[float, float]:
 
 
 class Grid(NamedTuple):
-    """Cubic voxels along the axes of the base frame, numbered with z running fastest."""
+    """Cubic voxels along the axes of the base frame; the index of z varies fastest."""
 
     origin: tuple[float, float, float]  # centre of voxel (0, 0, 0) [m]
-    resolution: float  # edge [m]
+    resolution: float  # edge of a voxel [m]
     shape: tuple[int, int, int]
 
     @property
@@ -293,11 +298,11 @@ class Grid(NamedTuple):
         return math.prod(self.shape)
 
     def axis(self, i: int) -> Array:
-        """Return the coordinates (shape[i],) of the centres along an axis [m]."""
+        """Return the coordinates (shape[i],) of the voxel centres along axis i [m]."""
         return self._along(i, np.arange(self.shape[i]))
 
     def edges(self, i: int) -> Array:
-        """Return the coordinates (shape[i] + 1,) between the layers across an axis [m]."""
+        """Return the coordinates (shape[i] + 1,) of the layer boundaries along axis i [m]."""
         return self._along(i, np.arange(self.shape[i] + 1) - 0.5)
 
     def centres(self, first: int, last: int) -> Array:
@@ -311,7 +316,7 @@ class Grid(NamedTuple):
         return coordinates
 
     def layer(self, i: int, coordinate: float) -> int:
-        """Return the layer across axis i whose centre is nearest to a coordinate [m]."""
+        """Return the layer along axis i whose centre is closest to a coordinate [m]."""
         nearest = round((coordinate - self.origin[i]) / self.resolution)
         return min(max(nearest, 0), self.shape[i] - 1)
 
@@ -322,21 +327,25 @@ def checked_resolution(resolution: float) -> float:
     Raises:
         ReachabilityError: If the length is not between a micrometre and a thousand kilometres.
     """
-    if isinstance(resolution, (int, float, np.number)) and FINEST <= resolution <= COARSEST:
+    if (
+        isinstance(resolution, (int, float, np.number))
+        and MIN_RESOLUTION <= resolution <= MAX_RESOLUTION
+    ):
         return float(resolution)
     raise ReachabilityError(
-        f"the resolution is the edge of a voxel, from {FINEST:g} to {COARSEST:g} m, "
+        f"the resolution is the edge of a voxel, from {MIN_RESOLUTION:g} to {MAX_RESOLUTION:g} m, "
         f"not {quoted(resolution)}"
     )
 
 
 def grid_around(ball: Ball, resolution: float) -> Grid:
-    """Return voxels that cover a ball, one of them at its centre.
+    """Return voxels that cover a ball, with one voxel at its centre.
 
     Raises:
         ReachabilityError: If there are too many voxels.
     """
-    beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))  # on each side of the middle
+    # Number of voxels on each side of the middle one
+    beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))
     x, y, z = (float(c) - beside * resolution for c in ball.centre)
     count = 2 * beside + 1
     return _not_too_many(Grid((x, y, z), resolution, (count, count, count)))
@@ -346,9 +355,9 @@ def grid_in(region: Sequence[float], resolution: float) -> Grid:
     """Return voxels that cover a box.
 
     Args:
-        region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel begins at x0; the last one may end
-            beyond x1. Equal ends make one layer, centred there.
-        resolution: edge of a voxel [m].
+        region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel starts at x0; the last one may extend
+            beyond x1. Equal bounds make one layer, centred at them.
+        resolution: Edge of a voxel [m].
 
     Raises:
         ReachabilityError: If the bounds are not six finite numbers in order, or there are too many
@@ -376,17 +385,17 @@ def _checked_region(region: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _not_too_many(grid: Grid) -> Grid:
-    if grid.size <= MOST_VOXELS:
+    if grid.size <= MAX_VOXELS:
         return grid
     nx, ny, nz = grid.shape
     raise ReachabilityError(
         f"a resolution of {grid.resolution:g} m makes {nx} x {ny} x {nz} = {grid.size:.3g} voxels; "
-        f"a map has at most {MOST_VOXELS:.0e}: take a coarser one, or a smaller region"
+        f"a map has at most {MAX_VOXELS:.0e}: take a coarser one, or a smaller region"
     )
 
 
 def spread_rotations(count: int) -> Array:
-    """Return rotations (count, 3, 3), a super-Fibonacci spiral in SO(3) (Alexa 2022)."""
+    """Return rotations (count, 3, 3) on a super-Fibonacci spiral in SO(3) (Alexa 2022)."""
     s = np.arange(count) + 0.5
     small, large = np.sqrt(s / count), np.sqrt(1.0 - s / count)
     alpha, beta = 2.0 * np.pi * s / PHI, 2.0 * np.pi * s / PSI
@@ -397,7 +406,7 @@ def spread_rotations(count: int) -> Array:
 
 
 def spread_directions(count: int) -> Array:
-    """Return rotations (count, 3, 3) whose z axes are a Fibonacci lattice (Gonzalez 2010)."""
+    """Return rotations (count, 3, 3) whose z axes form a Fibonacci lattice (Gonzalez 2010)."""
     k = np.arange(count)
     height = 1.0 - (2.0 * k + 1.0) / count
     turn, radius = GOLDEN_ANGLE * k, np.sqrt(1.0 - height**2)

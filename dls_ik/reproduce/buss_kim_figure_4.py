@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Figure 4 of Buss & Kim 2004: the double-Y drawn to fixed targets, from the zero position.
+"""Figure 4 of Buss & Kim 2004: the double-Y moves to fixed targets from the zero position.
 
-Each method steps until it improves too little, has gone back several times, or has made 4000 steps.
-Targets that no method reaches are counted separately. As published: the targets and rules that
-explain the printed figures, found by trying those of the authors' test programs. As in the text:
-the rules of section 5, and the targets of the double-Y.
+A run of a method ends after a step that improves too little, after several steps that increase the
+distance, or after 4000 steps. Targets that no method reaches are counted separately. There are two
+readings. As published: the targets and rules that explain the printed figures, found by trying
+those of the authors' test programs. As in the text: the rules of section 5, and the targets of the
+double-Y.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 # Printed figures
 
 METHODS = ("SDLS", "DLS", "DLS'", "DLS*", "J^T")
-GROUPS = ("reached", "not reached")  # by any of the methods
-ACCURACIES = (0.1, 0.01, 0.001, 0.0001)  # above what a method attains
+GROUPS = ("reached", "not reached")  # whether any of the methods reaches the targets
+ACCURACIES = (0.1, 0.01, 0.001, 0.0001)  # distance above the minimum of the method
 STEP_KEYS = ("steps_1e-1", "steps_1e-2", "steps_1e-3", "steps_1e-4")
 MEAN_KEYS = ("wins", "excess", *STEP_KEYS)
-PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972  # SDLS wins wherever a target is reached
+PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972  # SDLS wins for all reached targets
 PRINTED_COUNTS = (PRINTED_REACHED, PRINTED_TARGETS - PRINTED_REACHED)
 
-# wins, mean excess, mean steps to each accuracy
+# Columns: wins, mean excess, mean steps to each accuracy
 PRINTED = (
     (
         (2972, 0.0, 39.3, 48.7, 52.2, 53.5),
@@ -74,7 +75,7 @@ PRINTED = (
 )
 
 
-# Figures of targets not reached that repeat those of the other table.
+# Figures of targets not reached that are copies of those of the other table
 COPIED = {(GROUPS[1], method, STEP_KEYS[0]) for method in ("DLS*", "J^T")}
 
 
@@ -91,21 +92,22 @@ def printed_rows() -> list[Row]:
 
 # Readings
 
-SPACING = 3.0 * (1.0 + sqrt(5.0))  # of T between targets: irrational, so that no target comes twice
-MOST_STEPS = 4000
-REACHED = 1e-3  # summed distance of the effectors
+# Difference of T between targets; irrational, so no target occurs twice
+TARGET_SPACING = 3.0 * (1.0 + sqrt(5.0))
+MAX_RUN_STEPS = 4000
+REACHED_DISTANCE = 1e-3  # maximum summed distance of the effectors at a reached target
 
 
 class Rules(NamedTuple):
-    """The cases that are run, and how they end and count."""
+    """Targets of the runs, and rules that end and count the runs."""
 
-    is_y: bool  # targets of E0, E1 are those of the Y, and of E2, E3 the origin
-    code: str  # of D_max, of buss_kim_shapes.CODES
-    gain: float  # improvement of a step below which a run ends
-    rises: int  # steps back, of which the last ends a run
-    tie: float  # of the best distance, which is a win too
+    is_y: bool  # whether E0 and E1 have the targets of the Y, and E2 and E3 the origin
+    code: str  # rule of D_max, a key of buss_kim_shapes.CODES
+    gain: float  # a smaller improvement in a step ends the run
+    rises: int  # number of steps with increasing distance that ends a run
+    tie: float  # maximum distance above the best one that still is a win
     first: int  # number of the first step
-    by_reached: bool  # means of the targets not reached are over the number of those reached
+    by_reached: bool  # divide the sums over the targets not reached by the number of those reached
 
 
 AS_PUBLISHED = Rules(True, shapes.PUBLISHED, 1e-6, 4, 1e-5, 0, True)
@@ -127,8 +129,14 @@ SLIPS: dict[str, tuple[str, Rules]] = {
 
 
 def fixed_targets(first: int, count: int, is_y: bool) -> Array:
-    """Return target poses (count, 4, 4, 4), from T = SPACING first on."""
-    T = SPACING * np.arange(first, first + count, dtype=np.float64)
+    """Return target poses (count, 4, 4, 4) at multiples of T = TARGET_SPACING.
+
+    Args:
+        first: Multiple of the first target.
+        count: Number of targets.
+        is_y: See :class:`Rules`.
+    """
+    T = TARGET_SPACING * np.arange(first, first + count, dtype=np.float64)
     poses = DOUBLE_Y.targets(T)
     if is_y:
         poses[:, :2] = shapes.Y.targets(T)
@@ -137,58 +145,63 @@ def fixed_targets(first: int, count: int, is_y: bool) -> Array:
 
 
 def end(distance: Array, gain: float, rises: int) -> int | None:
-    """Return the step after which a run ends; None: not yet.
+    """Return the step after which a run ends; None if it has not ended yet.
 
     Args:
-        distance: (s + 1,) summed, before the first step and after each.
+        distance: (s + 1,) summed distances before the first step and after each step.
+        gain: See :class:`Rules`.
+        rises: See :class:`Rules`.
     """
     better = distance[:-1] - distance[1:]
     ends = ((better >= 0.0) & (better < gain)) | (np.cumsum(better < 0.0) >= rises)
     if ends.any():
         return int(np.argmax(ends)) + 1
-    return MOST_STEPS if len(distance) > MOST_STEPS else None
+    return MAX_RUN_STEPS if len(distance) > MAX_RUN_STEPS else None
 
 
 # Runs
 
-Ways = Sequence[Sequence[Array]]  # for each target and method: summed distance over the steps
-FIRST_CHUNK, GROWTH = 50, 1.5
+Ways = Sequence[Sequence[Array]]  # summed distances over the steps, per target and method
+FIRST_CHUNK, CHUNK_GROWTH = 50, 1.5
 
 
 def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) -> Array:
-    """Return the summed distance (s + 1,) until the rules end the run.
+    """Return the summed distances (s + 1,) until the rules end the run.
 
     Args:
-        began: distances before the first of these steps.
+        stepper: Method in its initial configuration.
+        T: Target (4, 4, 4).
+        rules: Rules of the run.
+        began: Summed distances of earlier steps of the run.
     """
     distance, chunk = np.empty(0), FIRST_CHUNK
     while True:
-        error = stepper.run(T, min(chunk, MOST_STEPS - max(0, len(distance) - 1))).error
+        error = stepper.run(T, min(chunk, MAX_RUN_STEPS - max(0, len(distance) - 1))).error
         distance = np.concatenate([distance[:-1], tip_distances(error).sum(axis=1)])
         whole = np.concatenate([began, distance])
         last = end(whole, rules.gain, rules.rises)
         if last is not None:
             return whole[: last + 1]
-        chunk = int(GROWTH * chunk)
+        chunk = int(CHUNK_GROWTH * chunk)
 
 
 def _ways(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> list[Array]:
-    """Return the summed distance over the steps, for each method, to a target (4, 4, 4)."""
+    """Return the summed distances over the steps toward a target T (4, 4, 4), for each method."""
     return [_way(start(robot, name, rules.code), T, rules) for name in names]
 
 
-SWITCH = 0.1  # summed distance from which on SDLS follows
+SWITCH_DISTANCE = 0.1  # summed distance below which SDLS replaces DLS'
 DUAL = "DLS', then SDLS"
 
 
 def _dual_way(robot: RobotModel, rules: Rules, T: Array) -> Array:
-    """Return the distance (s + 1,) of DLS' until it is below SWITCH, then of SDLS."""
+    """Return the distances (s + 1,) of DLS' until below SWITCH_DISTANCE, then of SDLS."""
     stepper = start(robot, "DLS'", rules.code)
     way, q = np.empty(0), stepper.q
-    while len(way) < MOST_STEPS:
+    while len(way) < MAX_RUN_STEPS:
         trace = stepper.run(T, FIRST_CHUNK)
         distance = tip_distances(trace.error).sum(axis=1)
-        near = np.flatnonzero(distance < SWITCH)
+        near = np.flatnonzero(distance < SWITCH_DISTANCE)
         if len(near):
             way, q = np.concatenate([way, distance[: near[0]]]), trace.q[near[0]]
             break
@@ -199,7 +212,7 @@ def _dual_way(robot: RobotModel, rules: Rules, T: Array) -> Array:
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run all methods for every target; rows are means, written at the end or at Ctrl-C."""
+    """Run all methods for all targets; rows are means, written at the end or at Ctrl-C."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed += printed_rows()
@@ -215,7 +228,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _usable(robot: RobotModel, report: Reproduction) -> list[str]:
-    """Return the plug-ins that make steps; the others are named in the notes."""
+    """Return the plug-ins that can make steps; name the others in the notes."""
     found = []
     T = fixed_targets(1, 1, is_y=False)[0]
     for name in plugin_names():
@@ -236,7 +249,7 @@ def _run(
     progress: Progress,
     title: str,
 ) -> Ways:
-    """Run methods for all targets of rules, and add the rows of a reading."""
+    """Run methods for all targets, and add the rows of a reading."""
     ways: list[list[Array]] = []
     try:
         for some in _in_groups(report, robot, names, rules, progress, title):
@@ -256,7 +269,7 @@ def _in_groups(
     progress: Progress,
     title: str,
 ) -> Iterable[list[list[Array]]]:
-    """Yield the ways of all methods, some targets at a time, on all cores."""
+    """Yield the summed distances of all methods for groups of targets, using all cores."""
     workers = os.cpu_count() or 1
     targets, size = fixed_targets(1, report.samples, rules.is_y), 4 * workers
     groups = [slice(k, k + size) for k in range(0, len(targets), size)]
@@ -265,29 +278,29 @@ def _in_groups(
             yield list(pool.map(partial(_ways, robot, names, rules), targets[group]))
 
 
-# Figures, and how far they are from the printed ones
+# Figures, and their deviation from the printed ones
 
 
 class TargetGroup(NamedTuple):
-    """Targets that are reached by any method, or not, and what each method makes of them."""
+    """Targets that any method reaches, or all others, with the results of each method."""
 
     name: str
-    counts: tuple[int, int]  # of the group, of all targets reached
-    samples: dict[str, Array]  # by method: (targets, 6) for MEAN_KEYS
+    counts: tuple[int, int]  # targets in the group, targets reached
+    samples: dict[str, Array]  # results by method: (targets, 6) for MEAN_KEYS
 
     def factor(self, rules: Rules) -> float:
-        """Return the factor of printed means: sums may be over the number of another group."""
+        """Return the factor of printed means: some sums are divided by another group's size."""
         is_scaled = rules.by_reached and self.name == GROUPS[1]
         return self.counts[0] / max(1, self.counts[1]) if is_scaled else 1.0
 
     def row(self, rules: Rules, method: str) -> Row:
-        """Return the means of a method, as the table has them."""
+        """Return the means of a method, as in the printed table."""
         means = self.samples[method].mean(axis=0)
         means[1:] *= self.factor(rules)
         return dict(zip(MEAN_KEYS, means.tolist(), strict=True))
 
     def scores(self, rules: Rules, method: str) -> dict[str, float]:
-        """Return the z-score of each printed figure, for the sampling of both."""
+        """Return the z-score of each printed figure, given the sample sizes of both."""
         i, values = GROUPS.index(self.name), self.samples[method]
         count, printed = PRINTED_COUNTS[i], PRINTED[i][METHODS.index(method)]
         scale = PRINTED_COUNTS[1] / PRINTED_COUNTS[0] if self.factor(rules) != 1.0 else 1.0
@@ -300,17 +313,17 @@ class TargetGroup(NamedTuple):
 
 
 def share_score(share: float, count: int) -> float:
-    """Return the z-score of the share of targets reached [percent], of `count`."""
+    """Return the z-score of the share of targets reached [percent], out of `count` targets."""
     return percent_score(share, count, 100.0 * PRINTED_REACHED / PRINTED_TARGETS, PRINTED_TARGETS)
 
 
 def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGroup]:
-    """Return both groups of targets; a group without any is left out."""
+    """Return both groups of targets; an empty group is left out."""
     ended = [[way[: (end(way, rules.gain, rules.rises) or len(way)) + 1] for way in target]
              for target in ways]  # fmt: skip
     attained = np.array([[way.min() for way in target] for target in ended])  # (targets, methods)
     best = attained[:, : len(METHODS)].min(axis=1)
-    reached = best < REACHED
+    reached = best < REACHED_DISTANCE
     found = []
     for name, chosen in zip(GROUPS, (reached, ~reached), strict=True):
         samples = {}
@@ -323,14 +336,14 @@ def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGrou
 
 
 def _samples(ways: Sequence[Array], excess: Array, rules: Rules) -> Array:
-    """Return the values (targets, 6) of which the columns are means, for one method."""
+    """Return the values (targets, 6) whose means are the columns, for one method."""
     steps = [_steps(way, rules) for way in ways]
     wins = 100.0 * (excess <= rules.tie)
     return np.column_stack([wins, excess, np.array(steps).reshape(-1, len(ACCURACIES))])
 
 
 def _steps(way: Array, rules: Rules) -> list[int]:
-    """Return the steps until the distance is within each accuracy of the least."""
+    """Return the steps until the distance is within each accuracy of its minimum."""
     found = [int(np.argmax(way < way.min() + a)) for a in ACCURACIES]
     return [max(0, steps - 1 + rules.first) for steps in found]
 
@@ -355,7 +368,7 @@ def _add_rows(
 
 
 def _agreement(found: Sequence[TargetGroup], rules: Rules, ways: Ways) -> Row:
-    """Return how far the figures of rules are from the printed ones, together."""
+    """Return the overall deviation of the figures from the printed ones."""
     z = [
         value
         for group in found
@@ -371,7 +384,7 @@ def _agreement(found: Sequence[TargetGroup], rules: Rules, ways: Ways) -> Row:
 
 
 def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Progress) -> None:
-    """Add how the agreement changes without each slip; and DLS followed by SDLS."""
+    """Add the agreement without each slip, and the results of DLS' followed by SDLS."""
     rows = report.series.setdefault("slips", [])
     for slip, (instead, rules) in SLIPS.items():
         is_same = (rules.is_y, rules.code) == (AS_PUBLISHED.is_y, AS_PUBLISHED.code)
@@ -381,7 +394,9 @@ def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Pr
             found = [way for some in groups for way in some]
         row = _agreement(groups_of(found, METHODS, rules), rules, found)
         rows.append({"is": slip, "instead": instead, **row})
-    chosen = [k for k, target in enumerate(ways) if min(way.min() for way in target) < REACHED]
+    chosen = [
+        k for k, target in enumerate(ways) if min(way.min() for way in target) < REACHED_DISTANCE
+    ]
     targets = fixed_targets(1, report.samples, is_y=True)
     names = ("SDLS", "DLS'")
     both = {name: [ways[k][METHODS.index(name)] for k in chosen] for name in names}
@@ -398,14 +413,16 @@ def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Pr
 # Pictures
 
 COLORS = (BLUE, ORANGE, RED, GREEN, GREY)
-WAY_POINTS = np.unique(np.geomspace(1, MOST_STEPS, 60).astype(np.int64))  # steps that are drawn
+WAY_POINTS = np.unique(np.geomspace(1, MAX_RUN_STEPS, 60).astype(np.int64))  # steps that are drawn
 
 
 def _mean_excess(ways: Ways, rules: Rules) -> dict[str, Any]:
-    """Return for both groups, by method, the mean distance above the best at WAY_POINTS."""
+    """Return the mean distance above the best at WAY_POINTS, by method, for both groups."""
     best = np.array([min(way.min() for way in target[: len(METHODS)]) for target in ways])
     shown: dict[str, Any] = {"steps": WAY_POINTS}
-    for group, chosen in zip(GROUPS, (best < REACHED, best >= REACHED), strict=True):
+    for group, chosen in zip(
+        GROUPS, (best < REACHED_DISTANCE, best >= REACHED_DISTANCE), strict=True
+    ):
         some = np.flatnonzero(chosen).tolist()
         shown[group] = {
             name: np.mean([_falling(ways[k][i]) - best[k] for k in some], axis=0)
@@ -421,7 +438,7 @@ def _falling(way: Array) -> Array:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the mean distance above the best over the steps, for targets reached and not."""
+    """Draw the mean distance above the best over the steps, for targets reached and not reached."""
     figure = new_figure(11.0, 4.6)
     shown = report.series.get(PUBLISHED) or report.series.get(TEXT) or {}
     for axes, group in zip(figure.subplots(1, 2, sharey=True), GROUPS, strict=True):
@@ -445,7 +462,7 @@ def _draw(axes: Axes, steps: Sequence[int], ways: dict[str, Sequence[float]]) ->
 
 SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "reached": f"summed distance of the effectors below {REACHED:g} with any method",
+    "reached": f"summed distance of the effectors below {REACHED_DISTANCE:g} with any method",
     "targets": "T = 3 (1 + sqrt 5) k, k = 1, 2, ...",
     PUBLISHED: {slip: f"not: {instead}" for slip, (instead, _) in SLIPS.items()},
     TEXT: "targets of the double-Y; ends below an improvement of 1e-5, with the third step back",

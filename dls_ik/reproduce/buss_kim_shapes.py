@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Buss & Kim 2004: shapes, targets and methods of all their experiments.
 
-Figure 1 is a planar arm near a singularity: a table gives the steps to the three targets of which
-the text speaks. Figure 2 is the Y and the double-Y with their targets. Lengths have no unit. The
-geometry is in urdf/y_shape.urdf and urdf/double_y.urdf; the paths of the targets and the bounds on
-steps are those of the published code.
+Figure 1 is a planar arm near a singularity; a table has the steps to the three targets of the text.
+Figure 2 shows the Y and the double-Y with their targets. Lengths have no unit. The geometry is in
+urdf/y_shape.urdf and urdf/double_y.urdf; the paths of the targets and the bounds on steps are those
+of the published code.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ DEGREE = pi / 180.0
 
 
 class Shape(NamedTuple):
-    """A multibody with several effectors, and the paths of their targets."""
+    """Multibody with several effectors, and the paths of their targets."""
 
     name: str
-    file: str  # in urdf/
+    file: str  # file in urdf/
     tips: tuple[str, ...]
     paths: Array  # (tips, 3, 3): x, y, z of each target c + a sin(n T), as (c, a, n)
-    damping: float  # of DLS
-    clamped_damping: float  # of DLS'
+    damping: float  # damping constant of DLS
+    clamped_damping: float  # damping constant of DLS'
 
     def robot(self) -> RobotModel:
         """Return the robot; its joints have no limits."""
@@ -80,15 +80,15 @@ DOUBLE_Y = Shape(
 
 
 def tip_distances(error: Array) -> Array:
-    """Return the distances of the tips from their targets (s, k), from the errors (s, 3 k)."""
+    """Return the distances of the tips from their targets (s, k), given the errors (s, 3 k)."""
     return np.asarray(np.linalg.norm(error.reshape(len(error), -1, 3), axis=2))
 
 
 # Methods
 
 PUBLISHED, MENDED, TEXT = "as published", "mended", "as in the text"
-# D_max adapts by how far the last step led away, as in the code: with its slip in the rows of the
-# last error, and without; or by how far the step came nearer, as in the text.
+# The code adapts D_max by the increase of the distance in the last step, with a slip in the rows of
+# the last error. MENDED removes the slip; TEXT adapts D_max by the decrease of the distance.
 CODES: dict[str, dict[str, Any]] = {
     PUBLISHED: {"bug_compatible": True},
     MENDED: {},
@@ -97,10 +97,11 @@ CODES: dict[str, dict[str, Any]] = {
 
 
 def methods(code: str, shape: Shape = DOUBLE_Y) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return method and options by the names of section 5, with the constants of the paper.
+    """Return methods and options by their names in section 5, with the constants of the paper.
 
     Args:
-        code: name of CODES.
+        code: Key of CODES.
+        shape: Shape whose damping constants are used.
     """
     clamp: dict[str, Any] = {"D_max": 0.4, "adaptive": True, **CODES[code]}
     sdls = {"gamma_max": 45 * DEGREE, **clamp}
@@ -125,8 +126,8 @@ def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) ->
 
 # Figures 1 and 2
 
-LINKS, BENT = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
-TARGETS = {  # from the end: along the arm, across it, along it and very close
+ARM_LINKS, ARM_ANGLES = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
+TARGETS = {  # relative to the tip: along the arm, across it, and along it but very close
     "t1": (0.1, 0.0),
     "t1'": (-0.01, 0.3),
     "close": (0.0005, 0.0),
@@ -136,30 +137,30 @@ ONE_STEP: dict[str, tuple[str, dict[str, Any]]] = {
     "DLS 0.6": ("dls", {"lambda_": 0.6}),
     "SDLS": ("sdls", {"gamma_max": pi / 4}),
 }
-INSTANT = 1.0  # T of the targets that are drawn
+DRAWN_INSTANT = 1.0  # T of the drawn targets
 NOTES = [
     "Figure 1: links of length 1 at -0.05 and 0.1 rad; the paper prints no numbers. The steps are "
     "as its text says: to t1 the pseudoinverse turns a far counterclockwise and b far clockwise, "
     "to t1' both counterclockwise. SDLS damps the step to t1 as much as DLS does, the one to t1' "
     "little, and the one to a target close by not at all, where DLS hardly moves.",
     "Figure 2: the shapes in the zero position, and as SDLS has turned them toward the targets of "
-    f"T = {INSTANT:g}; seen along z. Lines are the paths of the targets.",
+    f"T = {DRAWN_INSTANT:g}; seen along z. Lines are the paths of the targets.",
     "The double-Y has 25 joints in the published code, where the paper speaks of 16 links.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Make one step to each target of figure 1, and turn the shapes of figure 2."""
-    report.settings.update({"figure 1": {"links": LINKS, "q": BENT, "targets": TARGETS}})
+    """Make one step to each target of figure 1, and move the shapes of figure 2."""
+    report.settings.update({"figure 1": {"links": ARM_LINKS, "q": ARM_ANGLES, "targets": TARGETS}})
     report.notes += NOTES
-    robot, begin = planar_robot(LINKS), np.array(BENT)
-    report.series["arm"] = planar_joints(LINKS, begin)
+    robot, begin = planar_robot(ARM_LINKS), np.array(ARM_ANGLES)
+    report.series["arm"] = planar_joints(ARM_LINKS, begin)
     for target, method in progress.track([(t, m) for t in TARGETS for m in ONE_STEP], "figure 1"):
         T = robot.fk(begin)
         T[:2, 3] += TARGETS[target]
         name, options = ONE_STEP[method]
         dq = Stepper(robot, name, begin, task=Task("xy", ""), **options).step(T)
-        where = planar_joints(LINKS, begin + dq)
+        where = planar_joints(ARM_LINKS, begin + dq)
         row = {"target": target, "method": method, "a": float(dq[0]), "b": float(dq[1])}
         left = float(np.linalg.norm(T[:2, 3] - where[-1]))
         report.rows.append({**row, "left": left, "of": float(np.hypot(*TARGETS[target]))})
@@ -168,8 +169,8 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _shown(shape: Shape, steps: int) -> dict[str, Any]:
-    """Return sticks (m, 3) of all branches at zero and after the steps, targets, their paths."""
-    robot, targets = shape.robot(), shape.targets(np.array([INSTANT]))
+    """Return the links (m, 3) at zero and after the steps, the targets, and their paths."""
+    robot, targets = shape.robot(), shape.targets(np.array([DRAWN_INSTANT]))
     q = start(robot, "SDLS", MENDED, shape).run(targets[0], steps).q[[0, -1]]
     branches = arm_points(robot, q)
     paths = shape.targets(np.linspace(0.0, 2.0 * pi, 721))[:, :, :3, 3]
@@ -182,7 +183,7 @@ def _shown(shape: Shape, steps: int) -> dict[str, Any]:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm of figure 1 with its targets and steps, and both shapes with theirs."""
+    """Draw the arm of figure 1 with its targets and steps, and both shapes with their targets."""
     figure = new_figure(11.0, 8.0)
     top, bottom = figure.subplots(2, 2, height_ratios=(1.0, 1.7))
     for axes, target in zip(top, ("t1", "t1'"), strict=True):
@@ -194,10 +195,12 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
-    """Draw the arm, and where the step of each method to a target leads it."""
+    """Draw the arm, and its tip after one step of each method to a target."""
     rows = [row for row in report.rows if row["target"] == target]
     for row, color in zip(rows, (RED, ORANGE, BLUE), strict=False):
-        moved = planar_joints(LINKS, np.array([BENT[0] + row["a"], BENT[1] + row["b"]]))
+        moved = planar_joints(
+            ARM_LINKS, np.array([ARM_ANGLES[0] + row["a"], ARM_ANGLES[1] + row["b"]])
+        )
         axes.plot(*moved.T, color=color, marker="o", markersize=3, label=row["method"])
     arm = np.asarray(report.series.get("arm", np.empty((0, 2))))
     axes.plot(*arm.T, color=GREY, lw=3.5, marker="o", label="before")

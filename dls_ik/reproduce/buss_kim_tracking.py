@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moving targets of Buss & Kim 2004: figure 3, and the experiments that section 5 describes.
 
-Figure 3 counts how many of four effectors SDLS keeps nearer to moving targets than DLS and DLS' do,
-with one update a step. It is run with the slip of the published code in D_max, and without.
+Figure 3 counts the effectors, out of four, that SDLS keeps closer to moving targets than DLS and
+DLS' do, with one update per step. It is run with the slip of the published code in D_max, and
+without.
 
 Section 5 follows targets with the Y and the double-Y by all methods, searches for the best damping
-constant, and gives the time of an iteration. The authors' programs can take the Jacobian at the
-targets in place of the effectors, too.
+constant, and gives the time per iteration. As the authors' programs do, the Jacobian is also taken
+at the targets instead of the effectors.
 """
 
 from __future__ import annotations
@@ -53,21 +54,21 @@ if TYPE_CHECKING:
 
 # Figure 3
 
-WARM_UP, ADVANCE = 400, 0.005  # steps not counted; of T a step
-CHUNK = 500  # steps of one kernel call
-DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # 1.1 and 0.7 are the paper's
+WARM_UP_STEPS, ADVANCE = 400, 0.005  # number of steps not counted; increase of T per step
+STEPS_PER_CALL = 500  # steps per kernel call
+DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # the paper uses 1.1 and 0.7
 PAIRS = (("SDLS", "DLS"), ("SDLS", "DLS'"), ("SDLS hard", "DLS"), ("SDLS hard", "DLS'"))
 SHARE_KEYS = tuple(f"n{n}" for n in range(5))
 PRINTED_SHARES = {
     ("SDLS", "DLS"): (1.4, 3.1, 20.6, 55.7, 19.3),
     ("SDLS", "DLS'"): (9.3, 24.3, 32.9, 20.0, 13.6),
 }
-CHANCE = 1.0  # percentage points that rounding in the last place moves so chaotic a run
+MAX_CHANCE = 1.0  # [percentage points] effect of rounding in the last place on such chaotic runs
 SHOWN = ("SDLS", "DLS", "DLS'")
 
 FIGURE_3_SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "targets": f"T advances {ADVANCE} a step, {WARM_UP} steps not counted",
+    "targets": f"T advances {ADVANCE} a step, {WARM_UP_STEPS} steps not counted",
     "damping": "DLS 1.1, DLS' 0.7, DLS* 1.1; SDLS gamma_max pi/4, scaled softly unless hard",
     "D_max": "0.4, adaptive",
     "largest joint change": "DLS 45 deg, J^T 30 deg, pinv 5 deg; pinv truncated at 0.01",
@@ -87,7 +88,8 @@ FIGURE_3_NOTES = [
     "by 6 percent, that of J^T and of SDLS hard by 0.6.",
 ]
 DEVIATION = (
-    f"* more than {CHANCE:g} point from the printed share: 2000 steps meet it within 0.2 points, "
+    f"* more than {MAX_CHANCE:g} point from the printed share: 2000 steps meet it within 0.2 "
+    "points, "
     "other numbers of them see another part of the path."
 )
 
@@ -101,13 +103,13 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
         for pair, values in PRINTED_SHARES.items()
     ]
     robot = DOUBLE_Y.robot()
-    T = ADVANCE * np.arange(1, WARM_UP + report.samples + 1, dtype=np.float64)
+    T = ADVANCE * np.arange(1, WARM_UP_STEPS + report.samples + 1, dtype=np.float64)
     Ts = DOUBLE_Y.targets(T)
     for code in CODES:
         found: dict[str, Array] = {}
         for name in progress.track([*methods(code), *plugin_names()], code):
             try:
-                found[name] = _follow(start(robot, name, code), Ts)[WARM_UP:]
+                found[name] = _follow(start(robot, name, code), Ts)[WARM_UP_STEPS:]
             except MethodError as error:
                 not_run(report, {"table": "sums", "code": code, "method": name}, name, error)
                 continue
@@ -118,7 +120,7 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
         report.series["sums"] = _sums(report)
         thin = slice(None, None, max(1, report.samples // 1000))
         shown = {name: found[name].sum(axis=1)[thin] for name in SHOWN}
-        report.series[code] = {"T": T[WARM_UP:][thin], "distance": shown}
+        report.series[code] = {"T": T[WARM_UP_STEPS:][thin], "distance": shown}
     rows = report.series.setdefault("damping", [])
     for damping in progress.track(DAMPINGS, "damping constants"):
         rows.append(_damping_row(robot, damping, Ts))
@@ -127,7 +129,7 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
 
 
 def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
-    """Return the errors of DLS and DLS' for a damping constant, and how rough the motion is."""
+    """Return the errors of DLS and DLS' for a damping constant, and the roughness of the motion."""
     row: Row = {"damping": damping}
     for key, name in (("dls", "DLS"), ("clamped", "DLS'")):
         method, options = methods(MENDED)[name]
@@ -135,20 +137,20 @@ def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
         stepper = Stepper(robot, method, np.zeros(robot.n), task=Task.position_only(), **given)
         q = np.concatenate([stepper.q[None], *(q for q, _ in _moves(stepper, Ts))])
         tips = robot.fk(q[1:])[:, :, :3, 3]
-        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP:]
+        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP_STEPS:]
         row[key] = float(away.sum())
-        row[f"{key}_rough"] = float(np.abs(np.diff(q[WARM_UP:], n=2, axis=0)).mean())
+        row[f"{key}_rough"] = float(np.abs(np.diff(q[WARM_UP_STEPS:], n=2, axis=0)).mean())
     return row
 
 
 def _moves(stepper: Stepper, Ts: Array) -> Iterator[tuple[Array, slice]]:
-    """Yield the configurations (s, n) after the steps toward each chunk of targets (t, 4, 4, 4)."""
-    for first, last in pairwise([*range(0, len(Ts), CHUNK), len(Ts)]):
+    """Yield the configurations (s, n) after the steps toward each chunk of Ts (t, 4, 4, 4)."""
+    for first, last in pairwise([*range(0, len(Ts), STEPS_PER_CALL), len(Ts)]):
         yield stepper.run(Ts[first:last], last - first).q[1:], slice(first, last)
 
 
 def _follow(stepper: Stepper, Ts: Array) -> Array:
-    """Return the distances (s, 4) of the tips from their targets (s, 4, 4, 4) after each step."""
+    """Return the distances (s, 4) of the tips from targets Ts (s, 4, 4, 4) after each step."""
     found = []
     for q, chosen in _moves(stepper, Ts):
         tips = stepper.robot.fk(q)[:, :, :3, 3]
@@ -157,7 +159,7 @@ def _follow(stepper: Stepper, Ts: Array) -> Array:
 
 
 def _sums(report: Reproduction) -> list[Row]:
-    """Return a row for each method, with the sums of all codes."""
+    """Return a row for each method, with the summed distances for all codes."""
     found: dict[str, Row] = {}
     for row in report.rows:
         if row["table"] == "sums":
@@ -172,7 +174,7 @@ def _share_row(code: str, pair: tuple[str, str], found: dict[str, Array]) -> Row
     row: Row = {"table": "shares", "code": code, "pair": " over ".join(pair), **_shares(shares)}
     printed = PRINTED_SHARES.get(pair) if code == PUBLISHED else None
     pairs = zip(SHARE_KEYS, shares, printed or shares, strict=True)
-    return marked(row, [key for key, ours, theirs in pairs if abs(ours - theirs) > CHANCE])
+    return marked(row, [key for key, ours, theirs in pairs if abs(ours - theirs) > MAX_CHANCE])
 
 
 def _shares(values: tuple[float, ...] | list[float]) -> Row:
@@ -180,7 +182,7 @@ def _shares(values: tuple[float, ...] | list[float]) -> Row:
 
 
 def plot_figure_3(report: Reproduction) -> Figure:
-    """Draw the shares beside the printed ones, and the summed distance over the targets' T."""
+    """Draw the shares next to the printed ones, and the summed distance over T."""
     figure = new_figure(11.0, 6.0)
     grid = figure.subplots(2, 2, width_ratios=(1.0, 1.3))
     for axes, pair in zip(grid[:, 0], PAIRS, strict=False):
@@ -256,13 +258,13 @@ FIGURE_3 = Experiment(
 # Section 5
 
 TRACKED = ("J^T", "pinv", "DLS", "DLS'", "SDLS")
-SEARCHED = np.round(np.arange(0.3, 0.61, 0.03), 2)  # the range of the code
-SEARCH_WARM_UP, SEARCH_STEPS = 20, 200  # as the code has it
-PRINTED_TIMES = {"J^T": 6.5, "DLS": 18.5, "SDLS": 120.0}  # [us] an iteration of the double-Y
+SEARCHED = np.round(np.arange(0.3, 0.61, 0.03), 2)  # range of the published code
+SEARCH_WARM_UP, SEARCH_STEPS = 20, 200  # values of the published code
+PRINTED_TIMES = {"J^T": 6.5, "DLS": 18.5, "SDLS": 120.0}  # [us] per iteration of the double-Y
 TIMED_STEPS, TIMED_RUNS = 2000, 5
 
 SECTION_5_SETTINGS = {
-    "targets": f"T advances {ADVANCE} a step, {WARM_UP} steps not counted",
+    "targets": f"T advances {ADVANCE} a step, {WARM_UP_STEPS} steps not counted",
     "Y": "DLS and DLS' 0.6",
     "double-Y": "DLS 1.1, DLS' 0.7",
     "largest joint change": "DLS 45 deg, J^T 30 deg, pinv 5 deg; pinv truncated at 0.01",
@@ -285,12 +287,12 @@ SECTION_5_NOTES = [
 
 
 def run_section_5(report: Reproduction, progress: Progress) -> None:
-    """Follow targets with both shapes, search damping constants, and time steps."""
+    """Follow targets with both shapes, search for damping constants, and time the steps."""
     report.settings.update(SECTION_5_SETTINGS)
     report.notes += SECTION_5_NOTES
     for shape in (Y, DOUBLE_Y):
         robot = shape.robot()
-        T = ADVANCE * np.arange(1, WARM_UP + report.samples + 1, dtype=np.float64)
+        T = ADVANCE * np.arange(1, WARM_UP_STEPS + report.samples + 1, dtype=np.float64)
         Ts = shape.targets(T)
         for name in progress.track([*TRACKED, *plugin_names()], shape.name):
             names: Row = {"table": "tracking", "shape": shape.name, "method": name}
@@ -314,7 +316,7 @@ def run_section_5(report: Reproduction, progress: Progress) -> None:
 
 
 def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
-    """Return how well a method follows, with the Jacobian at the effectors and at the targets."""
+    """Return the tracking errors of a method, with the Jacobian at effectors and at targets."""
     row: Row = {}
     for key, at_targets in (("", False), ("_there", True)):
         stepper = start(robot, name, MENDED, shape)
@@ -323,14 +325,14 @@ def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
         else:
             q = np.concatenate([some for some, _ in _moves(stepper, Ts)])
         tips = robot.fk(q)[:, :, :3, 3]
-        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP:]
+        away = np.linalg.norm(tips - Ts[:, :, :3, 3], axis=2)[WARM_UP_STEPS:]
         row[f"distance{key}"] = float(away.mean())
-        row[f"jerk{key}"] = float(np.abs(np.diff(q[WARM_UP:], n=2, axis=0)).mean())
+        row[f"jerk{key}"] = float(np.abs(np.diff(q[WARM_UP_STEPS:], n=2, axis=0)).mean())
     return row
 
 
 def _step_at_targets(stepper: Stepper, T: Array) -> Array:
-    """Step toward T (k, 4, 4) with the Jacobian at the targets, and return q (n,)."""
+    """Step toward T (k, 4, 4) with the Jacobian at the targets; return the new q (n,)."""
     robot, k = stepper.robot, len(T)
     J = robot.jacobian(stepper.q).reshape(k, 6, robot.n)
     to_target = T[:, :3, 3] - robot.fk(stepper.q)[:, :3, 3]
@@ -350,7 +352,7 @@ def _search_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
 
 
 def _time_row(name: str) -> Row:
-    """Return the least time of an iteration [us]."""
+    """Return the minimum time per iteration [us]."""
     robot, found = DOUBLE_Y.robot(), []
     Ts = DOUBLE_Y.targets(ADVANCE * np.arange(1.0, TIMED_STEPS + 1.0))
     for _ in range(TIMED_RUNS):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Colome & Torras 2012: the damping laws near a singular pose.
 
-Figure 1: condition numbers on a planar 4R arm toward the pose. Figure 2: the gain that replaces
-1 / sigma.
+Figure 1: condition numbers of a planar 4R arm on a path toward the pose. Figure 2: the gains that
+replace 1 / sigma.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ LINES: dict[str, dict[str, Any]] = {
     "svf+ed": {"color": SKY, "linewidth": 2.0, "linestyle": "--"},
 }
 
-OWN: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}  # of a plug-in
+# Line style of a plug-in
+OWN: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}
 
 LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3
 SVF = {"nu": 10.0, "sigma0": SIGMA0}
@@ -76,12 +77,13 @@ LAWS: dict[str, dict[str, Any]] = {
 
 # Figure 1
 
-BENT = np.array([0.6, -0.9, 0.8, 0.5])  # [rad] from the arm stretched out, where t = 1
-DIRECTIONS = 64  # of a change of the error
+# [rad] configuration at t = 1, relative to the stretched arm
+BENT_ANGLES = np.array([0.6, -0.9, 0.8, 0.5])
+NUM_DIRECTIONS = 64  # number of directions of a change of the error
 NEAREST = 1e-9  # t of the last configuration
-GROWS, BOUNDED = "to infinity", "bounded"
+GROWS_TO_INFINITY, BOUNDED = "to infinity", "bounded"
 CLAIMS = {
-    **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS),
+    **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS_TO_INFINITY),
     **dict.fromkeys(("svf", "svf+ed"), BOUNDED),
 }
 FIGURE_1_NOTES = [
@@ -103,15 +105,17 @@ FIGURE_1_NOTES = [
 
 
 def run_figure_1(report: Reproduction, progress: Progress) -> None:
-    """Invert by every law along the way."""
+    """Compute the inverse by every law along the path."""
     robot = planar_robot([1.0] * 4)
     goal, ways = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
-    report.settings.update({"links": 1.0, "bent [rad]": BENT, "nearest": NEAREST, "rows": LAWS})
+    report.settings.update(
+        {"links": 1.0, "bent [rad]": BENT_ANGLES, "nearest": NEAREST, "rows": LAWS}
+    )
     report.printed += [{"method": m, "limit": claim} for m, claim in CLAIMS.items()]
     report.notes += FIGURE_1_NOTES
     report.series["condition"] = {}
     for method in progress.track([*LAWS, *plugin_names()], "laws"):
-        stepper = Stepper(robot, method, BENT, task=Task("xy", ""), **LAWS.get(method, {}))
+        stepper = Stepper(robot, method, BENT_ANGLES, task=Task("xy", ""), **LAWS.get(method, {}))
         try:
             sigma, condition, share = _conditions(stepper, goal, ways)
         except MethodError as error:
@@ -125,16 +129,16 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
 
 
 def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Array, Array]:
-    """Return the least singular value, the condition number kappa of the inverse, and a share.
+    """Return the smallest singular value, the condition number kappa of the inverse, and a share.
 
-    (k,) each. The share of kappa by which a relative error of e grows in dq at most, over
-    directions d e: |d dq| / |dq| <= kappa |d e| / |e|.
+    All have the shape (k,). The share is |d dq| / |dq| over kappa |d e| / |e|, its maximum over the
+    directions of d e: the amplification of a relative error, relative to its bound kappa.
     """
     found = []
-    angles = np.linspace(0.0, np.pi, DIRECTIONS, endpoint=False)
+    angles = np.linspace(0.0, np.pi, NUM_DIRECTIONS, endpoint=False)
     changes = np.array([np.cos(angles), np.sin(angles)])  # (2, k)
     for t in ways:
-        stepper.reset(t * BENT)
+        stepper.reset(t * BENT_ANGLES)
         inverse, e = stepper.inverse(goal), stepper.error(goal)
         condition = inverse.gain.max() / inverse.gain.min()
         grown = np.linalg.norm(inverse.P @ changes, axis=0).max() * np.linalg.norm(e)
@@ -143,14 +147,14 @@ def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Arra
     return tuple(np.array(found).T)
 
 
-RANDOM = 200  # configurations and goals of the WAM
+NUM_RANDOM = 200  # number of random configurations and goals of the WAM
 
 
 def random_rows(seed: int) -> list[Row]:
-    """Return how a change of the error grows in dq, and kappa, at random configurations."""
+    """Return the amplification of a change of the error, and kappa, at random configurations."""
     robot, rng = RobotModel.wam(), np.random.default_rng(seed)
-    starts, goals = robot.random(RANDOM, rng=rng), robot.fk(robot.random(RANDOM, rng=rng))
-    changes = rng.normal(size=(RANDOM, 6))
+    starts, goals = robot.random(NUM_RANDOM, rng=rng), robot.fk(robot.random(NUM_RANDOM, rng=rng))
+    changes = rng.normal(size=(NUM_RANDOM, 6))
     rows = []
     for method, options in LAWS.items():
         stepper, found = Stepper(robot, method, starts[0], **options), []
@@ -183,7 +187,7 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
         "first": float(condition[0]),
         "middle": float(np.interp(-3.0, np.log10(sigma[::-1]), condition[::-1])),
         "last": float(condition[-1]),
-        "limit": GROWS if grows else BOUNDED,
+        "limit": GROWS_TO_INFINITY if grows else BOUNDED,
     }
     if method == "svf":
         row["bound"] = _svf_bound(SVF["nu"], SVF["sigma0"])
@@ -191,13 +195,13 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
-    """Return A(s1) / s0, below (4), with s1 of the arm stretched out."""
+    """Return A(s1) / s0, below (4), with s1 of the stretched arm."""
     s1 = float(np.linalg.norm([1.0, 2.0, 3.0, 4.0]))
     return (s1**3 + nu * s1**2 + 2 * s1 + 2 * sigma0) / (sigma0 * (s1**2 + nu * s1 + 2))
 
 
 def plot_figure_1(report: Reproduction) -> Figure:
-    """Draw all condition numbers over the least singular value."""
+    """Draw all condition numbers over the smallest singular value."""
     figure, axes = _curves(report, "condition", "Figure 1 of Colome & Torras 2012")
     x = "least singular value of J; the singular pose is to the right"
     plain(axes, x, "condition number of the inverse")
@@ -207,7 +211,7 @@ def plot_figure_1(report: Reproduction) -> Figure:
 
 
 def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
-    """Draw one curve for each law over the singular value."""
+    """Draw a curve for each law over the singular value."""
     figure = new_figure(9.0, 5.6)
     axes = figure.subplots()
     for method, values in report.series.get(key, {}).items():
@@ -257,10 +261,10 @@ FIGURE_1 = Experiment(
 
 # Figure 2
 
-ERROR = 0.01  # norm of the error that ED and IED are damped by
+ERROR = 0.01  # norm of the error, which sets the damping of ED and IED
 E = 0.5 * ERROR**2
 FIGURE_2_LAWS = {law: LAWS[law] for law in ("jp", "jd", "jf", "ed", "svf", "svf+ed")}
-LEAST, LARGEST = 1e-5, 1.0  # singular values
+MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA = 1e-5, 1.0  # range of singular values
 BY_FORMULA: list[Row] = [
     {"method": "jd", "peak": 1.0 / (2.0 * LAMBDA), "at": LAMBDA},
     {"method": "jf", "peak": 1.0 / (2.0 * LAMBDA_MAX), "at": LAMBDA_MAX},
@@ -279,8 +283,10 @@ FIGURE_2_NOTES = [
 
 def run_figure_2(report: Reproduction, progress: Progress) -> None:
     """Evaluate the gain of every law for a range of singular values."""
-    sigma = np.geomspace(LEAST, LARGEST, report.samples)
-    report.settings.update({"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (LEAST, LARGEST)})
+    sigma = np.geomspace(MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA, report.samples)
+    report.settings.update(
+        {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA)}
+    )
     by_formula = {row["method"]: row for row in BY_FORMULA}
     report.notes += FIGURE_2_NOTES
     report.series["sigma"], report.series["gain"] = sigma, {}
@@ -300,10 +306,15 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
 
 
 def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
-    """Return the gain (k,) by which a law replaces 1 / s.
+    """Return the gain (k,) by which a law replaces 1 / sigma.
 
-    The robot is one link along x, whose tip moves along y by 1 m/rad; the weight of that row sets
+    The robot is one link along x, whose tip moves along y by 1 m/rad; the weight of this row sets
     the singular value.
+
+    Args:
+        name: Name of the law.
+        options: Options of the law.
+        sigma: (k,) singular values.
     """
     robot = planar_robot([1.0])
     found = []
@@ -338,7 +349,7 @@ FIGURE_2 = Experiment(
                 Column("peak_by_formula", "by formula", ".4g"),
                 Column("at", "at s", ".3g"),
                 Column("at_by_formula", "by formula", ".3g"),
-                Column("least", f"gain at {LEAST:g}", ".4g"),
+                Column("least", f"gain at {MIN_DRAWN_SIGMA:g}", ".4g"),
             )
         ),
     ),

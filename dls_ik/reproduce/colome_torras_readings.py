@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Table V of Colome & Torras 2012: the printed figures, two readings of its methods, the slips.
+"""Table V of Colome & Torras 2012: the printed figures, two readings of the methods, the slips.
 
-As published: the methods as the public code of the authors' group ran them, slips included. As
-meant: the methods of this package, one set of options for all rows.
+As published: the methods as in the public code of the authors' group, including its slips. As
+meant: the methods of this package, with one set of options for all rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.reproduce.experiment import Row
 
-PAIRS = 1000  # of start and goal, in the paper
+PAIRS = 1000  # pairs of start and goal in the paper
 KEYS = (
     "solved_percent", "in_limits_percent", "time_ms", "time_solved_ms", "time_in_limits_ms",
     "residual", "iterations", "iterations_solved",
@@ -40,12 +40,13 @@ FIGURES: dict[str, tuple[float | None, ...]] = {
     "ctp+sd": (48.2, 48.2, 6876.9, 2027.3, 2027.3, 0.286, 151.7, 45.1),
     "ctp+sd+svf": (48.5, 48.5, 6830.5, 1867.9, 1867.9, 0.276, 149.2, 41.1),
 }
-KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")  # the paper tried KDL too, and prints no figures of it
+# The paper mentions KDL, but prints no figures of its methods
+KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")
 METHODS = (*FIGURES, "wln", *KDL)
 
 
 def printed_rows() -> list[Row]:
-    """Return the rows of the paper, with the keys of the measured ones."""
+    """Return the rows of the paper, with the keys of the measured rows."""
     return [{"method": m, **dict(zip(KEYS, f, strict=True))} for m, f in FIGURES.items()]
 
 
@@ -55,16 +56,16 @@ PUBLISHED, MEANT = "as published", "as meant"
 
 
 class Reading(NamedTuple):
-    """How the rows of the table are run."""
+    """Options of the rows of the table."""
 
     name: str
-    options: dict[str, Any]  # of all rows
-    rows: dict[str, dict[str, Any]]  # options of each; "method": another name than the row's
-    counts_last: bool  # an attempt that fails counts one iteration more than it makes
+    options: dict[str, Any]  # options of all rows
+    rows: dict[str, dict[str, Any]]  # options per row; "method" replaces the name of the row
+    counts_last: bool  # whether a failed attempt counts one iteration more than it makes
 
     def options_of(self, row: str) -> tuple[str, dict[str, Any]]:
         """Return the method of a row, and its options."""
-        options = {**self.options, **self.rows.get(row, {})}  # none of a plug-in
+        options = {**self.options, **self.rows.get(row, {})}  # a plug-in has no own options
         return options.pop("method", row), options
 
 
@@ -135,13 +136,13 @@ AS_MEANT = Reading(
 READINGS = {reading.name: reading for reading in (AS_PUBLISHED, AS_MEANT)}
 
 
-# Slips and choices of the published code, each taken back by itself
+# Slips and choices of the published code, each reverted separately
 
 
 class Slip(NamedTuple):
-    """A difference of the published code from the text, and the options that take it back."""
+    """Difference of the published code from the text, and the options that revert it."""
 
-    is_: str  # as published
+    is_: str  # description of the published code
     instead: str
     options: dict[str, Any]
     rows: tuple[str, ...]
@@ -167,7 +168,7 @@ SLIPS = (
 )  # fmt: skip
 
 
-# Causes of differences, as far as they are known
+# Known causes of differences
 
 GENERAL_NOTES = [
     "As published: the methods as the public code of the authors' group runs them. The error is "

@@ -59,11 +59,11 @@ if TYPE_CHECKING:
 # Runs
 
 REACHED = (Status.SUCCESS, Status.OUTSIDE_LIMITS)
-CHUNK = 512  # poses of a batch, 256 a thread: Ctrl-C is heard after it
+POSES_PER_BATCH = 512  # poses per batch, 256 per thread; Ctrl-C takes effect between batches
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run every row as published and as meant, then the published ones with one slip taken back."""
+    """Run every row as published and as meant, then published rows with one slip reverted."""
     robot = RobotModel.wam()
     rng = np.random.default_rng(report.seed)
     starts = robot.random(rng, report.samples)
@@ -103,7 +103,7 @@ def _row(
     starts: Array,
     printed: Row | None,
 ) -> Row:
-    """Run one row; it says why where it cannot be run."""
+    """Run one row; if it cannot be run, the row has the reason."""
     method, options = reading.options_of(name)
     row: Row = {"reading": reading.name, "method": name}
     try:
@@ -121,7 +121,7 @@ def _row(
 
 def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
     """Solve on one thread and time each pose."""
-    solver.solve(goals[0], starts[0])  # compiled before the clock starts
+    solver.solve(goals[0], starts[0])  # compiles before the measurement
     results = [solver.solve(T, q) for T, q in zip(goals, starts, strict=True)]
     found = _outcomes(
         reading,
@@ -134,8 +134,8 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
 
 
 def _in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve on all cores, without times."""
-    chunks = [slice(i, i + CHUNK) for i in range(0, len(goals), CHUNK)]
+    """Solve on all cores, without measuring times."""
+    chunks = [slice(i, i + POSES_PER_BATCH) for i in range(0, len(goals), POSES_PER_BATCH)]
     parts = [solver.solve_batch(goals[chunk], starts[chunk]) for chunk in chunks]
     status, iterations, position, rotation = (
         np.concatenate([getattr(part, name) for part in parts])
@@ -152,7 +152,7 @@ def _outcomes(
     iterations: Array,
     errors: Array,
 ) -> Outcomes:
-    """Return what the table counts; errors: (b, 2) position [m] and rotation [rad]."""
+    """Return the values that the table counts; errors: (b, 2) position [m] and rotation [rad]."""
     solved = np.isin(status, REACHED)
     options = solver.options
     turn = np.sin(errors[:, 1]) if options.rotation_error == "sine" else errors[:, 1]
@@ -162,16 +162,16 @@ def _outcomes(
     return Outcomes(solved, status == Status.SUCCESS, iterations, residual)
 
 
-# Figures of a row, and how far they are from the printed ones
+# Figures of a row, and their deviation from the printed ones
 
 
 class Outcomes(NamedTuple):
     """Results of a method for b pairs of start and goal."""
 
-    solved: NDArray[np.bool_]  # (b,) reached, in limits or not
-    inside: NDArray[np.bool_]  # (b,) reached in limits
-    iterations: Array  # (b,) NaN where unknown
-    residual: Array  # (b,) norm of the scaled error at the end [m]
+    solved: NDArray[np.bool_]  # (b,) whether reached, inside the limits or not
+    inside: NDArray[np.bool_]  # (b,) whether reached inside the limits
+    iterations: Array  # (b,) NaN if unknown
+    residual: Array  # (b,) norm of the final scaled error [m]
     time: Array | None = None  # (b,) [ms]
 
 
@@ -191,11 +191,12 @@ def figures(found: Outcomes) -> Row:
     return row
 
 
-FEW = 30  # failures, whose residuals have a spread of their mean at least: most are near, some far
+# Minimum failures for an estimate of the residuals' spread; few residuals are large
+MIN_FAILURES = 30
 
 
 def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
-    """Return the z-score of each column that is printed and measured, for the sampling of both."""
+    """Return the z-score of each column that is printed and measured, given both sample sizes."""
     row, n = figures(found), len(found.solved)
     shares = ("solved_percent", "in_limits_percent")
     z = {k: percent_score(row[k], n, printed[k], printed_pairs, 0.05) for k in shares}
@@ -209,16 +210,16 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
             spread = float(values.std(ddof=1))
             if key == "iterations" and row["iterations_solved"] is not None:
                 spread = _spread_of_iterations(found, printed, printed_pairs)
-            if key == "residual" and min(len(values), count) < FEW:
+            if key == "residual" and min(len(values), count) < MIN_FAILURES:
                 spread = max(spread, row[key], printed[key])
             z[key] = mean_score(row[key], len(values), printed[key], count, spread, rounding)
     return z
 
 
 def _spread_of_iterations(found: Outcomes, printed: Row, printed_pairs: int) -> float:
-    """Return the standard deviation of iterations, with the share solved of both samples.
+    """Return the standard deviation of the iterations, using the pooled share of solved pairs.
 
-    A few unsolved pairs make most of it: a small sample may have none.
+    A few unsolved pairs cause most of the deviation, and a small sample may have none.
     """
     n, share = len(found.solved), printed["solved_percent"] / 100.0
     p = (float(found.solved.sum()) + printed_pairs * share) / (n + printed_pairs)
@@ -239,7 +240,7 @@ def _mean(values: Array) -> float | None:
 
 
 def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> Row:
-    """Return the figures without a slip, and what that changes."""
+    """Return the figures without a slip, and their change."""
     row: Row = {"slip": slip, "instead": instead, "method": method, **mended}
     for key in COMPARED:
         if mended[key] is not None and before[key] is not None:
@@ -247,7 +248,7 @@ def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> R
     return row
 
 
-# Verdict: all figures of a reading, and each column by itself
+# Verdicts: all figures of a reading, and each column separately
 
 SHORT = {
     "solved_percent": "solved",
@@ -260,7 +261,7 @@ NOT_EXPLAINED = ("jt", "residual")
 
 
 def _conclude(report: Reproduction) -> None:
-    """Write the verdicts and the notes of the rows so far."""
+    """Write the verdicts and the notes of the finished rows."""
     report.series["verdict"] = [
         verdict(report.rows, reading) for reading in READINGS if _has_scores(report.rows, reading)
     ]
@@ -278,7 +279,7 @@ def _has_scores(rows: Sequence[Row], reading: str) -> bool:
 
 
 def verdict(rows: Sequence[Row], reading: str) -> Row:
-    """Return how many figures of a reading are beyond chance, and their mean z^2."""
+    """Return the number of figures that differ by more than chance, and the mean z^2."""
     found = [
         (value, (row["method"], key))
         for row in rows
@@ -297,7 +298,7 @@ def verdict(rows: Sequence[Row], reading: str) -> Row:
 
 
 def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
-    """Return mean z^2 and the sign test of a column: ours above and below the printed figures."""
+    """Return the mean z^2 and the sign test of a column, for our minus the printed figures."""
     z = np.array([r["z"][key] for r in rows if r["reading"] == reading and key in r.get("z", {})])
     above, below = int(np.sum(z > 0.0)), int(np.sum(z < 0.0))
     return {
@@ -312,14 +313,14 @@ def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
 
 
 def sign_test(above: int, below: int) -> float:
-    """Return the probability of signs at least as unequal, if either is as likely."""
+    """Return the probability of signs at least as unequal, if both are equally likely."""
     n = above + below
     tail = sum(comb(n, k) for k in range(min(above, below) + 1)) / 2.0**n
     return min(1.0, 2.0 * tail)
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """Return the notes: on both readings, on rows that differ, on those that could not be run."""
+    """Return notes on both readings, on rows that differ, and on rows that could not be run."""
     found = list(GENERAL_NOTES)
     differing = [row for row in rows if row["reading"] == PUBLISHED and row.get("differs")]
     known = [row for row in differing if row["method"] == "jt" and row["differs"] == ["residual"]]
@@ -337,7 +338,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return found
 
 
-# Picture: measured beside printed, row by row
+# Picture: measured next to printed, row by row
 
 PANELS = (
     ("solved_percent", "solved [%]"),

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 4 to 7 of Deo & Walker 1993: optimal damping on a planar 3R arm and on the PUMA 560.
 
-Figures 4 and 5: a rectangle, by pseudoinverse and by optimal damping. Figure 6: the PUMA from near
-its shoulder singularity. Figure 7: the rectangle, with an obstacle below its lower left corner.
+Figures 4 and 5: a rectangle, by pseudoinverse and by optimal damping. Figure 6: the PUMA, starting
+near its shoulder singularity. Figure 7: the rectangle, with an obstacle below its lower left
+corner.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TOLERANCE = 1e-2  # of the bound; it is kept to 1e-3
-FAR = 0.5  # iterations on average
+MAX_BOUND_EXCESS = 1e-2  # relative to the bound, which is kept to 1e-3
+MAX_ITERATION_DIFFERENCE = 0.5  # maximum difference of mean iterations from the printed figure
 FINEST = "optimal (18) to 1e-10"
 
 
@@ -78,7 +79,7 @@ def figures(method: str, motion: PathResult) -> Row:
     return {
         "method": method,
         "peak": float(motion.norm.max()),
-        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + TOLERANCE))),
+        "over_percent": 100.0 * float(np.mean(motion.norm > DELTA * (1.0 + MAX_BOUND_EXCESS))),
         "deviation": float(motion.deviation.max()),
         "damped_percent": 100.0 * float(damped.mean()),
         "searches": float(motion.searches[damped].mean()) if damped.any() else None,
@@ -124,24 +125,28 @@ def printed(method: str, searches: float) -> Row:
 
 
 def append(report: Reproduction, row: Row) -> None:
-    """Add a row, marked if its iterations are not the printed ones."""
+    """Add a row; mark it if its iterations differ from the printed ones."""
     ours = row["searches_printed"]
     beside = [p["searches_printed"] for p in report.printed if p["method"] == row["method"]]
-    differs = ours is not None and any(abs(ours - theirs) > FAR for theirs in beside)
+    differs = ours is not None and any(
+        abs(ours - theirs) > MAX_ITERATION_DIFFERENCE for theirs in beside
+    )
     report.rows.append(marked(row, ["searches_printed"] if differs else []))
 
 
-POSES = 33  # of the arm in a picture
+NUM_DRAWN_POSES = 33  # number of drawn poses of the arm
 
 
 def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
     """Draw the arm at intervals, pale to dark, and its path.
 
     Args:
-        points: (s, k, 2) of the arm over time.
-        path: (s, 2) desired.
+        axes: Axes to draw in.
+        points: (s, k, 2) points of the arm over time.
+        path: (s, 2) desired path.
+        title: Title of the panel.
     """
-    chosen = np.unique(np.linspace(0, len(points) - 1, POSES).astype(int))
+    chosen = np.unique(np.linspace(0, len(points) - 1, NUM_DRAWN_POSES).astype(int))
     draw_planar_arms(axes, points[chosen], fading(np.linspace(0.0, 1.0, len(chosen))))
     axes.plot(*path.T, color=ORANGE, linewidth=3.0, alpha=0.7, label="desired")
     axes.plot(*points[:, -1].T, color="black", linewidth=1.0, label="path of the tip")
@@ -182,7 +187,7 @@ def run_rectangle(
     progress: Progress,
     columns: Callable[[PathResult], Row] = lambda motion: {},
 ) -> None:
-    """Follow the rectangle with every method; `columns` adds columns to a row."""
+    """Follow the rectangle with every method; `columns` returns additional columns of a row."""
     robot, path = planar_robot(PLANAR_LINKS), rectangle(report.samples)
     dt = PLANAR_DURATION / report.samples
     report.settings.update({**PLANAR_SETTINGS, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
@@ -197,7 +202,7 @@ def run_rectangle(
 def plot_rectangle(
     report: Reproduction, names: Sequence[str], title: str, height: float, top: float
 ) -> tuple[Figure, list[Axes]]:
-    """Draw the arm and its joint velocity, a row of panels for each method that has finished.
+    """Draw the arm and its joint velocity, a row of panels for each finished method.
 
     Returns:
         The figure, and the panels with the arm.
@@ -248,10 +253,10 @@ ESTIMATE_DAMPING = (1e-4, 1e-2)
 
 
 def estimate_row(method: str, q: Array, damping: float) -> Row:
-    """Compare the running estimate of the least singular value with it, along q (s, 3).
+    """Compare the running estimate of the smallest singular value with its value along q (s, 3).
 
-    Maciejewski & Klein 1988, as :func:`updated_singular_vector`: one linear solve per step,
-    no decomposition.
+    The estimate is that of Maciejewski & Klein 1988, see :func:`updated_singular_vector`: one
+    linear solve per step, no decomposition.
     """
     robot = planar_robot(PLANAR_LINKS)
     u, found, true = np.array([1.0, 0.0]), [], []
@@ -372,7 +377,7 @@ FIGURE_6 = Experiment(
 # Figure 7
 
 OBSTACLE = (1.0, -0.3)
-LAST_SIDE = HEIGHT / (2.0 * (WIDTH + HEIGHT))  # share of the path
+LAST_SIDE = HEIGHT / (2.0 * (WIDTH + HEIGHT))  # share of the last side in the path
 _POSTURE = {"objective": "posture", "reference": tuple(np.radians([-30.0, 0.0, 0.0]).tolist())}
 _DISTANCE = {"objective": "obstacle", "obstacle": (*OBSTACLE, 0.0), "influence": 1.2}
 _BOTH = {"mu": 1.0, "Delta": DELTA}
@@ -414,7 +419,7 @@ def _clearance(motion: PathResult) -> dict[str, Any]:
 
 
 def _distances(arm: Array, point: Array) -> Array:
-    """Return the distances of a point (2,) from every link of an arm (k + 1, 2)."""
+    """Return the distances of a point (2,) from all links of an arm (k + 1, 2)."""
     along = np.diff(arm, axis=0)
     share = ((point - arm[:-1]) * along).sum(axis=1) / (along**2).sum(axis=1)
     nearest = arm[:-1] + np.clip(share, 0.0, 1.0)[:, None] * along
@@ -422,7 +427,7 @@ def _distances(arm: Array, point: Array) -> Array:
 
 
 def plot_figure_7(report: Reproduction) -> Figure:
-    """Draw the arm and its joint velocity, without a subtask and with either criterion."""
+    """Draw the arm and its joint velocity, without a subtask and with each criterion."""
     names = [name for name in SUBTASKS if name.endswith("(18)")]
     title = "Figure 7 of Deo & Walker 1993"
     figure, panels = plot_rectangle(report, names, title, 3.4, 1.2 * DELTA)

@@ -4,8 +4,8 @@
 
 The overview names both, and prints no figures. Resolved acceleration (Wampler & Leifer 1988): the
 planar arm stretches to its boundary and back, by joint velocities or by joint accelerations.
-Second-order steps: the linear model of the arm fails at the boundary of its workspace, where its
-conclusions ask for second-order information.
+Second-order steps: the linear model of the arm fails at the boundary of its workspace, for which
+the conclusions of the paper suggest second-order information.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
 
 def acceleration_bias(J: Array, q_dot: Array) -> Array:
-    """Return dJ/dt q_dot (6,): the acceleration of the tip without joint accelerations.
+    """Return dJ/dt q_dot (6,), the acceleration of the tip at zero joint accelerations.
 
     Args:
-        J: (6, n) in the base frame, of independent joints in their order, q_dot: (n,).
+        J: (6, n) Jacobian in the base frame, of independent joints in their order.
+        q_dot: (n,) joint velocities.
     """
     moved = J * q_dot
-    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # turning of the joints before each
+    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # rotation by the joints before each joint
     position = np.cross(2.0 * before + moved[3:], moved[:3], axis=0)
     rotation = np.cross(before, moved[3:], axis=0)
     return np.concatenate([position.sum(axis=1), rotation.sum(axis=1)])
@@ -55,74 +56,76 @@ def position_hessian(J: Array) -> Array:
     return np.asarray(np.cross(J[3:, low], J[:3, high], axis=0))
 
 
-# Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), q_dd from it
+# Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), which gives q_dd
 
-LAMBDA = 0.01
-K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s]: as fast as the feedback of the rates, critically damped
+DAMPING_FACTOR = 0.01
+K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] as fast as the feedback of the rates, critically damped
 K_RATE = 10.0  # [1/s]
-K_NULL = 5.0  # [1/s] of the joint velocity, in v = -k q_dot
-NEAR = 1.4  # [m] from the base, along x
-GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m]; the arm is 2 long
-DURATION = 4.0  # [s] there and back
-RUNAWAY = 1e3  # [1/s] of joints, from which on a motion counts as diverged
+K_NULL = 5.0  # [1/s] gain k in v = -k q_dot
+NEAR_X = 1.4  # [m] smallest x of the tip
+GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
+DURATION = 4.0  # [s] time there and back
+DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
 FIRST = np.radians([-50.0, 60.0, 40.0])
 
 
 class JointControl(NamedTuple):
-    """How joints are moved."""
+    """Control law of the joints."""
 
     accelerates: bool
     lambda_: float
     k_null: float = 0.0  # damps joint velocities in the null space, and in damped directions
 
 
-WAYS = {
+JOINT_CONTROLS = {
     "rates, pseudoinverse": JointControl(accelerates=False, lambda_=0.0),
-    "rates, damped": JointControl(accelerates=False, lambda_=LAMBDA),
+    "rates, damped": JointControl(accelerates=False, lambda_=DAMPING_FACTOR),
     "accelerations, pseudoinverse": JointControl(accelerates=True, lambda_=0.0),
-    "accelerations, damped": JointControl(accelerates=True, lambda_=LAMBDA),
-    "accelerations, damped, v": JointControl(accelerates=True, lambda_=LAMBDA, k_null=K_NULL),
+    "accelerations, damped": JointControl(accelerates=True, lambda_=DAMPING_FACTOR),
+    "accelerations, damped, v": JointControl(
+        accelerates=True, lambda_=DAMPING_FACTOR, k_null=K_NULL
+    ),
 }
 
 
 def reference(t: float, far: float) -> tuple[Array, Array, Array]:
-    """Return position, velocity and acceleration (2,) of the tip at a time."""
+    """Return the desired position, velocity and acceleration (2,) of the tip at a time t [s]."""
     turn = 2.0 * np.pi / DURATION
-    way = np.array([0.5 * (far - NEAR), 0.0])
-    position = np.array([NEAR, 0.0]) + way * (1.0 - np.cos(turn * t))
+    way = np.array([0.5 * (far - NEAR_X), 0.0])
+    position = np.array([NEAR_X, 0.0]) + way * (1.0 - np.cos(turn * t))
     return position, way * turn * np.sin(turn * t), way * turn**2 * np.cos(turn * t)
 
 
 def start() -> Array:
-    """Return joint values (3,) with the tip at the near end of its way."""
+    """Return joint positions (3,) with the tip at the near end of its path."""
     T = np.eye(4)
-    T[0, 3] = NEAR
+    T[0, 3] = NEAR_X
     stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
     return np.asarray(stepper.run(T, 50).q[-1])
 
 
-TINY = 1e-100  # a singular value of 0 has the gain 0
+MIN_GAIN_DIVISOR = 1e-100  # makes the gain of a singular value of 0 equal to 0
 
 
 class AccelerationResult(NamedTuple):
-    """A motion in s steps; shorter if it diverged."""
+    """Motion in s steps; fewer if it diverged."""
 
     t: Array  # (s,) [s]
     velocity: Array  # (s,) norm of the joint velocity [1/s]
-    acceleration: Array  # (s,) of the joint acceleration [1/s^2]
-    off: Array  # (s,) of the tip [m]
+    acceleration: Array  # (s,) norm of the joint acceleration [1/s^2]
+    off: Array  # (s,) position error of the tip [m]
     diverged: bool
 
 
 def inverse(J: Array, lambda_: float) -> Array:
-    """Return J* (n, r); J+ for a factor of 0."""
+    """Return the damped inverse J* (n, r); for lambda_ = 0 the pseudoinverse J+."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
-    gains = s / np.maximum(s * s + lambda_, TINY)
+    gains = s / np.maximum(s * s + lambda_, MIN_GAIN_DIVISOR)
     return np.asarray(Vt.T @ (gains[:, None] * U.T))
 
 
 def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
-    """Move to a distance and back."""
+    """Move the tip to x = far [m] and back."""
     robot, dt = planar_robot(PLANAR_LINKS), DURATION / steps
     q, q_dot, found = start(), np.zeros(3), []
     for t in dt * np.arange(steps):
@@ -139,21 +142,21 @@ def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
             q, q_dd = q + dt * q_dot, (q_dot - q_dd) / dt
         norms = (np.linalg.norm(each) for each in (q_dot, q_dd, off))
         found.append((t, *norms))
-        if found[-1][1] > RUNAWAY:
+        if found[-1][1] > DIVERGED_SPEED:
             break
     t, *columns = np.array(found).T
     velocity, acceleration, away = columns
     return AccelerationResult(
-        t, velocity, acceleration, away, diverged=bool(velocity[-1] > RUNAWAY)
+        t, velocity, acceleration, away, diverged=bool(velocity[-1] > DIVERGED_SPEED)
     )
 
 
 def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
-    """Return the largest figures of a motion, and what is left of it at the end."""
+    """Return the largest figures of a motion, and the remaining motion at its end."""
     row: Row = {"goal": goal, "way": name, "ends": "diverges" if motion.diverged else "at rest"}
     if motion.diverged:
         return row
-    if motion.velocity[-1] > MOVING:
+    if motion.velocity[-1] > MIN_MOVING_SPEED:
         row["ends"] = "moving"
     return row | {
         "velocity": float(motion.velocity.max()),
@@ -163,18 +166,19 @@ def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
     }
 
 
-MOVING = 0.02  # [1/s] of joints where the tip is at rest
+MIN_MOVING_SPEED = 0.02  # [1/s] a joint velocity above this at the end is a remaining motion
 
 
 # Second-order steps
 
-TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}  # [m] from the base
-DIRECTION = 0.5  # [rad]
-STARTS = 20  # random ones
-MOST = 300  # iterations
-NEAREST = 1e-9  # [m] from the least distance
-LONGEST = 0.5  # [rad] norm of a step
-FLAT = 1e-9  # share of the largest curvature that another counts at least
+# [m] distance from the base
+TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
+DIRECTION = 0.5  # [rad] direction of the targets
+NUM_STARTS = 20  # number of random starts
+MAX_NUM_STEPS = 300  # maximum number of iterations
+DISTANCE_TOLERANCE = 1e-9  # [m] tolerance of the minimum distance
+MAX_STEP_NORM = 0.5  # [rad] maximum norm of a step
+MIN_CURVATURE_SHARE = 1e-9  # minimum curvature, relative to the largest one
 NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
     "pseudoinverse": ("jp", {}),
@@ -186,25 +190,30 @@ STEPS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def newton_step(J: Array, e: Array) -> Array:
-    """Return Newton's step (n,) on |e|^2 / 2: its curvature is J^T J - sum_i e_i H_i.
+    """Return Newton's step (n,) for |e|^2 / 2, with the curvature J^T J - sum_i e_i H_i.
 
-    The term with the error vanishes at a target in reach, not out of reach, where the linear model
-    leaves it out. Curvatures count by their size, so that the step goes downhill.
+    The second term, which the linear model omits, vanishes at targets in reach, but not out of
+    reach. Absolute values of the curvatures are used, so that the step decreases the error.
 
     Args:
-        J: (6, n), e: (3,) of the position.
+        J: (6, n) Jacobian.
+        e: (3,) position error.
     """
     curvature = J[:3].T @ J[:3] - np.einsum("i,ijk->jk", e, position_hessian(J))
     size, V = np.linalg.eigh(curvature)
-    size = np.maximum(np.abs(size), FLAT * np.abs(size).max())
+    size = np.maximum(np.abs(size), MIN_CURVATURE_SHARE * np.abs(size).max())
     dq = V @ ((V.T @ (J[:3].T @ e)) / size)
-    return np.asarray(dq * min(1.0, LONGEST / max(float(np.linalg.norm(dq)), 1e-300)))
+    return np.asarray(dq * min(1.0, MAX_STEP_NORM / max(float(np.linalg.norm(dq)), 1e-300)))
 
 
 def halley_step(J: Array, e: Array) -> Array:
-    """Return the step (n,) of J + H dq / 2 with dq of J alone, both damped by the error.
+    """Return the step (n,) of J + H dq / 2, where dq is the step of J, both damped by the error.
 
-    A step of the linear model is put into the quadratic one, e = J dq + dq^T H dq / 2.
+    The step of the linear model is inserted into the quadratic one, e = J dq + dq^T H dq / 2.
+
+    Args:
+        J: (6, n) Jacobian.
+        e: (3,) position error.
     """
     damping = 0.5 * float(e @ e)
     rows = slice(0, 2)  # the arm is planar
@@ -214,17 +223,19 @@ def halley_step(J: Array, e: Array) -> Array:
 
 
 def approach(name: str, target: Array, starts: Array) -> Array:
-    """Return the distance (MOST + 1, k) of every iteration toward a target (3,), from k starts."""
+    """Return the distances (MAX_NUM_STEPS + 1, k) to a target (3,), from k starts."""
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
     if name in STEPS:
         method, options = STEPS[name]
         steppers = [Stepper(robot, method, q, task=PLANAR_TASK, **options) for q in starts]
-        return np.array([np.linalg.norm(each.run(T, MOST).error, axis=1) for each in steppers]).T
+        return np.array(
+            [np.linalg.norm(each.run(T, MAX_NUM_STEPS).error, axis=1) for each in steppers]
+        ).T
     step = newton_step if name == NEWTON else halley_step
     qs, found = starts, []
-    for _ in range(MOST + 1):
+    for _ in range(MAX_NUM_STEPS + 1):
         e = target - robot.fk(qs)[:, :3, 3]
         found.append(np.linalg.norm(e, axis=1))
         J = robot.jacobian(qs)
@@ -233,12 +244,12 @@ def approach(name: str, target: Array, starts: Array) -> Array:
 
 
 def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
-    """Return how many iterations the steps take, and the way from one start."""
+    """Return the row with the numbers of iterations, and the distances from one start."""
     away = TARGETS[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
-    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (STARTS, 3))
+    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (NUM_STARTS, 3))
     beyond = approach(name, target, starts) - max(0.0, away - sum(PLANAR_LINKS))
-    far = beyond > NEAREST
+    far = beyond > DISTANCE_TOLERANCE
     counts = np.where(far.any(axis=0), len(far) - np.argmax(far[::-1], axis=0), 0)
     reached = counts < len(far)
     row: Row = {
@@ -253,15 +264,17 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
 
 
 NOTES = [
-    f"Resolved acceleration: the tip of the planar arm goes from {NEAR:g} m out along x and back. "
-    "Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p "
-    "(x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and where J "
-    "is damped. Damped: lambda = 0.01.",
+    f"Resolved acceleration: the tip of the planar arm goes from {NEAR_X:g} m out along x and "
+    "back. Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) "
+    "+ K_p (x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and "
+    "where J is damped. Damped: lambda = 0.01.",
     "Outside, undamped accelerations diverge. Without v, joints of the redundant arm keep moving "
     "when the tip is at rest, since nothing takes up their self-motion: damped accelerations do "
     "not damp velocities.",
-    f"Second-order steps: from {STARTS} random starts, at most {MOST} iterations; reached: within "
-    f"{NEAREST:g} m of the least distance for good. Iterations: where all starts reach it.",
+    f"Second-order steps: from {NUM_STARTS} random starts, at most {MAX_NUM_STEPS} iterations; "
+    "reached: within "
+    f"{DISTANCE_TOLERANCE:g} m of the least distance for good. Iterations: where all "
+    "starts reach it.",
     "Of |e|^2: Newton's step on the squared error, of at most 0.5 rad, with the curvature J^T J - "
     "sum e_i H_i. J + H dq / 2: the linear step put into the quadratic model. Out of reach only "
     "the first converges quickly, since the error, and with it the term that the linear model "
@@ -271,7 +284,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Move to both goals in every way; then step toward every target."""
+    """Move to both goals with every control law, then step toward every target."""
     report.settings.update(
         {
             "links": PLANAR_LINKS,
@@ -279,15 +292,15 @@ def run(report: Reproduction, progress: Progress) -> None:
             "K_p, K_v": (K_P, K_V),
             "K of rates": K_RATE,
             "k of v": K_NULL,
-            "lambda": LAMBDA,
+            "lambda": DAMPING_FACTOR,
             "targets [m]": TARGETS,
-            "starts": STARTS,
+            "starts": NUM_STARTS,
         }
     )
     report.notes += NOTES
-    pairs = [(goal, name) for goal in GOALS for name in WAYS]
+    pairs = [(goal, name) for goal in GOALS for name in JOINT_CONTROLS]
     for goal, name in progress.track(pairs, "accelerations"):
-        motion = move(WAYS[name], GOALS[goal], report.samples)
+        motion = move(JOINT_CONTROLS[name], GOALS[goal], report.samples)
         report.rows.append(motion_row(goal, name, motion))
         report.series[f"{goal}, {name}"] = motion._asdict()
     steps, ways = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
@@ -301,7 +314,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 # Picture
 
-COLOURS = {
+CONTROL_COLOURS = {
     "rates, pseudoinverse": GREY,
     "rates, damped": BLUE,
     "accelerations, pseudoinverse": RED,
@@ -316,26 +329,26 @@ LINES = {
     HALLEY: GREEN,
     NEWTON: BLUE,
 }
-SHOWN = 100  # iterations
+NUM_SHOWN_ITERATIONS = 100  # iterations that are drawn
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the joint velocities to both goals, and the way to a target out of reach."""
+    """Draw the joint velocities to both goals, and the path to a target out of reach."""
     figure = new_figure(13.0, 4.6)
     *moves, steps = figure.subplots(1, 3)
     for axes, goal in zip(moves, GOALS, strict=True):
-        for name, color in COLOURS.items():
+        for name, color in CONTROL_COLOURS.items():
             motion = report.series.get(f"{goal}, {name}")
             if motion and not motion["diverged"]:
                 axes.plot(motion["t"], motion["velocity"], color=color, label=name)
         axes.set_title(f"tip to {goal} of the boundary", fontsize=10, loc="left")
         _legend(axes, "time [s]", "norm of the joint velocity [1/s]")
     moves[1].set_yscale("log")
-    moves[1].set_ylim(1e-2, RUNAWAY)
+    moves[1].set_ylim(1e-2, DIVERGED_SPEED)
     for name, color in LINES.items():
         way = report.series.get("approach", {}).get(f"out of reach, {name}")
         if way is not None:
-            values = np.maximum(np.asarray(way)[:SHOWN], 1e-16)
+            values = np.maximum(np.asarray(way)[:NUM_SHOWN_ITERATIONS], 1e-16)
             steps.semilogy(values, color=color, label=name)
     steps.set_ylim(1e-15, 1e2)
     steps.set_title("target out of reach", fontsize=10, loc="left")

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 to 3 of Deo & Walker 1993, and the errata of its equations.
 
-Figure 1: a stretched arm, for which one direction of motion needs damping and the other does not.
-Figure 2: the norm of the damped joint velocity over the damping factor, and the searches for the
-factor. Figure 3: the same with a subtask, shifted off its pole. The paper prints curves and claims,
-no figures.
+Figure 1: a stretched arm that needs damping in one direction of motion and not in the other. Figure
+2: the norm of the damped joint velocity over the damping factor, and the searches for the factor.
+Figure 3: the same with a subtask, shifted off its pole. The paper prints curves and claims, no
+numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core.optimal_damping import T as SHIFT  # of (28)
+from dls_ik.core.optimal_damping import T as SHIFT  # T of (28)
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, heading, new_figure, plain
 from dls_ik.reproduce.experiment import (
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
-FINE = 1e-10  # of the bound, where searches take as many iterations as printed
+# Tolerance, relative to the bound, at which searches take as many iterations as printed
+FINE = 1e-10
 PLANAR_LINKS = (1.0, 0.5, 0.5)
 PLANAR_TASK = Task("xy", "")
 PLANAR_START = np.radians([5.0, -175.0, 175.0])
@@ -53,7 +54,7 @@ DIRECTIONS = {"X": np.array([1.0, 0.0]), "Y": np.array([0.0, 1.0])}  # X is near
 
 
 def stretched() -> Array:
-    """Return joint values (3,) of the bent arm turned so that X is its singular direction."""
+    """Return joint positions (3,) of the bent arm, turned such that X is its singular direction."""
     u = np.linalg.svd(planar_robot(PLANAR_LINKS).jacobian(BEND)[:2])[0][:, -1]
     return np.asarray(BEND - [np.arctan2(u[1], u[0]) % np.pi, 0.0, 0.0])
 
@@ -71,7 +72,7 @@ LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
 }
 ALWAYS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
 YES, NO = "yes", "no"
-DAMPED = 1e-7  # share of the velocity that is lost; less is rounding
+MIN_DAMPED_SHARE = 1e-7  # a smaller relative loss of velocity is rounding
 
 
 def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
@@ -86,7 +87,7 @@ def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
 
 
 def directions_row(law: str) -> Row:
-    """Return the joint velocity and the share of the velocity that is lost, along X and Y."""
+    """Return the joint velocity and the relative loss of tip velocity, along X and Y."""
     q = stretched()
     J = planar_robot(PLANAR_LINKS).jacobian(q)[:2]
     row: Row = {"law": law}
@@ -96,7 +97,7 @@ def directions_row(law: str) -> Row:
         row |= {
             f"norm_{name}": float(np.linalg.norm(q_dot)),
             f"lost_{name}": 100.0 * lost,
-            f"damped_{name}": YES if lost > DAMPED else NO,
+            f"damped_{name}": YES if lost > MIN_DAMPED_SHARE else NO,
         }
     claims = claimed(law)
     row |= {f"{key}_says": claim for key, claim in claims.items()}
@@ -104,7 +105,7 @@ def directions_row(law: str) -> Row:
 
 
 def claimed(law: str) -> Row:
-    """Return where the text says that a law damps."""
+    """Return the directions that a law damps according to the text."""
     if law == "pseudoinverse":
         return {}
     return {"damped_X": YES, "damped_Y": YES if law in ALWAYS else NO}
@@ -114,18 +115,21 @@ def claimed(law: str) -> Row:
 
 
 class Norm(NamedTuple):
-    """sum_i c_i^2 / (d_i + a)^2, whose root is (15) with d = s^2, or (29) with d = s^2 + T."""
+    """Norm phi: the root of sum_i c_i^2 / (d_i + a)^2.
 
-    c: Array  # (k,) s_i gamma_i, with a subtask + beta_i
+    It is (15) with d = s^2, and (29) with d = s^2 + T.
+    """
+
+    c: Array  # (k,) s_i gamma_i, plus beta_i with a subtask
     d: Array  # (k,)
 
     def __call__(self, a: Array) -> Array:
-        """Return the norm for factors (..., )."""
+        """Return phi for damping factors a of any shape."""
         parts = self.c / (self.d + np.asarray(a)[..., None])
         return np.asarray(np.linalg.norm(parts, axis=-1))
 
     def slope(self, a: float) -> float:
-        """Return the derivative, (16)."""
+        """Return the derivative of phi, (16)."""
         parts = self.c / (self.d + a)
         return float(-np.sum(parts**2 / (self.d + a)) / np.linalg.norm(parts))
 
@@ -137,7 +141,7 @@ def plain_norm(J: Array, x_dot: Array) -> Norm:
 
 
 def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
-    """Return phi of (29) for a motion v (n,) in the null space; shift 0: of (27), corrected."""
+    """Return phi of (29) for a motion v (n,) in the null space; shift 0: (27), corrected."""
     U, s, Vt = np.linalg.svd(J)
     c = Vt @ v
     c[: len(s)] += s * (U.T @ x_dot)
@@ -146,14 +150,14 @@ def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
     return Norm(c, d)
 
 
-MOST = 60  # iterations
-SEARCHES = {"17": 17, "18": 18}
+MAX_SEARCH_ITERATIONS = 60  # maximum number of iterations
+SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
 def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
-    """Return the factors that an iteration, (17) or (18) as printed, goes through from a start."""
+    """Return the damping factors of all iterations of (17) or (18), as printed, from a start."""
     found = [start]
-    for _ in range(MOST):
+    for _ in range(MAX_SEARCH_ITERATIONS):
         phi = float(norm(np.array(found[-1])))
         if abs(phi - DELTA) <= tolerance * DELTA:
             break
@@ -162,13 +166,15 @@ def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FIN
     return found
 
 
-STEEP = tuple(10.0**-k for k in range(1, 7))  # least singular values
+STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))  # smallest singular values
 
 
 def steep_row(least: float) -> Row:
-    """Count the iterations where the least singular value is small, and phi steep at 0."""
+    """Count the iterations for a small singular value, where phi is steep at 0."""
     norm = plain_norm(np.diag([1.0, least]), np.array([0.6, 0.8]))
-    counts = {f"iterations_{name}": len(iterates(norm, n)) - 1 for name, n in SEARCHES.items()}
+    counts = {
+        f"iterations_{name}": len(iterates(norm, n)) - 1 for name, n in SEARCH_EQUATIONS.items()
+    }
     return {"least": least, "factor": iterates(norm, 18)[-1], **counts}
 
 
@@ -176,13 +182,14 @@ SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START  # v: toward the referenc
 VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
 
 
-# Errata: the equations as printed, corrected, and by another way
+# Errata: the equations as printed, corrected, and computed in another way
 
 
 def errata_rows() -> list[Row]:
-    """Evaluate equations as printed and corrected, beside the value that does not depend on them.
+    """Evaluate equations as printed and corrected, next to a value that does not depend on them.
 
-    At the start of the rectangle, for lambda = 0.01, and v = -grad h toward the reference.
+    The configuration is the start of the rectangle, with lambda = 0.01, and v = -grad h toward the
+    reference.
     """
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
     lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY
@@ -262,7 +269,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.series["searches"] = [
         row for name, norm in norms.items() for row in search_rows(name, norm)
     ]
-    report.series["steep"] = [steep_row(least) for least in STEEP]
+    report.series["steep"] = [steep_row(least) for least in STEEP_SINGULAR_VALUES]
     report.series["errata"] = errata_rows()
     factors = np.geomspace(1e-6, 10.0, report.samples)
     at_zero = np.linspace(0.0, 0.03, report.samples)
@@ -277,8 +284,8 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def search_rows(name: str, norm: Norm) -> list[Row]:
-    """Return factor and norm at every iteration of both searches."""
-    ways = {key: iterates(norm, search) for key, search in SEARCHES.items()}
+    """Return damping factor and norm at every iteration of both searches."""
+    ways = {key: iterates(norm, search) for key, search in SEARCH_EQUATIONS.items()}
     rows = []
     for k in range(max(map(len, ways.values()))):
         row: Row = {"figure": name, "iteration": k}
@@ -372,7 +379,7 @@ FIGURES_1_3 = Experiment(
                 Column("iteration", "iteration", is_name=True),
                 *(
                     column
-                    for key in SEARCHES
+                    for key in SEARCH_EQUATIONS
                     for column in (
                         Column(f"factor_{key}", f"({key}): factor", ".6f"),
                         Column(f"norm_{key}", "norm", ".6f"),
@@ -386,7 +393,7 @@ FIGURES_1_3 = Experiment(
             (
                 Column("least", "singular value", ".0e", is_name=True),
                 Column("factor", "factor", ".3g"),
-                *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCHES),
+                *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCH_EQUATIONS),
             ),
             "Steep at the origin: iterations for a small singular value",
             series="steep",

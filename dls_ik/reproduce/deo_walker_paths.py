@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of Deo & Walker 1993, and how their arms follow them: by resolved rates, as in section 5.
+"""Paths of Deo & Walker 1993, which the arms follow by resolved rates, as in section 5.
 
 The commanded velocity is x_dot_d + K_p (x_d - x), with the feedback of section 2.1.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core.optimal_damping import T as SHIFT  # of (28)
+from dls_ik.core.optimal_damping import T as SHIFT  # T of (28)
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.reproduce.deo_walker_damping import (
@@ -34,24 +34,24 @@ SUBTASK_OPTIONS = ("mu", "objective", "reference", "obstacle", "influence")
 
 
 class PathPoint(NamedTuple):
-    """The desired pose and velocity of the tip."""
+    """Desired pose and velocity of the tip."""
 
-    T: Array  # (4, 4)
+    T: Array  # (4, 4) T_base_tip
     x_dot: Array  # (r,) [m/s, rad/s]
 
 
 class PathResult(NamedTuple):
-    """The motion along a path of s steps."""
+    """Motion along a path of s steps."""
 
     q: Array  # (s, n) [rad]
-    norm: Array  # (s,) of the joint velocity [1/s]
-    deviation: Array  # (s,) norm of the error of the task
+    norm: Array  # (s,) norm of the joint velocity [1/s]
+    deviation: Array  # (s,) norm of the task error
     searches: Array  # (s,) iterations for the damping factor, warm-started; 0: no damping
-    anew: Array  # (s,) the same without a warm start
-    as_printed: Array  # (s,) of (18) as it is printed: from 0, without bounds, to 1e-10
+    anew: Array  # (s,) iterations without a warm start
+    as_printed: Array  # (s,) iterations of (18) as printed: starts at 0, no bounds, tolerance 1e-10
 
 
-Method = tuple[str, dict[str, Any]] | Step  # a name with its options, or a step
+Method = tuple[str, dict[str, Any]] | Step  # a name with its options, or a step function
 
 
 def follow(
@@ -62,7 +62,7 @@ def follow(
     path: Sequence[PathPoint],
     dt: float,
 ) -> PathResult:
-    """Follow the path from a start (n,) by a method."""
+    """Follow the path from a start (n,) with a method."""
     name, options = ("jp", {}) if callable(method) else method
     given = {"task": task, "rotation_weight": 1.0, **options}
     stepper, steps = Stepper(robot, name, start, **given), []
@@ -92,7 +92,7 @@ def follow(
 
 
 def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -> Array:
-    """Return the motion v (n,) that a criterion asks for: the step of GP where J and e are 0."""
+    """Return the motion v (n,) of a criterion: the step of GP for zero J and e."""
     given = {key: options[key] for key in SUBTASK_OPTIONS if key in options}
     stepper = Stepper(robot, "gp", q, task=task, rotation_weight=1.0, **given)
     return stepper.step_for(np.zeros(stepper.rows), np.zeros((stepper.rows, robot.n)))
@@ -101,15 +101,15 @@ def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -
 # Planar arm and rectangle of Figures 4, 5 and 7; the PUMA of Figure 6
 
 WIDTH, HEIGHT = 0.7, 0.9
-PLANAR_SPEED = 1.0  # along the rectangle [1/s]
+PLANAR_SPEED = 1.0  # [1/s] speed along the rectangle
 PLANAR_DURATION = 2.0 * (WIDTH + HEIGHT) / PLANAR_SPEED
-# The wrist is 9 mm beside the singular plane.
+# The wrist is 9 mm off the singular plane.
 PUMA_START = np.radians([0.0, 45.5, 0.0, 0.0, 45.0, 0.0])
 PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s]
 
 
 def rectangle(steps: int) -> list[PathPoint]:
-    """Return the path from the lower left corner, counter-clockwise."""
+    """Return the path that starts at the lower left corner, counter-clockwise."""
     corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
     sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
     corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])

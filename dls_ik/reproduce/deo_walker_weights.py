@@ -3,9 +3,9 @@
 """Weighted damped least squares of Deo & Walker 1993: full weights (2), and task augmentation (19).
 
 Full weights: priority of a direction, bounds on the links instead of the joints, independence of
-units. Task augmentation: a second task whose singularities are artificial, with its weight w and
-the damping by the distance from singularities (Egeland et al. 1991). The paper prints no figures of
-either; the tables test what its text claims.
+units. Task augmentation: a second task that adds artificial singularities, with its weight w and
+the damping set by the distance from singularities (Egeland et al. 1991). The paper prints no
+figures of either; the tables test the claims of its text.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ if TYPE_CHECKING:
 
 # Full weights, (2): the rectangle of Figures 4 and 5
 
-LAMBDA = 0.01
+DAMPING_FACTOR = 0.01
 DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2.0)
 ACROSS = np.array([1.0, -1.0]) / np.sqrt(2.0)
-ABSOLUTE = np.tril(np.ones((3, 3)))  # joint velocities to absolute ones of the links
+ABSOLUTE = np.tril(np.ones((3, 3)))  # maps joint velocities to absolute velocities of the links
 PRIORITY = np.eye(2) + 99.0 * np.outer(DIAGONAL, DIAGONAL)
 WEIGHTS = {
-    "I": (np.eye(2), LAMBDA * np.eye(3)),
-    "W1: diagonal first": (PRIORITY, LAMBDA * np.eye(3)),
-    "W2: velocities of links": (np.eye(2), LAMBDA * ABSOLUTE.T @ ABSOLUTE),
+    "I": (np.eye(2), DAMPING_FACTOR * np.eye(3)),
+    "W1: diagonal first": (PRIORITY, DAMPING_FACTOR * np.eye(3)),
+    "W2: velocities of links": (np.eye(2), DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE),
 }
 
 
@@ -85,16 +85,16 @@ def rectangle_row(name: str, steps: int) -> Row:
 
 
 def tip_deviation(q: Array, path: list[PathPoint]) -> Array:
-    """Return how far the tip is off its path (s, 2) at q (s, 3)."""
+    """Return the distance of the tip from its path (s, 2) at q (s, 3)."""
     desired = np.array([point.T[:2, 3] for point in path])
     return desired - planar_joints(PLANAR_LINKS, q)[:, -1]
 
 
-# Units: a metre or a thousand millimetres
+# Units: metres and millimetres
 
-MASS, TOOL_INERTIA = 2.0, 0.01  # [kg], [kg m^2] of the tool
+MASS, TOOL_INERTIA = 2.0, 0.01  # [kg], [kg m^2] mass and inertia of the tool
 JOINT_INERTIA = np.diag([1.0, 1.0, 0.5, 0.1, 0.1, 0.1])  # [kg m^2]
-MILLIMETRES = 1e3  # in a metre
+MILLIMETRES = 1e3  # number of millimetres per metre
 
 
 def units_row(name: str) -> Row:
@@ -104,10 +104,10 @@ def units_row(name: str) -> Row:
     found = []
     for units in (1.0, MILLIMETRES):
         U = np.diag([units] * 3 + [1.0] * 3)
-        W1, W2 = np.eye(6), LAMBDA * np.eye(6)
-        if name == ENERGY:  # of velocities in any unit of length
+        W1, W2 = np.eye(6), DAMPING_FACTOR * np.eye(6)
+        if name == ENERGY:  # the energy weights fit velocities in any unit of length
             W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
-            W2 = LAMBDA * JOINT_INERTIA
+            W2 = DAMPING_FACTOR * JOINT_INERTIA
         state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
         found.append(np.asarray(weighted_damped(W1, W2)(U @ J, U @ x_dot, state)))
     metres, millimetres = found
@@ -126,15 +126,17 @@ PLAIN, ENERGY = "I", "energy"
 
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
 
-ANGLE = np.pi / 2.0  # [rad] that the last link is to keep
-NEAR, FAR = np.array([1.1, 0.5]), np.array([1.75, 0.5])  # the second is too far for that angle
-DURATION = 4.0  # [s] there and back
+ANGLE = np.pi / 2.0  # [rad] desired angle of the last link
+# The last link cannot keep its angle at FAR_POINT
+NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
+DURATION = 4.0  # [s] time there and back
 AUGMENTED = Task("xy", "z")
-W_MIN, EPSILON = 0.03, 0.3  # of the row; least singular value where it begins
+# Minimum weight of the row; smallest singular value below which it decreases
+W_MIN, EPSILON = 0.03, 0.3
 
 
 def _by_distance(w_min: float, lambda_max: float) -> tuple[str, dict[str, Any]]:
-    """Return the policy that takes w and lambda from the least singular value."""
+    """Return the policy that sets w and lambda by the smallest singular value."""
     options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": EPSILON}
     return "jd", {"policy": "accuracy", "direction": (0.0, 0.0, 1.0), **options}
 
@@ -151,29 +153,29 @@ WAYS: dict[str, tuple[Task, Method]] = {
 
 
 def there_and_back(steps: int) -> list[PathPoint]:
-    """Return the path to where the angle cannot be kept, and back, with velocities."""
+    """Return the path to a point where the angle cannot be kept, and back, with velocities."""
     t = np.arange(steps) * (2.0 * np.pi / steps)
     share, speed = 0.5 - 0.5 * np.cos(t), np.sin(t) * np.pi / DURATION
     path = []
     for s, v in zip(share, speed, strict=True):
         T = np.eye(4)
         T[:2, :2] = [[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
-        T[:2, 3] = NEAR + s * (FAR - NEAR)
-        path.append(PathPoint(T, np.array([*(v * (FAR - NEAR)), 0.0])))
+        T[:2, 3] = NEAR_POINT + s * (FAR_POINT - NEAR_POINT)
+        path.append(PathPoint(T, np.array([*(v * (FAR_POINT - NEAR_POINT)), 0.0])))
     return path
 
 
 def first_configuration() -> Array:
-    """Return joint values (3,) with the tip at the near end, and the last link at its angle."""
+    """Return joint positions (3,) with the tip at the near end, and the last link at its angle."""
     a, b, c = PLANAR_LINKS
-    wrist = NEAR - c * np.array([np.cos(ANGLE), np.sin(ANGLE)])
+    wrist = NEAR_POINT - c * np.array([np.cos(ANGLE), np.sin(ANGLE)])
     bend = np.arccos((wrist @ wrist - a * a - b * b) / (2.0 * a * b))
     first = np.arctan2(wrist[1], wrist[0]) - np.arctan2(b * np.sin(bend), a + b * np.cos(bend))
     return np.array([first, bend, ANGLE - first - bend])
 
 
 def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
-    """Return what the tip and the angle lose, in all and at the end."""
+    """Return the maximum and the final errors of the tip and the angle."""
     off = np.linalg.norm(tip_deviation(motion.q, path), axis=1)
     turned = np.degrees(np.abs(motion.q.sum(axis=1) - ANGLE))
     return {
@@ -182,13 +184,14 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
         "off": float(off.max()),
         "turned": float(turned.max()),
         "turned_last": float(turned[-1]),
-        "keeps": YES if off.max() < KEPT else NO,
-        "restores": YES if turned[-1] < RESTORED else NO,
+        "keeps": YES if off.max() < MAX_KEPT_DEVIATION else NO,
+        "restores": YES if turned[-1] < MAX_RESTORED_ANGLE else NO,
     }
 
 
-KEPT, RESTORED = 1e-2, 0.1  # [m], [deg]
-CLAIMS: dict[str, tuple[str | None, str | None]] = {  # of the text: tip kept, angle back
+# [m], [deg] maximum errors of a kept tip and of a restored angle
+MAX_KEPT_DEVIATION, MAX_RESTORED_ANGLE = 1e-2, 0.1
+CLAIMS: dict[str, tuple[str | None, str | None]] = {  # claims of the text: tip kept, angle restored
     CONSTANT: (YES, None),
     BY_DISTANCE: (YES, YES),
 }
@@ -203,7 +206,8 @@ NOTES = [
     "they do.",
     "Augmentation: the tip moves out to where the last link cannot keep its angle of 90 deg, and "
     "back: the Jacobian of both tasks is singular there, that of the tip is not. Tip kept: within "
-    f"{1e3 * KEPT:g} mm throughout; angle back: within {RESTORED:g} deg at the end.",
+    f"{1e3 * MAX_KEPT_DEVIATION:g} mm throughout; angle back: within "
+    f"{MAX_RESTORED_ANGLE:g} deg at the end.",
     f"By distance: where the least singular value s < {EPSILON:g}, lambda = (1 - (s / epsilon)^2) "
     "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2, else 0 and 1 "
     "(Chiaverini, Egeland & Kanestrom 1991). The text claims that w << 1 with lambda < w keeps the "
@@ -213,15 +217,16 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle, change units, then augment the task in every way."""
-    given = {"lambda": LAMBDA, "W1": PRIORITY, "W2": LAMBDA * ABSOLUTE.T @ ABSOLUTE}
+    """Follow the rectangle, change units, then follow the augmented task in all variants."""
+    given = {"lambda": DAMPING_FACTOR, "W1": PRIORITY, "W2": DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE}
     path = there_and_back(report.samples)
     report.settings.update(
         {
             "links": PLANAR_LINKS,
             "full weights": given,
             "tool": f"{MASS:g} kg, {TOOL_INERTIA:g} kg m^2",
-            "augmented": f"({NEAR[0]:g}, {NEAR[1]:g}) to ({FAR[0]:g}, {FAR[1]:g}) and back, "
+            "augmented": f"({NEAR_POINT[0]:g}, {NEAR_POINT[1]:g}) to ({FAR_POINT[0]:g}, "
+            f"{FAR_POINT[1]:g}) and back, "
             f"{DURATION:g} s",
             "w_min": W_MIN,
             "epsilon": EPSILON,
@@ -258,17 +263,17 @@ SHOWN = {
     CONSTANT: (GREY, "--"),
     BY_DISTANCE: (BLUE, "-"),
 }
-POSES = 12  # of the arm, out and back
+NUM_DRAWN_ARMS = 12  # number of drawn poses of the arm, out and back
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm with w and lambda by distance, and what each way loses of both tasks."""
+    """Draw the arm with w and lambda by distance, and the errors of both tasks for each variant."""
     figure = new_figure(12.0, 4.4)
     arm, off, turned = figure.subplots(1, 3)
     if BY_DISTANCE in report.series:
         q = np.asarray(report.series[BY_DISTANCE]["q"])
-        chosen = np.linspace(0, len(q) // 2, POSES).astype(int)
-        colours = fading(np.linspace(0.0, 1.0, POSES))
+        chosen = np.linspace(0, len(q) // 2, NUM_DRAWN_ARMS).astype(int)
+        colours = fading(np.linspace(0.0, 1.0, NUM_DRAWN_ARMS))
         draw_planar_arms(arm, planar_joints(PLANAR_LINKS, q[chosen]), colours)
     if "path" in report.series:
         arm.plot(*np.asarray(report.series["path"]).T, color=ORANGE, linewidth=3.0, alpha=0.7)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Published experiments: how they run, their registry, and tables beside the printed figures.
+"""Published experiments: execution, registry, and tables next to the printed figures.
 
 The module of a paper holds its experiments, and ``EXPERIMENTS`` lists them. ``run`` fills the
-report in place, settings and printed figures first, then each row as soon as it is finished: an
-interrupted run keeps its finished rows. Kernel calls take less than a second, so that Ctrl-C is
-noticed between them.
+report in place: settings and printed figures first, then each row as soon as it is finished, so an
+interrupted run keeps its finished rows. Kernel calls take less than a second, because Ctrl-C is
+noticed only between them.
 """
 
 from __future__ import annotations
@@ -30,37 +30,41 @@ Row = dict[str, Any]
 
 @dataclass
 class Reproduction:
-    """One published table or figure, measured again.
+    """Published table or figure, measured again.
 
-    An experiment fills it in as it runs, so an interrupted run leaves the finished rows.
+    The experiment fills the report while it runs, so an interrupted run keeps the finished rows.
     """
 
     what: str
     samples: int
     seed: int
     settings: dict[str, Any] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)  # measured
-    printed: list[Row] = field(default_factory=list)  # in the paper, with the same keys
+    rows: list[Row] = field(default_factory=list)  # measured rows
+    printed: list[Row] = field(default_factory=list)  # rows of the paper, with the same keys
     notes: list[str] = field(default_factory=list)  # differences and their causes
     series: dict[str, Any] = field(default_factory=dict)  # data of the picture
     complete: bool = False
-    only: tuple[str, ...] = ()  # rows to run; none: all
-    reading: str = ""  # to run; none: all
+    only: tuple[str, ...] = ()  # names of the rows to run; empty: all
+    reading: str = ""  # name of the reading to run; empty: all
 
 
 # Statistics
 
-SIGMAS = 3.0  # of the difference: one figure in 370 exceeds it by chance
-FARTHEST = 99.0  # of two shares that differ without any spread
+SIGMAS = 3.0  # standard deviations; a difference exceeds them by chance in one figure of 370
+MAX_SCORE = 99.0  # z-score of different shares whose deviation is 0
 
 
 def percent_score(
     first: float, count: int, second: float, second_count: int, rounding: float = 0.0
 ) -> float:
-    """Return the difference of two shares [percent] over its standard deviation, binomial.
+    """Return the difference of two shares [percent] divided by its binomial standard deviation.
 
     Args:
-        rounding: largest rounding error of the second share.
+        first: First share [percent].
+        count: Sample size of the first share.
+        second: Second share [percent].
+        second_count: Sample size of the second share.
+        rounding: Maximum rounding error of the second share.
     """
     shares = first / 100.0, second / 100.0
     pooled = (shares[0] * count + shares[1] * second_count) / (count + second_count)
@@ -73,12 +77,16 @@ def mean_score(
 ) -> float:
     """Return the z-score of the difference of two means.
 
-    Student's t of the first sample as a normal score, by Wallace's approximation: the spread of a
-    few values is itself uncertain.
+    Student's t of the first sample is converted to a normal score by Wallace's approximation,
+    because the standard deviation of a small sample is itself uncertain.
 
     Args:
-        deviation: standard deviation of one value, of the first sample; the same for both.
-        rounding: largest rounding error of the second mean.
+        first: First mean.
+        count: Sample size of the first mean.
+        second: Second mean.
+        second_count: Sample size of the second mean.
+        deviation: Standard deviation of a value in the first sample, assumed for both samples.
+        rounding: Maximum rounding error of the second mean.
     """
     variance = deviation * deviation * (1.0 / count + 1.0 / second_count)
     t, n = _score(first - second, variance, rounding), max(1, count - 1)
@@ -87,48 +95,48 @@ def mean_score(
 
 
 def _score(difference: float, variance: float, rounding: float) -> float:
-    """Return the z-score; the rounding error of a printed figure is uniform."""
+    """Return the z-score, for a uniform rounding error of the printed figure."""
     sigma = sqrt(variance + rounding * rounding / 3.0)
     if sigma > 0.0:
         return difference / sigma
-    return math.copysign(FARTHEST, difference) if difference else 0.0
+    return math.copysign(MAX_SCORE, difference) if difference else 0.0
 
 
 # Tables
 
 EMPTY = "-"
-MARK = "*"  # behind a value that differs from the printed one by more than chance
-PRINTED = "printed"  # heading of the column with the figures of the paper
+MARK = "*"  # follows a value that differs from the printed one by more than chance
+PRINTED = "printed"  # heading of the columns with the figures of the paper
 
 
 class Column(NamedTuple):
-    """The values of one key under a heading."""
+    """Column with the values of one key."""
 
     key: str
-    heading: str  # with the unit in brackets
-    form: str = ""  # a format specification
+    heading: str  # includes the unit in brackets
+    form: str = ""  # format specification
     is_name: bool = False  # identifies the row in both the measured and the printed rows
-    is_text: bool = False  # words instead of a figure
-    is_spare: bool = False  # left out where a terminal has no room
-    is_plain: bool = False  # without the printed figure beside it
-    is_compared: bool = True  # with the printed figure
+    is_text: bool = False  # contains words instead of a figure
+    is_spare: bool = False  # omitted on a narrow terminal
+    is_plain: bool = False  # has no printed figure next to it
+    is_compared: bool = True  # is compared with the printed figure
 
     @property
     def is_left(self) -> bool:
-        """True if the column is aligned to the left."""
+        """Whether the column is aligned to the left."""
         return self.is_name or self.is_text
 
 
 class Cell(NamedTuple):
-    """One measured value as text, and the printed value beside it."""
+    """Measured value as text, with the printed value."""
 
     measured: str
-    printed: str  # empty where the paper prints no figure
+    printed: str  # empty if the paper prints no figure
     differs: bool
 
 
 class WideTable(NamedTuple):
-    """A table as text, with the printed figures in columns of their own."""
+    """Table as text, with the printed figures in separate columns."""
 
     headings: list[str]
     is_left: list[bool]
@@ -137,16 +145,16 @@ class WideTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A selection of a report's rows. Several tables may share the rows of one report."""
+    """Selection of a report's rows. Several tables may share the rows of one report."""
 
     columns: tuple[Column, ...]
     title: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)  # key: value that its rows have
+    where: Mapping[str, Any] = field(default_factory=dict)  # keys and values that its rows have
     is_verdict: bool = True  # its figures count in the verdict of a report
-    series: str = ""  # takes its rows from report.series[this] instead of report.rows
+    series: str = ""  # key of report.series with its rows; empty: report.rows
 
     def lines(self, report: Reproduction) -> list[list[Cell]]:
-        """Return the cells of every measured row, then of rows that are only printed."""
+        """Return the cells of all measured rows, then those of rows that are only printed."""
         rows = report.series.get(self.series, []) if self.series else report.rows
         measured = [row for row in rows if self._has(row)]
         printed = {self._name(row): row for row in report.printed if self._may_have(row)}
@@ -175,7 +183,7 @@ class ResultTable:
         return all(row.get(key) == value for key, value in self.where.items())
 
     def _may_have(self, row: Row) -> bool:
-        """Test a printed row, which need not have the keys that only measured ones have."""
+        """Return whether a printed row belongs to the table; it may lack keys of measured rows."""
         return all(row.get(key, value) == value for key, value in self.where.items())
 
     def _name(self, row: Row) -> tuple[Any, ...]:
@@ -188,7 +196,7 @@ def marked(row: Row, differs: Sequence[str]) -> Row:
 
 
 def not_run(report: Reproduction, row: Row, name: str, error: Exception) -> None:
-    """Add the row of a method that failed, a plug-in: names only, with the reason in the notes."""
+    """Add the row of a plug-in that failed: names only; the notes have the reason."""
     report.rows.append({**row, "missing": str(error)})
     note = f"{name}: not run, {error}"
     if note not in report.notes:
@@ -213,18 +221,18 @@ def _text(column: Column, value: Any) -> str:
 
 
 class ReproductionError(DlsIkError):
-    """Raised for an unknown experiment, or for a number of samples it cannot run with."""
+    """An unknown experiment, or options with which an experiment cannot run."""
 
 
 class Progress(Protocol):
-    """Shows the progress of a run."""
+    """Display of a run's progress."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
         """Yield the items; an item is finished when the next one is requested."""
 
 
 class NoProgress:
-    """Shows nothing."""
+    """Progress that shows nothing."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
         """Yield the items."""
@@ -234,25 +242,25 @@ class NoProgress:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper."""
+    """Table or figure of a paper."""
 
-    what: str  # its name on the command line
+    what: str  # name on the command line
     source: str  # author and year, table or figure
-    title: str  # its subject, in a line
+    title: str  # subject, in a line
     tables: tuple[ResultTable, ...]
     run: Callable[[Reproduction, Progress], None]  # appends each row when it is finished
-    plot: Callable[[Reproduction], Figure]  # of the data so far, also of an incomplete run
-    samples: int  # default
-    samples_are: str  # "pairs of start and goal", "points of the path"
+    plot: Callable[[Reproduction], Figure]  # draws the data so far, also of an incomplete run
+    samples: int  # default number of samples
+    samples_are: str  # such as "pairs of start and goal", "points of the path"
     least_samples: int = 1
-    needs_all: bool = False  # fewer samples are another experiment: no figure is comparable
-    is_sampled: bool = False  # a mark is a difference beyond the sampling of both
-    row_names: tuple[str, ...] = ()  # that can be run alone
+    needs_all: bool = False  # fewer samples make no figure comparable
+    is_sampled: bool = False  # a mark means a difference beyond the sampling error of both
+    row_names: tuple[str, ...] = ()  # rows that can be run alone
     readings: tuple[str, ...] = ()
 
     @property
     def mark_means(self) -> str:
-        """Return the meaning of the mark at a figure."""
+        """Meaning of the mark at a figure."""
         return "differs by more than chance" if self.is_sampled else "differs from the printed one"
 
     def about(self, report: Reproduction) -> str:
@@ -262,7 +270,7 @@ class Experiment:
 
 
 def reproduce(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
-    """Run an experiment to its end; ``begin`` and ``complete`` keep the rows of a part."""
+    """Run an experiment to its end; to keep partial results, use ``begin`` and ``complete``."""
     report = begin(experiment, samples, seed)
     complete(experiment, report, NoProgress())
     return report
@@ -275,11 +283,14 @@ def begin(
     only: Sequence[str] = (),
     reading: str = "",
 ) -> Reproduction:
-    """Return an empty report, to be completed: it keeps the finished rows after Ctrl-C.
+    """Return an empty report for :func:`complete`; after Ctrl-C the report has the finished rows.
 
     Args:
-        only: names of the rows to run; none: all.
-        reading: to run alone, such as ``as published``.
+        experiment: Experiment to run.
+        samples: Number of samples; None for the default.
+        seed: Seed of the random numbers.
+        only: Names of the rows to run; empty for all.
+        reading: The only reading to run, such as ``as published``; empty for all.
 
     Raises:
         ReproductionError: If the experiment needs more samples, or does not have the rows or the
@@ -309,14 +320,14 @@ def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Seque
 
 
 def complete(experiment: Experiment, report: Reproduction, progress: Progress) -> None:
-    """Run the experiment into the report."""
+    """Run the experiment, and fill the report."""
     experiment.run(report, progress)
     report.complete = True
 
 
 ALL = "all"
 
-# Module and name of each; modules are imported on demand. In the order of the report of all.
+# Module and name of each experiment, in the order of the report. Modules are imported on demand.
 EXPERIMENTS = {
     "table-v": ("colome_torras_table_v", "TABLE_V"),
     "figure-1": ("colome_torras_figures", "FIGURE_1"),

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peg-in-hole arm of Matos 2016: position with the tool vertical, and ticks for its servos.
 
-His code as it is written, the same without its slips, and three ways of this package to keep the
-tool vertical: th4 = th2 - th3 set after every step of all joints, as he does; that coupling in the
-model; and a task, position and the tool's direction.
+Compared are his code as written, his code without its slips, and three methods of this package to
+keep the tool vertical: th4 = th2 - th3 set after every step of all joints, as in his code; the same
+coupling in the model; and a task of position and tool direction.
 
-The table of Denavit-Hartenberg rows did not survive: these are a guess of ours [cm], with the arm's
-one sure row, d = L1 and alpha = pi/2 of joint 1, and an elbow that bends against the shoulder, for
-which th4 = th2 - th3 keeps the tool vertical.
+His table of Denavit-Hartenberg rows is lost: the rows here are our guess [cm], with the one known
+row of the arm, d = L1 and alpha = pi/2 of joint 1, and an elbow that bends against the shoulder,
+for which th4 = th2 - th3 keeps the tool vertical.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ ROWS = (
     DhRow(a=20.0, alpha=pi, kind="continuous"),  # shoulder
     DhRow(a=18.0, kind="continuous"),  # elbow
     DhRow(alpha=-pi / 2, kind="continuous"),  # wrist, up and down
-    DhRow(d=12.0, kind="continuous"),  # wrist, about the tool
+    DhRow(d=12.0, kind="continuous"),  # wrist, about the tool axis
 )
-RESOLUTION = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] of a tick
+TICK_ANGLES = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] per tick
 HOME = np.radians([0.0, 60.0, 90.0, -30.0, 0.0])
 TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 
 
 def arm() -> RobotModel:
-    """Return the arm with its five joints free."""
+    """Return the arm with five independent joints."""
     return RobotModel.from_dh(ROWS, name="dasl")
 
 
 def coupled_arm() -> RobotModel:
-    """Return the arm with four variables: two joints in place of joint 4 mimic th2 and -th3."""
+    """Return the arm with four variables: instead of joint 4, two joints mimic th2 and -th3."""
     tree = tree_from_dh(ROWS, name="dasl")
     joints: list[Joint] = []
     for joint in tree.joints:
@@ -81,18 +81,18 @@ def coupled_arm() -> RobotModel:
 
 
 def with_wrist(q: Array) -> Array:
-    """Return all five joint values for th1, th2, th3, th5."""
+    """Return all five joint positions for th1, th2, th3, th5."""
     return np.array([q[0], q[1], q[2], q[1] - q[2], q[3]])
 
 
 def ticks(q: Array) -> Array:
-    """Return the goal positions of the servos, whole numbers, for joint values (5,) [rad]."""
-    return np.asarray(np.rint(np.degrees(q) / RESOLUTION), dtype=np.int64)
+    """Return the integer goal positions of the servos for joint positions (5,) [rad]."""
+    return np.asarray(np.rint(np.degrees(q) / TICK_ANGLES), dtype=np.int64)
 
 
 def angles(goal_positions: Array) -> Array:
-    """Return the joint values (5,) [rad] at goal positions of the servos."""
-    return np.asarray(np.radians(goal_positions * RESOLUTION))
+    """Return the joint positions (5,) [rad] for goal positions of the servos."""
+    return np.asarray(np.radians(goal_positions * TICK_ANGLES))
 
 
 # Path
@@ -103,8 +103,9 @@ AS_WRITTEN = "his code as written"
 LAMBDA = 1.0  # [cm/rad]
 TOLERANCE = 1e-3  # [cm]
 MOST_STEPS = 1000
-CORNERS = np.array([[20.0, -12.0, 12.0], [26.0, 8.0, 10.0], [26.0, 8.0, 3.0]])  # [cm] to the hole
-Solve = Callable[[Array, Array], tuple[Array, int]]  # T, seed -> q (5,), iterations
+# [cm] corners of the path to the hole
+CORNERS = np.array([[20.0, -12.0, 12.0], [26.0, 8.0, 10.0], [26.0, 8.0, 3.0]])
+Solve = Callable[[Array, Array], tuple[Array, int]]  # maps T, seed to q (5,), iterations
 
 SETTINGS = {
     "arm": "d1 9, a2 20, a3 18, d5 12 cm; alpha 90, 180, 0, -90, 0 deg",
@@ -132,7 +133,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the path in each way, from waypoint to waypoint; then run his code, move by move."""
+    """Follow the waypoints with each method; then run his code from corner to corner."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed.append({"table": "example", "angle": 50, "ticks": 568})
@@ -157,14 +158,14 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _summary(way: str, rows: list[Row]) -> Row:
-    """Return the sum or the largest of each figure of a way."""
+    """Return the sum or the maximum of each figure of a method."""
     of_way = [row for row in rows if row.get("way") == way]
     largest = {key: max(row[key] for row in of_way) for key in ("before", "after", "tilt")}
     return {"way": way, "iterations": sum(row["iterations"] for row in of_way), **largest}
 
 
 def waypoints(count: int) -> Array:
-    """Return points (count, 3) [cm], evenly along the path."""
+    """Return points (count, 3) [cm], evenly spaced along the path."""
     lengths = np.linalg.norm(np.diff(CORNERS, axis=0), axis=1)
     along = np.linspace(0.0, lengths.sum(), count)
     knots = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -182,7 +183,7 @@ def _overwrite(T: Array, seed: Array) -> tuple[Array, int]:
 
 
 def _solving(robot: RobotModel, task: Task) -> Solve:
-    """Return a function that solves with the arm, or with the coupled arm, which has no joint 4."""
+    """Return a solver for the arm, or for the coupled arm, which has no joint 4."""
     solver = IkSolver(
         robot,
         "dls",
@@ -227,14 +228,14 @@ def _joint_positions(q: Array) -> Array:
     return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
 
 
-# His code
+# The code of Matos
 
 
 class Form(NamedTuple):
-    """His loop, with or without what the text does not have."""
+    """His loop, with or without its differences from the text."""
 
-    converts: bool = True  # each step from degrees
-    rotation_rows: bool = True  # with an error of zero
+    converts: bool = True  # whether each step is converted from degrees
+    rotation_rows: bool = True  # whether it has rotation rows, with an error of zero
 
 
 FORMS = {
@@ -243,21 +244,22 @@ FORMS = {
     "without the rows of rotation": Form(rotation_rows=False),
     "as the text": Form(converts=False, rotation_rows=False),
 }
-THRESHOLD = 1.0  # [cm] of each axis
-SHOWN = (0, 1, 2, 5, 10, 20, 50, 100)  # iterations, and the last
+MAX_AXIS_ERROR = 1.0  # [cm] along each axis
+# Iterations that are drawn, in addition to the last
+SHOWN_ITERATIONS = (0, 1, 2, 5, 10, 20, 50, 100)
 
 
 def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: B008  immutable
-    """Return the joint values (k + 1, 5) [rad] of all k iterations of his code from a seed (5,)."""
+    """Return joint positions (k + 1, 5) [rad] of all k iterations of his code from a seed (5,)."""
     robot, task = arm(), Task() if form.rotation_rows else Task.position_only()
     stepper = Stepper(robot, "dls", seed, task=task, lambda_=LAMBDA, rotation_weight=1.0)
     found = [stepper.q]
     is_near = False
     while not is_near and len(found) <= MOST_STEPS:
-        T = robot.fk(stepper.q)  # the rotation that it has: no error
+        T = robot.fk(stepper.q)  # current rotation, so its error is zero
         T[:3, 3] = point
         e = stepper.error(T)
-        is_near = bool((np.abs(e[:3]) < THRESHOLD).all())  # looked at after the step
+        is_near = bool((np.abs(e[:3]) < MAX_AXIS_ERROR).all())  # tested after the step
         dq = stepper.step_for(e, stepper.jacobian(T), T)
         q = stepper.q + (np.radians(dq) if form.converts else dq)
         q[3] = q[1] - q[2]
@@ -272,7 +274,7 @@ def _as_written(T: Array, seed: Array) -> tuple[Array, int]:
 
 
 def run_his_code(report: Reproduction) -> None:
-    """Move from corner to corner by each form of his code; keep the ticks of every iteration."""
+    """Move from corner to corner by each form of his code; record the ticks of every iteration."""
     robot, rows = arm(), report.series.setdefault("his code", [])
     moves = report.series.setdefault("gradual motion", [])
     for name, form in FORMS.items():
@@ -290,7 +292,7 @@ def run_his_code(report: Reproduction) -> None:
                 moves.append({"move": i, "ticks": sent, "off": off})
         rows.append({**row, "longest": longest, "off": farthest})
     first = moves[0]
-    steps = [i for i in SHOWN if i < len(first["ticks"]) - 1] + [len(first["ticks"]) - 1]
+    steps = [i for i in SHOWN_ITERATIONS if i < len(first["ticks"]) - 1] + [len(first["ticks"]) - 1]
     report.series["first move"] = [
         {
             "iteration": i,
@@ -304,11 +306,11 @@ def run_his_code(report: Reproduction) -> None:
 # Picture
 
 
-COLOURS = (BLUE, ORANGE, RED, GREEN, PURPLE)  # of the joints
+COLOURS = (BLUE, ORANGE, RED, GREEN, PURPLE)  # colours of the joints
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm from the side, the ticks, the error of rounding them, and his gradual motion."""
+    """Draw the arm from the side, the ticks, their rounding error, and his gradual motion."""
     figure = new_figure(12.0, 8.0)
     (side, sent), (off, gradual) = figure.subplots(2, 2)
     way = next((way for way in reversed(WAYS) if way in report.series), None)
@@ -352,7 +354,7 @@ def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
 
 
 def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
-    """Draw the distance from the waist's axis over height, waypoint by waypoint."""
+    """Draw the distance from the waist's axis over height, for all waypoints."""
     for i, chain in enumerate(chains):
         out = np.hypot(chain[:, 0], chain[:, 1])
         last = i + 1 == len(chains)

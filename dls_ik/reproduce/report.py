@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A report of the published experiments: verdict, provenance, tables and pictures by paper.
+"""Report of the published experiments: verdict, provenance, tables and pictures by paper.
 
-As HTML in one file, as Markdown with its pictures beside it, or as tables for LaTeX.
+The report is one HTML file, Markdown with a folder of pictures, or tables for LaTeX.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TITLE = "The published experiments, run again by dls_ik"
 LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
 Run = Sequence[tuple[Experiment, Reproduction]]
 
-# Papers by the key that an experiment's source begins with.
+# Papers by the beginning of an experiment's source
 PAPERS = {
     "Colome & Torras 2012": "A. Colome, C. Torras: Redundant inverse kinematics: experimental "
     "comparative review and two enhancements. IEEE/RSJ Int. Conf. Intelligent Robots and Systems "
@@ -58,22 +58,22 @@ class Section(NamedTuple):
     """One experiment of a report."""
 
     name: str  # anchor, and file name of the picture
-    paper: str  # key of PAPERS, or its own
+    paper: str  # key of PAPERS, or the paper itself
     title: str
     source: str
     settings: str
-    tables: tuple[tuple[str, WideTable], ...]  # with their titles
+    tables: tuple[tuple[str, WideTable], ...]  # titles and tables
     notes: Sequence[str]
-    legend: str  # of the tables; may be empty
+    legend: str  # legend of the tables; may be empty
     picture: bytes  # SVG
-    agree: int  # printed figures that ours agree with
-    compared: int  # printed figures beside which ours stand
+    agree: int  # number of printed figures that agree with ours
+    compared: int  # number of printed figures compared with ours
 
 
 class Document(NamedTuple):
-    """A whole report."""
+    """Complete report."""
 
-    sections: list[Section]  # of a paper one after the other
+    sections: list[Section]  # grouped by paper
     provenance: list[tuple[str, str]]
 
 
@@ -81,8 +81,9 @@ def document_of(run: Run, command: Sequence[str] = (), left_out: Sequence[str] =
     """Return the report of experiments, grouped by paper.
 
     Args:
-        command: how they were run.
-        left_out: names of experiments that an interruption left out.
+        run: Experiments with their reports.
+        command: Command that ran them.
+        left_out: Names of experiments that were not run because of an interruption.
     """
     sections = [_section(each, report) for each, report in run]
     order = list(dict.fromkeys(each.paper for each in sections))
@@ -119,10 +120,10 @@ def _section(each: Experiment, report: Reproduction) -> Section:
 
 
 def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
-    """Return how many printed figures ours agree with, and beside how many ours stand.
+    """Return the number of printed figures that agree with ours, and the number compared.
 
-    Tables that repeat others by another reading, and times, do not count; neither does a part of
-    an experiment that needs all its samples.
+    Not counted are times, tables that repeat others by another reading, and parts of an experiment
+    that needs all its samples.
     """
     agree = compared = 0
     is_other = each.needs_all and report.samples != each.samples
@@ -136,7 +137,7 @@ def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
 
 
 def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
-    """Return by what, where and when a report was made."""
+    """Return the versions, machine and date of a report, as names and values."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     found = [
         ("package", f"dls_ik {dls_ik.__version__}{_commit()}"),
@@ -149,7 +150,7 @@ def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _commit() -> str:
-    """Return the last commit of the package, if it is a checkout."""
+    """Return the last commit of the package; empty if it is not a checkout."""
     folder = Path(__file__).parents[1]
     words = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
     try:
@@ -162,7 +163,7 @@ def _commit() -> str:
 
 
 def _processor() -> str:
-    """Return the name of the processor, where the system says it."""
+    """Return the name of the processor, if the system provides it."""
     if sys.platform == "linux":
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         for line in lines:
@@ -178,7 +179,7 @@ def _svg(each: Experiment, report: Reproduction) -> bytes:
 
 
 def verdicts(document: Document) -> list[tuple[str, int, int]]:
-    """Return for each paper how many printed figures ours agree with, of how many; then of all."""
+    """Return the numbers of agreeing and of all printed figures, per paper and in total."""
     found = [
         (paper, sum(each.agree for each in some), sum(each.compared for each in some))
         for paper, some in ((paper, list(group)) for paper, group in _by_paper(document))
@@ -197,7 +198,7 @@ VERDICT = "Printed figures that ours agree with, times left out"
 
 
 def check_report(path: Path) -> None:
-    """Refuse a report that is neither HTML nor Markdown, or has no place for its pictures.
+    """Check that a report path is HTML or Markdown, and that its picture folder can be created.
 
     Raises:
         ReproductionError: If the suffix is not supported, or a file has the name of the picture
@@ -216,7 +217,7 @@ def _picture_folder(path: Path) -> Path:
 
 
 def report_files(path: Path, document: Document) -> dict[Path, bytes]:
-    """Return the files of a report; the one at `path` comes last, after those it refers to."""
+    """Return the files of a report; the file at `path` comes last, after those it refers to."""
     sections = document.sections
     if path.suffix.lower() != ".md":
         links = {each.name: _embedded(each.picture) for each in sections}
@@ -235,7 +236,7 @@ def _embedded(picture: bytes) -> str:
 
 
 def markdown(document: Document, pictures: Mapping[str, str]) -> str:
-    """Return the whole Markdown file; `pictures` has a link for each section's name."""
+    """Return the Markdown file; `pictures` maps each section's name to a link."""
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     table = WideTable(["paper", "agree", "of"], [True, False, False], rows)
     parts = [f"# {TITLE}", f"**{VERDICT}**", _markdown_table(table)]
@@ -281,7 +282,7 @@ img { max-width: 100%; } p.source { color: #555; }
 
 
 def html(document: Document, pictures: Mapping[str, str]) -> str:
-    """Return the whole HTML file; `pictures` has a link for each section's name."""
+    """Return the HTML file; `pictures` maps each section's name to a link."""
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     verdict = _html_table(VERDICT, WideTable(["paper", "agree", "of"], [True, False, False], rows))
     about = "".join(
@@ -331,7 +332,7 @@ def _html_table(title: str, table: WideTable) -> str:
 def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
     found = ""
     for text, kind in zip(cells, kinds, strict=True):
-        is_figure = tag == "td" and kind != "name"  # the name DLS* ends in the mark too
+        is_figure = tag == "td" and kind != "name"  # the name DLS* also ends in the mark
         classes = f"{kind}{' differs' if is_figure and text.endswith(MARK) else ''}".strip()
         found += f'<{tag} class="{classes}">{escape(text)}</{tag}>'
     return f"<tr>{found}</tr>"
@@ -339,7 +340,7 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 # LaTeX
 
-WIDEST, LETTERS = 8, 70  # columns and letters of a row that fit a page
+MAX_COLUMNS, MAX_LETTERS = 8, 70  # maximum columns and letters of a row that fit a page
 _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -347,7 +348,7 @@ _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
 
 
 def latex(document: Document) -> str:
-    """Return all tables for LaTeX, with the package booktabs; verdict and provenance first."""
+    """Return all tables for LaTeX, with the package booktabs; verdict and provenance come first."""
     about = [f"% {name}: {value}" for name, value in document.provenance]
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     parts = ["\n".join(["% needs \\usepackage{booktabs, graphicx}", *about])]
@@ -366,7 +367,7 @@ def _latex_table(table: WideTable, caption: str) -> str:
     lines = [_latex_row(table.headings), r"\midrule", *map(_latex_row, table.lines)]
     body = "\n".join([r"\toprule", *lines, r"\bottomrule"])
     tabular = f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}"
-    if len(columns) > WIDEST or max(map(_width, (table.headings, *table.lines))) > LETTERS:
+    if len(columns) > MAX_COLUMNS or max(map(_width, (table.headings, *table.lines))) > MAX_LETTERS:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}}}"
     head = f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering"
     return f"{head}\n{tabular}\n\\end{{table}}"

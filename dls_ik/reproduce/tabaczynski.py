@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets out of reach and within.
+"""Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets in and out of reach.
 
-Iterations count as in his code: the first one looks at the start. A method has converged to the
-target line, on which the point nearest to the target lies, once its distance stays within 0.01 of
-the least possible. He prints neither links nor starts nor goals: ``NOTES`` give their sources.
+Iterations count as in his code: the first one tests the start. A method has
+converged to the target line, which contains the reachable point closest to the target, once its
+distance stays within 0.01 of the minimum. He prints neither links nor starts nor goals: ``NOTES``
+give their sources.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Planar chains of revolute joints, which other papers simulate too: links lie along x at the zero
-# position, joints turn about z, and the task is the position (x, y).
+# Planar chains of revolute joints, as in other papers too: links lie along x in the zero position,
+# joints turn about z, and the task is the position (x, y).
 
 
 def planar_robot(links: Sequence[float]) -> RobotModel:
@@ -55,7 +56,7 @@ def planar_joints(links: Sequence[float], q: Array) -> Array:
 
 
 def draw_planar_arms(axes: Axes, points: Array, colours: Sequence[Any]) -> None:
-    """Draw configurations (k, n + 1, 2) in their plane, with the same scale along both axes."""
+    """Draw configurations (k, n + 1, 2) in their plane, with equal scale along both axes."""
     draw_arms(axes, points, colours, 0.8)
     axes.set_aspect("equal", adjustable="datalim")
     plain(axes)
@@ -65,22 +66,22 @@ def draw_planar_arms(axes: Axes, points: Array, colours: Sequence[Any]) -> None:
 
 
 class Scenario(NamedTuple):
-    """A planar chain with its start and its goal."""
+    """Planar chain with its start and its goal."""
 
     name: str
     links: tuple[float, ...]
     start: tuple[float, ...]  # [rad]
     goal: tuple[float, float]
-    printed: tuple[tuple[int | str, ...], ...]  # of each method: iterations, trajectory
+    printed: tuple[tuple[int | str, ...], ...]  # iterations and trajectory of each method
 
     @property
     def is_reachable(self) -> bool:
-        """True if the table counts iterations to the target, false if to its line."""
+        """Whether the goal is in reach; if not, the table counts iterations to its line."""
         return len(self.printed[0]) == 3
 
     @property
     def least_distance(self) -> float:
-        """The least possible distance of the end from the goal."""
+        """Minimum possible distance of the tip from the goal."""
         away, longest = float(np.hypot(*self.goal)), max(self.links)
         return max(0.0, away - sum(self.links), 2 * longest - sum(self.links) - away)
 
@@ -161,7 +162,7 @@ Method = tuple[str, dict[str, Any]]  # name and options
 def follow(
     scenario: Scenario, method: Method, iterations: int, start: Sequence[float] | None = None
 ) -> tuple[Array, Array]:
-    """Return joint values (i, n) and distance to the goal (i,) of every iteration."""
+    """Return joint positions (i, n) and distances to the goal (i,) of all iterations."""
     robot, (name, options) = planar_robot(scenario.links), method
     T = np.eye(4)
     T[:2, 3] = scenario.goal
@@ -172,7 +173,7 @@ def follow(
 
 
 def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
-    """Return the iterations to the goal, or to its line, and how the joints moved."""
+    """Return the iterations to the goal, or to its line, and the measures of the joint motion."""
     row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
     if scenario.is_reachable:
         row |= {"coarse": first_of(distance <= COARSE), "fine": first_of(distance <= FINE)}
@@ -187,20 +188,20 @@ def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
 
 
 def _shown(distance: Array) -> int:
-    """Return how many iterations count for the trajectory: until the goal, at most 100."""
+    """Return how many iterations are part of the trajectory: until the goal, at most 100."""
     first = first_of(distance <= COARSE)
     return min(100, len(distance), first if isinstance(first, int) else 100)
 
 
 def _differs(ours: int | str | None, printed: int | str | None, iterations: int) -> bool:
-    """Test if they differ; a run that ends before the printed iteration does not."""
+    """Return whether iterations differ; a run shorter than the printed figure does not differ."""
     if ours == NEVER and isinstance(printed, int):
         return printed <= iterations
     return ours != printed
 
 
 def first_of(good: NDArray[np.bool_]) -> int | str:
-    """Return the first iteration (from 1) that is good."""
+    """Return the number of the first good iteration (from 1), or NEVER."""
     return int(np.argmax(good)) + 1 if good.any() else NEVER
 
 
@@ -234,7 +235,7 @@ def _name(row: Row) -> tuple[Any, ...]:
 def plot(report: Reproduction) -> Figure:
     """Draw the configurations, red to green, and the paths of the joints.
 
-    A row of panels for each scenario, two panels for each method.
+    Each scenario has a row of panels, with two panels for each method.
     """
     scenarios, methods = [scenario.name for scenario in SCENARIOS], list(METHODS)
     figure = new_figure(2.6 * 2 * len(methods), 2.9 * len(scenarios))
@@ -264,7 +265,7 @@ def _red_to_green(count: int) -> list[Any]:
 
 
 def _paths(axes: Axes, points: Array) -> None:
-    """Draw the paths of the end and of every joint but the first, which does not move."""
+    """Draw the paths of the tip and of all joints but the first, which does not move."""
     for path in np.moveaxis(points[:, 1:], 1, 0):
         axes.plot(*path.T, linewidth=0.9, marker=".", markersize=2.0)
 

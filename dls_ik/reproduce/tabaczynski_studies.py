@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sections 2 to 4 of Tabaczynski 2005: his two traces, and what the text says without tables.
+"""Sections 2 to 4 of Tabaczynski 2005: his two traces, and claims of the text without tables.
 
-The traces are those of the chain of 5 links, every iteration with its step. The studies are the cap
-of the step (none, small, large; by the norm or the largest joint change), the untruncated
-pseudoinverse, halving, DLS followed by the pseudoinverse, and chains of more links.
+The traces list all iterations and steps of the chain of 5 links. The studies are the cap of the
+step (none, small, large; by the norm or the largest joint change), the pseudoinverse without
+truncation, halving, DLS followed by the pseudoinverse, and chains of more links.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dls_ik.reproduce.tabaczynski import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Traces, as printed: distance, then the step of each joint; None where the print is not legible.
+# Traces as printed: distance, then the step of each joint; None if the print is not legible.
 
 FIVE = SCENARIOS[-1]
 TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
@@ -77,12 +77,12 @@ TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
     ),
 }
 TRACE_KEYS = ("distance", "q1", "q2", "q3", "q4", "q5")
-ROUNDING = 5.5e-5  # of the printed digits
+ROUNDING = 5.5e-5  # maximum rounding error of the printed digits, with a margin
 
-# Variants of the pseudoinverse on the chains of table 4.4, and on one that begins straight.
+# Variants of the pseudoinverse on the chains of table 4.4, and on a chain that is straight at first
 
 _TRUNCATED = {"truncation": 5e-5}
-DUAL, SWITCH = "DLS to 0.1, then pinv", 0.1
+DUAL, PINV_SWITCH_DISTANCE = "DLS to 0.1, then pinv", 0.1
 STRAIGHT = Scenario("2 links, straight", SCENARIOS[2].links, (0.0, 0.0), (-2.0, -2.0), ((), (), ()))
 VARIANTS: dict[str, Method] = {
     "truncated pinv": METHODS["truncated pinv"],
@@ -93,24 +93,24 @@ VARIANTS: dict[str, Method] = {
     DUAL: METHODS["DLS"],
 }
 
-# Caps of the step on random chains, and numbers of links.
+# Caps of the step on random chains, and numbers of links
 
 CAPS: dict[str, float] = {"0.01": 0.01, "0.1": 0.1, "pi/4": pi / 4, "pi": pi, "none": 1e3}
 TURNS = {"a quadrant away": pi / 2, "opposite": pi}
-LINKS = (2, 3, 5, 8, 12)
+NUM_LINKS = (2, 3, 5, 8, 12)
 PRINTED_LINKS: dict[int, Row] = {8: {"transpose_least": 4}}
-LIMIT = 500  # iterations of a random chain
+MAX_CHAIN_ITERATIONS = 500  # maximum iterations of a random chain
 
 
 class PlanarChain(NamedTuple):
-    """A random chain with a random start."""
+    """Random chain with a random start."""
 
     links: tuple[float, ...]
     start: tuple[float, ...]
 
 
 def random_chain(rng: np.random.Generator, count: int) -> PlanarChain:
-    """Return a chain of links from 0.5 to 2.5, curled at random."""
+    """Return a chain with random link lengths from 0.5 to 2.5, and a random start."""
     links, start = rng.uniform(0.5, 2.5, count), rng.uniform(-pi / 2, pi / 2, count)
     return PlanarChain(tuple(links.tolist()), tuple(start.tolist()))
 
@@ -118,10 +118,12 @@ def random_chain(rng: np.random.Generator, count: int) -> PlanarChain:
 def goal_of(
     rng: np.random.Generator, chain: PlanarChain, turn: float | None
 ) -> tuple[float, float]:
-    """Return where the end of the chain is in a random position; its direction is `turn` away.
+    """Return the position of the tip in a random configuration, rotated about the base by `turn`.
 
     Args:
-        turn: from the end at the start, seen from the base [rad]; None: as it comes.
+        rng: Random numbers.
+        chain: Chain whose goal is returned.
+        turn: Angle from the tip at the start, seen from the base [rad]; None keeps the angle.
     """
     q = rng.uniform(-pi / 2, pi / 2, len(chain.links))
     end = planar_joints(chain.links, q)[-1]
@@ -153,13 +155,13 @@ def run(report: Reproduction, progress: Progress) -> None:
             report.rows.append(row)
     for cap in progress.track(list(CAPS), "caps"):
         report.rows.append(_cap_row(cap, report.samples, np.random.default_rng(report.seed)))
-    for count in progress.track(LINKS, "numbers of links"):
+    for count in progress.track(NUM_LINKS, "numbers of links"):
         row = _links_row(count, report.samples, np.random.default_rng(report.seed))
         report.rows.append(row)
 
 
 def _trace(method: str, count: int) -> list[Row]:
-    """Return the rows of a trace, marked where they differ from the printed ones."""
+    """Return the rows of a trace, marked if they differ from the printed ones."""
     q, distance = follow(FIVE, METHODS[method], count + 1)
     steps, rows = np.diff(q, axis=0), []
     for k, printed in enumerate(TRACES[method]):
@@ -176,12 +178,12 @@ def _trace(method: str, count: int) -> list[Row]:
 
 def _variant(scenario: Scenario, method: str) -> Row:
     """Return a row of a variant on a chain of table 4.4."""
-    q, distance = follow(scenario, VARIANTS[method], 2 * LIMIT)
+    q, distance = follow(scenario, VARIANTS[method], 2 * MAX_CHAIN_ITERATIONS)
     if method == DUAL:
-        first = first_of(distance <= SWITCH)
+        first = first_of(distance <= PINV_SWITCH_DISTANCE)
         if isinstance(first, int):
             begin = q[first - 1].tolist()
-            rest = follow(scenario, VARIANTS["pinv"], 2 * LIMIT - first + 1, begin)
+            rest = follow(scenario, VARIANTS["pinv"], 2 * MAX_CHAIN_ITERATIONS - first + 1, begin)
             q = np.concatenate([q[: first - 1], rest[0]])
             distance = np.concatenate([distance[: first - 1], rest[1]])
     row = row_of(scenario, method, q, distance)
@@ -204,15 +206,15 @@ _FIGURES = (
 
 
 def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -> float:
-    """Return the iterations to 0.01, or infinity."""
+    """Return the iterations to a distance of 0.01, or infinity."""
     scenario = Scenario("", chain.links, chain.start, goal, ((), (), ()))
-    _, distance = follow(scenario, method, LIMIT)
+    _, distance = follow(scenario, method, MAX_CHAIN_ITERATIONS)
     first = first_of(distance <= COARSE)
     return float(first) if isinstance(first, int) else np.inf
 
 
 def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
-    """Return how a cap of the step does on random chains of 5 links."""
+    """Return the results of a cap of the step on random chains of 5 links."""
     row: Row = {"table": "caps", "cap": cap}
     method = ("tpinv+max", {**_TRUNCATED, "largest_change": CAPS[cap]})
     for name, turn in TURNS.items():
@@ -226,7 +228,7 @@ def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
 
 
 def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
-    """Return how many iterations the methods take on random chains of so many links."""
+    """Return the iterations of the methods on random chains of `count` links."""
     row: Row = {"table": "links", "links": count}
     chains = [random_chain(rng, count) for _ in range(samples)]
     goals = [goal_of(rng, chain, None) for chain in chains]
@@ -240,7 +242,7 @@ def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
 
 
 def _median(found: Array) -> int | str:
-    """Return the median of iterations; that of a half which never arrives is never."""
+    """Return the median of iterations; NEVER if the median run does not reach the goal."""
     middle = float(np.median(np.sort(found)))
     return round(middle) if np.isfinite(middle) else NEVER
 
@@ -274,7 +276,8 @@ SETTINGS = {
     "traces": "5 links of table 4.4",
     "caps": "random chains of 5 links, truncated pinv; goals reached, turned from the start",
     "numbers of links": "random chains, start and goal within pi/2 of straight, lengths 0.5 to 2.5",
-    "iterations": f"at most {LIMIT}, {2 * LIMIT} of the chains of table 4.4",
+    "iterations": f"at most {MAX_CHAIN_ITERATIONS}, {2 * MAX_CHAIN_ITERATIONS} of the chains of "
+    "table 4.4",
 }
 NOTES = [
     "Traces: all legible figures are printed by ours too. He prints the step once more after the "

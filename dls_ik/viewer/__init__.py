@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A web page that shows an arm following a target, on viser.
+"""Web page, served by viser, that shows an arm following a target.
 
 ``dls_ik.viewer.open(robot)`` opens the page from Python; ``dls_ik.show(robot, q)`` and
 ``dls_ik.play(robot, times, qs)`` show joint positions and paths.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of the page that avoids collisions: it goes around, or says which pair is in the way."""
+"""Arm of the page that avoids collisions: it moves around obstacles, or names the blocking pair."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-SPEED = (
-    0.5  # share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
-)
-AGAIN, SAME = 0.2, 2.0  # [s] time between searches: after a change, and without a change
-CHECKS = 4  # of each step of the arm
-TIMEOUT = 0.1  # [s] to find configurations at the target
-NODES = 1000  # of a search
+# Share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
+PATH_SPEED_SHARE = 0.5
+# Minimum time [s] between searches: after a change of scene or target, and without
+SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
+NUM_STEP_CHECKS = 4  # configurations that are tested for collisions in each step of the arm
+GOAL_TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
+MAX_SEARCH_NODES = 1000  # maximum number of planner nodes in a search
 
 
 class AvoidingSource(LocalSource):
-    """Follows the target as :class:`LocalSource` does, but takes no step into a collision.
+    """Follows the target like :class:`LocalSource`, but takes no step into a collision.
 
-    The solver's thread plans a joint path around the obstacle instead, to a collision-free
+    Instead, the solver's thread plans a joint path around the obstacle, to a collision-free
     configuration at the target.
 
     Args:
-        scene: of the robot; it counts as it stands at each step. Other arguments: of the base.
+        scene: Scene of the robot; each step uses its current state.
+        robot, method, start, task, options: See :class:`LocalSource`.
     """
 
     def __init__(
@@ -54,21 +55,22 @@ class AvoidingSource(LocalSource):
     ) -> None:
         self._scene = scene
         self._solver = IkSolver(
-            robot, task=task, scene=scene, timeout=TIMEOUT, solve_type="distance"
+            robot, task=task, scene=scene, timeout=GOAL_TIMEOUT, solve_type="distance"
         )
         still = robot.clip(np.zeros(robot.n))
         self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
-        self._speed = SPEED * bounded  # (n,) [rad/s or m/s]
+        self._speed = PATH_SPEED_SHARE * bounded  # (n,) [rad/s or m/s]
         self._path: list[Array] = []  # (n,) each
         self._search: Future[MotionPlan] | None = None
-        self._asked: tuple[SceneSnapshot, Array] | None = None  # world and target of the search
-        self._again = -math.inf  # [s]
+        # Scene and target of the last search
+        self._asked: tuple[SceneSnapshot, Array] | None = None
+        self._again = -math.inf  # start time of the last search [s]
         self._pair: Pair | None = None  # pair that blocks the motion
         super().__init__(robot, method, start, task, **options)
 
     def place(self, q: Array) -> None:
-        """Put the arm to joint values (n,) at once, also into a collision."""
+        """Set the joint positions (n,) [rad or m] at once, even in collision."""
         super().place(q)
         self._path, self._pair = [], None
 
@@ -83,7 +85,9 @@ class AvoidingSource(LocalSource):
             return sample
         self._motion.seed(before)
         self._look_around(now, before, world)
-        return self._sample(now, before, np.zeros(self.robot.n), ServoState.STALLED, IN_THE_WAY)
+        return self._sample(
+            now, before, np.zeros(self.robot.n), ServoState.STALLED, BLOCKED_MESSAGE
+        )
 
     def _look_around(self, now: float, q: Array, world: SceneSnapshot) -> None:
         """Start a search for a path around the obstacle, at most once per interval."""
@@ -91,11 +95,11 @@ class AvoidingSource(LocalSource):
         if target is None or self._search is not None:
             return
         is_same = asked is not None and asked[0] is world and np.array_equal(asked[1], target)
-        if now >= self._again + (SAME if is_same else AGAIN):
+        if now >= self._again + (SAME_SEARCH_INTERVAL if is_same else SEARCH_INTERVAL):
             self._again, self._asked = now, (world, target)
             seed = int(1e3 * max(now, 0.0))
             self._search = self._executor.submit(
-                plan_motion, self._solver, world, q, target, max_nodes=NODES, seed=seed
+                plan_motion, self._solver, world, q, target, max_nodes=MAX_SEARCH_NODES, seed=seed
             )
 
     def _take_plan(self) -> None:
@@ -113,7 +117,7 @@ class AvoidingSource(LocalSource):
         elif share == 1.0:
             self._path.pop(0)
         self._motion.seed(q)
-        return self._sample(now, q, (q - before) / dt, ServoState.JOINT_MOTION, AROUND)
+        return self._sample(now, q, (q - before) / dt, ServoState.JOINT_MOTION, AROUND_MESSAGE)
 
     def _sample(
         self, now: float, q: Array, velocity: Array, state: ServoState, words: str
@@ -122,12 +126,12 @@ class AvoidingSource(LocalSource):
         return sample_at(self._probe, now, q, velocity, self._target, state, words.format(pair))
 
 
-IN_THE_WAY, AROUND = "in the way: {}", "goes around: {}"
+BLOCKED_MESSAGE, AROUND_MESSAGE = "in the way: {}", "goes around: {}"
 
 
 def contact(world: SceneSnapshot, before: Array, q: Array) -> Pair | None:
-    """Return a pair that collides on a small step from one configuration (n,) to another."""
-    steps = np.linspace(before, q, CHECKS + 1)[1:]
+    """Return the first pair that collides on a straight step from `before` to `q` (n,), or None."""
+    steps = np.linspace(before, q, NUM_STEP_CHECKS + 1)[1:]
     for each in steps[world.in_collision(steps)]:
         return world.colliding_pair(each)
     return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Panels for files: recorded paths to replay, recordings, pictures of the scene, curves."""
+"""Panels for files: replay of paths, recordings, pictures of the scene, curves."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReplayPanel:
         self._stop.on_click(lambda _: session.show_path(None))
 
     def update(self) -> None:
-        """Show the path that is replayed, and where it is."""
+        """Show the name and description of the replayed path, and the current time in it."""
         path = self._session.replay
         if path is not self._shown:
             self._shown = path
@@ -57,7 +57,7 @@ class ReplayPanel:
         self._time.update()
 
     def _time_now(self) -> float | None:
-        """Return the time to show [s]; None: nothing is replayed."""
+        """Return the time to show [s]; None if nothing is replayed."""
         if self._session.replay is None:
             return None
         return float(np.clip(self._session.replay_time, 0.0, self._time.handle.max))
@@ -71,14 +71,14 @@ class ReplayPanel:
 START_RECORDING, STOP_RECORDING = "Record", "Stop recording"
 DOWNLOAD_NAME = "dls-ik-view.csv"
 
-Save = Callable[[bytes], str]  # returns the name of the file
+Save = Callable[[bytes], str]  # takes the content, returns the name of the file
 
 
 class RecordPanel:
-    """Starts a recording, stops it and delivers it.
+    """Starts and stops a recording, and delivers its file.
 
     Args:
-        save: writes the file; None: offer it as a download.
+        save: Writes the file; None offers it as a download.
     """
 
     def __init__(self, gui: Any, session: Session, save: Save | None) -> None:
@@ -97,7 +97,7 @@ class RecordPanel:
         self._say("recording ...")
 
     def finish(self, client: Any = None) -> None:
-        """Stop a recording, if there is one, and deliver it."""
+        """Stop the recording, if there is one, and deliver its file."""
         content = self._session.stop_recording()
         if content is None:
             return
@@ -118,11 +118,11 @@ class RecordPanel:
 
 
 PICTURE_NAME, CURVES_NAME = "dls-ik-scene.png", "dls-ik-curves.csv"
-RENDER_TIMEOUT = 120.0  # [s] a busy machine draws in software for seconds; a hidden tab, never
+RENDER_TIMEOUT = 120.0  # [s] software rendering may take seconds; a hidden tab never answers
 
 
 class ExportPanel:
-    """Delivers what is seen: the scene as PNG, the curves as CSV."""
+    """Delivers the current view: the scene as PNG, the curves as CSV."""
 
     def __init__(self, gui: Any, session: Session) -> None:
         self._session = session
@@ -157,7 +157,7 @@ class ExportPanel:
 
 
 def png(image: Any) -> bytes:
-    """Encode an image (height, width, 3 or 4) of bytes; a transparent background stays so."""
+    """Encode an image (height, width, 3 or 4) of bytes as PNG; transparency is kept."""
     from PIL import Image
 
     file = io.BytesIO()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Widgets of the page that a person and the program both change."""
+"""Widgets of the page that both a person and the program change."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ Changed = Callable[[Any], object]
 
 
 class Input:
-    """Shows a value of the program in a widget, and hands over the values that a person gives.
+    """Shows a value of the program in a widget, and passes on the values that a person enters.
 
-    viser stores a person's value in the widget in its own thread and runs callbacks in others. A
-    callback that reads the widget would miss the value if the program showed one of its own
-    meanwhile. So widgets are written in viser's thread only, where the person's value is read
-    before anything else runs, and no value of the program is shown until that value is handled.
+    viser stores an entered value in the widget in its own thread, and runs callbacks in other
+    threads. A callback that reads the widget would miss the entered value if the program wrote to
+    the widget in between. So the program writes to widgets only in viser's thread, where the
+    entered value is read before anything else runs, and shows no value of its own until the
+    entered value is handled.
 
     Args:
-        server: of viser.
-        handle: of the widget.
-        current: returns the value to show; None leaves the widget unchanged.
-        changed: called with each value of a person, in another thread, one call at a time. Values
-            that are replaced before their turn are skipped.
-        tolerance: numbers that differ by less are not shown.
+        server: Server of viser.
+        handle: Handle of the widget.
+        current: Returns the value to show; None leaves the widget unchanged.
+        changed: Called with each entered value, in another thread, one call at a time. A value
+            that is replaced before its turn is skipped.
+        tolerance: Numbers that differ by less than this are not shown.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class Input:
         self.handle = handle
         self._loop = server.get_event_loop()
         self._current, self._changed, self._tolerance = current, changed, tolerance
-        self._given: list[Any] = []  # values of a person that nothing handles yet
+        self._given: list[Any] = []  # entered values that are not handled yet
         self._is_busy = False
         handle.on_update(self._accept)
 
@@ -47,7 +48,7 @@ class Input:
                 self._loop.call_soon_threadsafe(self._show)
 
     def _new_value(self) -> Any:
-        """Return the value to show, or None if it is the one that is shown."""
+        """Return the value to show, or None if the widget already shows it."""
         value, shown = self._current(), self.handle.value
         if value is None or value == shown:
             return None

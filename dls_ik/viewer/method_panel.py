@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The panel of methods and their parameters."""
+"""Panel of the methods and their parameters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class MethodPanel:
     """Lists of methods for all arms, a switch for bare steps, and widgets for parameters.
 
     Args:
-        changed: called after a change of a method or of the number of arms.
+        changed: Called after a change of a method or of the number of arms.
     """
 
     def __init__(self, server: Any, session: Session, changed: Callable[[], None]) -> None:
         self._session, self._changed = session, changed
         self._lock = threading.Lock()  # the page's loop and callbacks update the panel
-        self._lists: dict[int, Input] = {}  # by the number of the arm
+        self._lists: dict[int, Input] = {}  # key: number of the arm
         gui, first = server.gui, session.sources[0]
         with gui.add_folder("Methods"):
             self._refusal = RefusalLine(gui)
@@ -90,18 +90,17 @@ Key = tuple[int, TunableParameter]  # number of an arm, and a parameter without 
 
 
 class ParameterWidgets:
-    """A slider or list for each parameter of the arms' methods.
+    """Slider or list for each parameter of the arms' methods.
 
-    Widgets that are not needed are hidden and used again later, never removed: a page applies the
-    changes of values that it receives within a frame after the removals, and logs an error for
-    each value of a widget that is gone.
+    Unneeded widgets are hidden and reused, never removed: within a frame, a page applies changes
+    of values after removals, and logs an error for each value of a removed widget.
     """
 
     def __init__(self, server: Any, refusal: RefusalLine) -> None:
         self._server, self._refusal = server, refusal
         self._folder = server.gui.add_folder("Parameters", expand_by_default=False)
         self._inputs: dict[Key, Input] = {}
-        self._bound: dict[Key, tuple[Source, Any]] = {}  # the source of a parameter, and its value
+        self._bound: dict[Key, tuple[Source, Any]] = {}  # source and value of each parameter
 
     def update(self, sources: tuple[Source, ...]) -> None:
         """Show the parameters of the sources and their values."""
@@ -128,7 +127,7 @@ class ParameterWidgets:
         return Input(self._server, handle, partial(self._value, key), partial(self._change, key))
 
     def _value(self, key: Key) -> Any:
-        """Return the value of a parameter; None: it belongs to no arm now."""
+        """Return the value of a parameter; None if it belongs to no current arm."""
         _, value = self._bound.get(key, (None, None))
         return value
 

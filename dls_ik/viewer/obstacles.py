@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of the page: drawn, dragged, added and removed; and the nearest pair."""
+"""Obstacles of the page: drawn, dragged, added and removed; and the closest pair."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from dls_ik.viewer.shapes import Colour, link_poses, pose_from_wxyz, wxyz_from_p
 OBSTACLE: Colour = (214, 158, 84)
 TOUCHING: Colour = (220, 38, 38)
 NEAREST: Colour = (13, 148, 136)
-SOLID, SHEET = 0.55, 0.2  # opacity of things, and of planes
-WIDE, THICK = 4.0, 2e-3  # of a plane, as a share of the robot's size and [m]
-NEW_BOX = 0.15  # of the robot's size
-HANDLE = 0.22  # of the robot's size
+OBJECT_OPACITY, PLANE_OPACITY = 0.55, 0.2  # opacity of objects, and of planes
+# Width of a plane relative to the robot's size, and its thickness [m]
+PLANE_WIDTH, PLANE_THICKNESS = 4.0, 2e-3
+NEW_BOX_SIZE = 0.15  # edge length of a new box, relative to the robot's size
+HANDLE_SIZE = 0.22  # size of the drag handles, relative to the robot's size
 NONE = "none"
 LINE = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
 NO_PAIR = "Nothing can touch."
-HINT = "Click an obstacle, then drag it by its handles."
+OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
 
 class ObstacleView:
-    """Draws the objects of a scene with a handle for the one that is chosen, and the nearest pair.
+    """Draws the objects of a scene, drag handles for the chosen object, and the closest pair.
 
     Args:
         nodes: The scene of viser.
@@ -60,13 +61,13 @@ class ObstacleView:
         still = self._link_poses(robot.clip(np.zeros(robot.n)))
         self._T_base_root = still[robot.tree.root]
         self._drawn: dict[str, _Drawn] = {}
-        self._count = 0  # of objects that were drawn
+        self._count = 0  # number of objects drawn so far
         self._seen: SceneSnapshot | None = None
         self._lock = RLock()
         self.chosen: str | None = None
         self._T_handle = np.eye(4)  # T_root_object that the handle shows
         self._handle: Any = nodes.add_transform_controls(
-            "/obstacle_handle", HANDLE * size, line_width=3.0, depth_test=False, visible=False
+            "/obstacle_handle", HANDLE_SIZE * size, line_width=3.0, depth_test=False, visible=False
         )
         self._handle.on_update(lambda _: self._drag())
         nothing = np.zeros((1, 2, 3), np.float32)
@@ -77,7 +78,7 @@ class ObstacleView:
         self._ends = [nodes.add_icosphere(n, 0.008 * size, color=NEAREST) for n in ends]
 
     def show(self, q: Array) -> ClosestPair | None:
-        """Draw all as it stands at joint values (n,); return the nearest pair."""
+        """Draw all objects and the closest pair at joint positions q (n,); return this pair."""
         with self._lock:
             now = self._world.snapshot
             if now is not self._seen:
@@ -89,7 +90,7 @@ class ObstacleView:
             return closest
 
     def choose(self, name: str | None) -> None:
-        """Show the handle of an object of the world; None: of none."""
+        """Show the drag handles of an object of the scene; None hides them."""
         with self._lock:
             objects = self._world.objects
             self.chosen = name if name in objects else None
@@ -98,7 +99,7 @@ class ObstacleView:
                 self._place_handle(objects[self.chosen])
 
     def add_box(self, sides: Sequence[float], place: Array) -> str:
-        """Add a box of edge lengths (3,) [m] at a place (3,) in the base frame, and choose it."""
+        """Add and choose a box with edge lengths (3,) [m] at a point (3,) [m] in the base frame."""
         with self._lock:
             taken = self._world.objects
             name = next(n for i in range(1, 10_000) if (n := f"box{i}") not in taken)
@@ -109,7 +110,7 @@ class ObstacleView:
             return name
 
     def remove(self) -> None:
-        """Remove the object that is chosen."""
+        """Remove the chosen object."""
         with self._lock:
             if self.chosen is not None:
                 self._world.remove(self.chosen)
@@ -117,7 +118,7 @@ class ObstacleView:
             self.choose(None)
 
     def corners(self) -> Array:
-        """Return the corners (k, 3) of boxes around all objects that end, in the base frame [m]."""
+        """Return the corners (k, 3) of boxes around all finite objects, in the base frame [m]."""
         found = [np.zeros((0, 3))]
         for each in self._world.snapshot.objects.values():
             for shape, T in each.body.parts:
@@ -142,7 +143,7 @@ class ObstacleView:
                 self._tell(self.chosen)
 
     def _draw(self, now: SceneSnapshot) -> None:
-        """Draw the objects of a snapshot, those that have changed anew."""
+        """Draw the objects of a snapshot; redraw those that have changed."""
         self._seen = now
         bodies: dict[str, Body] = {name: each.body for name, each in now.objects.items()}
         bodies |= {name: each.body for name, each in now.attached.items()}
@@ -158,7 +159,7 @@ class ObstacleView:
             self.choose(None)
         elif self.chosen is not None:
             T = now.objects[self.chosen].T
-            if not np.allclose(T, self._T_handle):  # others moved it
+            if not np.allclose(T, self._T_handle):  # not moved by its handle
                 self._place_handle(T)
 
     def _add(self, name: str, body: Body) -> _Drawn:
@@ -174,7 +175,7 @@ class ObstacleView:
                 np.asarray(mesh.vertices, np.float32),
                 np.asarray(mesh.faces, np.uint32),
                 color=OBSTACLE,
-                opacity=SHEET if flat else SOLID,
+                opacity=PLANE_OPACITY if flat else OBJECT_OPACITY,
                 flat_shading=True,
                 side="double",
                 position=T[:3, 3],
@@ -203,25 +204,25 @@ class ObstacleView:
 
 
 class _Drawn(NamedTuple):
-    """An object on the page."""
+    """Object on the page."""
 
     body: Body
     root: Any
     meshes: tuple[Any, ...]
 
     def place(self, T: Array) -> None:
-        """Move it to ``T_base_object`` (4, 4)."""
+        """Move the object to ``T_base_object`` (4, 4)."""
         self.root.position, self.root.wxyz = T[:3, 3], wxyz_from_pose(T)
 
     def paint(self, colour: Colour) -> None:
-        """Give it a colour."""
+        """Set the colour of the object."""
         for mesh in self.meshes:
             if tuple(mesh.color) != colour:
                 mesh.color = colour
 
 
 def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
-    """Return a shape to draw, a plane as a sheet, for a robot of a size [m]."""
+    """Return the mesh of a shape; a plane becomes a sheet, sized for a robot of size [m]."""
     mesh: trimesh.Trimesh
     match shape:
         case Box():
@@ -234,19 +235,21 @@ def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
             mesh = trimesh.creation.capsule(shape.length, shape.radius)
             mesh.apply_translation(-mesh.bounds.mean(axis=0))
         case Plane():
-            mesh = trimesh.creation.box((WIDE * size, WIDE * size, THICK))
+            mesh = trimesh.creation.box((PLANE_WIDTH * size, PLANE_WIDTH * size, PLANE_THICKNESS))
             aside = np.eye(3)[np.abs(shape.normal).argmin()]
             x = np.cross(shape.normal, aside)
             x /= np.linalg.norm(x)
             R = np.stack([x, np.cross(shape.normal, x), shape.normal], axis=1)
-            mesh.apply_transform(transform(R, (shape.offset - 0.5 * THICK) * shape.normal))
+            mesh.apply_transform(
+                transform(R, (shape.offset - 0.5 * PLANE_THICKNESS) * shape.normal)
+            )
         case Mesh():
             mesh = trimesh.Trimesh(shape.vertices, shape.triangles, process=False)
     return mesh
 
 
 class ObstaclePanel:
-    """The nearest pair in words, a list of obstacles, and buttons to add and remove one."""
+    """The closest pair in words, a list of obstacles, and buttons to add and remove one."""
 
     def __init__(self, server: Any, session: Session, view: ObstacleView, size: float) -> None:
         self._session, self._view = session, view
@@ -255,9 +258,9 @@ class ObstaclePanel:
         with gui.add_folder("Obstacles"):
             self._line = gui.add_html("")
             self._refusal = RefusalLine(gui)
-            obstacles = gui.add_dropdown("Obstacle", (NONE,), hint=HINT)
+            obstacles = gui.add_dropdown("Obstacle", (NONE,), hint=OBSTACLE_HINT)
             self._list = Input(server, obstacles, lambda: view.chosen or NONE, self._choose)
-            side = round(NEW_BOX * size, 2)
+            side = round(NEW_BOX_SIZE * size, 2)
             self._sides = gui.add_vector3(
                 "Box [m]", (side, side, side), min=(0.01,) * 3, step=0.01, hint="edge lengths"
             )
@@ -265,7 +268,7 @@ class ObstaclePanel:
             gui.add_button("Remove", color="gray").on_click(lambda _: view.remove())
 
     def update(self, closest: ClosestPair | None) -> None:
-        """Show the nearest pair, and the obstacles there are."""
+        """Show the closest pair and the current obstacles."""
         words = LINE.format(self._words(closest))
         if self._line.content != words:
             self._line.content = words
@@ -287,7 +290,7 @@ class ObstaclePanel:
         self._view.choose(None if name == NONE else name)
 
     def _add(self) -> None:
-        """Add a box beside the tip, from where it can be dragged into the arm."""
+        """Add a box next to the tip; a person can drag it into the arm."""
         with self._refusal.shown():
             T_tip = self._session.robot.fk(self._session.joint_values).reshape(-1, 4, 4)[0]
             beside = T_tip[:3, 3] - np.array([0.0, 0.3 * self._size, 0.0])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page: the scene and the panels of a session, and the loop that updates them."""
+"""Page with the scene and panels of a session, and the loop that updates them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ SHEET_STYLE = (
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
     "}}</style>"
 )
-REFRESHES, REFRESH_EVERY = 60, 5  # updates; an even number of times
+# Updates after a change, updates per redraw; the number of redraws is even
+NUM_REFRESH_UPDATES, UPDATES_PER_REDRAW = 60, 5
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
 Clearance = Callable[[Array], Array]
@@ -52,14 +53,14 @@ MakeSession = Callable[[Clearance], tuple[Session, Sequence[Preset]]]
 
 
 class Page:
-    """Shows a session, and the panels that control it.
+    """Shows a session and the panels that control it.
 
     Args:
-        server: of viser.
-        scene: with the robot.
-        save: see :class:`dls_ik.viewer.files.RecordPanel`.
-        is_dark: colours at the start.
-        is_compact: fold the plots at the start.
+        server: Server of viser.
+        scene: View that shows the robot.
+        save: See :class:`dls_ik.viewer.files.RecordPanel`.
+        is_dark: Whether the page is dark at first.
+        is_compact: Whether the plots are folded at first.
     """
 
     def __init__(
@@ -76,9 +77,9 @@ class Page:
         self._server, self._gui, gui = server, server.gui, server.gui
         self._scene, self._status, self._session = scene, status, session
         self._lock = threading.Lock()  # one thread at a time changes the panels
-        self._plots: dict[int, Plots] = {}  # by the number of arms; all but one are hidden
+        self._plots: dict[int, Plots] = {}  # key: number of arms; all but one are hidden
         self._shown_plots: Plots | None = None
-        self._refreshes = 0  # that new plots, or those of a new client, still need
+        self._refreshes = 0  # remaining updates of new plots, or of all plots for a new client
         server.on_client_connect(self._refresh_plots)
         self._shown: Preset | ReplayPath | None = None
         self._closest: ClosestPair | None = None
@@ -122,7 +123,7 @@ class Page:
                 self._closest = self._obstacles[0].show(views[0].sample.q)
 
     def show_figures(self, views: Sequence[ArmView]) -> None:
-        """Update status, bars, plots and panels."""
+        """Update the status, joint bars, plots and panels."""
         if not views:
             return
         with self._lock:
@@ -141,7 +142,7 @@ class Page:
                 self._obstacles[1].update(self._closest)
 
     def with_obstacles(self, points: Array | None) -> Array | None:
-        """Add the corners of all obstacles to points (k, 3) in the base frame [m]."""
+        """Return points (k, 3) and the corners of all obstacles, in the base frame [m]."""
         if self._obstacles is None:
             return points
         corners = self._obstacles[0].corners()
@@ -149,7 +150,7 @@ class Page:
         return every if len(every) else None
 
     def finish(self) -> None:
-        """Finish a recording."""
+        """Stop the recording, if there is one, and deliver its file."""
         self._record.finish()
 
     def _start_preset(self) -> None:
@@ -158,7 +159,7 @@ class Page:
         self._scene.show_trails(True)
 
     def _show_path(self) -> None:
-        """Draw and frame the path of a preset or replay that has begun."""
+        """Draw and frame the path of a preset or replay that has started."""
         session = self._session
         shown = session.preset or session.replay
         if shown is self._shown:
@@ -193,21 +194,21 @@ class Page:
         if before is not None and before is not plots:
             before.hide()
         if plots.label(names, has_rotation) or plots is not before:
-            self._refreshes = REFRESHES
+            self._refreshes = NUM_REFRESH_UPDATES
         plots.show(self._session.history)
         if self._refreshes > 0:
             self._refreshes -= 1
-            if self._refreshes % REFRESH_EVERY == 0:
+            if self._refreshes % UPDATES_PER_REDRAW == 0:
                 plots.refresh()
 
     def _refresh_plots(self, _: Any) -> None:
-        self._refreshes = REFRESHES
+        self._refreshes = NUM_REFRESH_UPDATES
 
 
 def _obstacles(
     server: Any, session: Session, size: float
 ) -> tuple[ObstacleView, ObstaclePanel] | None:
-    """Return what shows the scene of a session, if it has one."""
+    """Return the view and panel of a session's scene; None if it has no scene."""
     if session.scene is None:
         return None
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
@@ -230,17 +231,18 @@ def serve(
     begun: Callable[[Session], object] = lambda _: None,
     is_compact: bool = False,
 ) -> None:
-    """Show the robot, make a session, and step it until the event is set.
+    """Show the robot, make a session, and step the session until `ended` is set.
 
     Args:
-        server: of :func:`dls_ik.viewer.server.open_server`; it is stopped at the end.
-        make_session: may take long; the page shows the robot meanwhile. Takes a function that
-            returns the heights of the moving links above the floor.
-        rate: steps of the session [Hz].
-        save: see :class:`dls_ik.viewer.files.RecordPanel`.
-        note: a line above the state of the arms.
-        begun: called with the session when the page is complete.
-        is_dark, is_compact: as for :class:`Page`.
+        server: Server of :func:`dls_ik.viewer.server.open_server`; stopped at the end.
+        make_session: Makes the session, while the page already shows the robot. Its argument is a
+            function that returns the heights of the moving links above the floor [m].
+        rate: Rate of the session's steps [Hz].
+        save: See :class:`dls_ik.viewer.files.RecordPanel`.
+        ended: Set to close the page.
+        note: Line above the state of the arms.
+        begun: Called with the session when the page is complete.
+        is_dark, is_compact: See :class:`Page`.
     """
     with contextlib.ExitStack() as stack:
         stack.callback(server.stop)
@@ -266,7 +268,7 @@ def serve(
 
 
 def _run(page: Page, session: Session, period: float, ended: threading.Event) -> None:
-    """Step on absolute deadlines; those that were missed are skipped."""
+    """Step on absolute deadlines; skip deadlines that were missed."""
     begin = deadline = time.monotonic()
     scene_time = figures_time = 0.0
     while not ended.wait(max(deadline - time.monotonic(), 0.0)):

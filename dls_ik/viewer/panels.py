@@ -23,7 +23,7 @@ from dls_ik.viewer.presets import Preset
 from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.source import Sample
 
-DIMMED = "var(--mantine-color-dimmed)"  # of viser's theme, light or dark
+DIMMED = "var(--mantine-color-dimmed)"  # colour of viser's theme, light or dark
 STATUS = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
 ARM_STATUS = (
     "<div style='display:flex;gap:7px;min-height:{height}px'>"
@@ -39,11 +39,11 @@ REFUSAL = (
 
 
 class StatusLine:
-    """Describes the arms in words.
+    """Describes the state of the arms in words.
 
     Args:
-        note: one line above, such as which meshes are missing.
-        unit: of the speed of joints.
+        note: Line above the arms, such as the names of missing meshes.
+        unit: Unit of the speed of the fastest joint.
     """
 
     def __init__(self, gui: Any, note: str = "", unit: str = "rad/s") -> None:
@@ -68,7 +68,7 @@ class StatusLine:
             self._html.content = html
 
 
-SLOW = 0.05  # [rad/s or m/s] slower peaks are not worth a word
+MIN_SHOWN_SPEED = 0.05  # [rad/s or m/s] slower peaks are not shown
 
 
 def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
@@ -78,7 +78,7 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
         found.append(f"{distance:.2f} m" if distance >= 1.0 else f"{1000.0 * distance:.1f} mm")
     if np.isfinite(angle):
         found.append(f"{angle:.2f}&deg;")
-    peak = f"; fastest joint up to {view.peak:.1f} {unit}" if view.peak > SLOW else ""
+    peak = f"; fastest joint up to {view.peak:.1f} {unit}" if view.peak > MIN_SHOWN_SPEED else ""
     return ARM_STATUS.format(
         height=height,
         colour=css(ARM_COLOURS[i]),
@@ -91,14 +91,14 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
 
 
 class RefusalLine:
-    """A line that appears if an action is refused."""
+    """Line that appears if an action is refused."""
 
     def __init__(self, gui: Any) -> None:
         self._line = gui.add_html("", visible=False)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show why the action inside is refused; hide the line if it is not."""
+        """Show the reason if the action in the block is refused; else hide the line."""
         try:
             yield
         except DlsIkError as error:
@@ -116,10 +116,10 @@ NO_PRESET = "The target moves by itself; this line says what to look at."
 
 
 class PresetPanel:
-    """A button for each preset, and one to stop.
+    """A button for each preset, and a button to stop.
 
     Args:
-        started: called when a preset has started.
+        started: Called when a preset has started.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class ControlPanel:
     """Reset, pause, and slow motion for arms of this process.
 
     Args:
-        cleared: called after a reset.
+        cleared: Called after a reset.
     """
 
     def __init__(self, server: Any, session: Session, cleared: Callable[[], None]) -> None:
@@ -183,7 +183,7 @@ class ControlPanel:
         self._is_paused = False
 
     def update(self, views: Sequence[ArmView]) -> None:
-        """Offer to resume while an arm is paused."""
+        """Update the speed, and offer to resume while an arm is paused."""
         if self._speed is not None:
             self._speed.update()
         states = [view.sample.state == ServoState.PAUSED.name for view in views]
@@ -193,7 +193,7 @@ class ControlPanel:
             self._buttons.options = labels
 
     def _speed_name(self) -> str | None:
-        """Return the entry for the session's speed; None: there is no such entry."""
+        """Return the list entry of the session's speed; None if there is none."""
         return next((name for name, x in SPEEDS.items() if x == self._session.speed), None)
 
     def _set_speed(self, name: str) -> None:
@@ -208,43 +208,43 @@ class ControlPanel:
                 self._session.pause(not self._is_paused)
 
 
-# Numbers that a person gives: joint sliders, and the pose of the target
+# Numbers that a person enters: joint sliders, and the pose of the target
 
 DEG, MM = "deg", "mm"
-STEPS = {DEG: 0.1, MM: 0.1}
+STEP_SIZES = {DEG: 0.1, MM: 0.1}
 
 
 class JointPanel:
-    """A slider for each joint, which puts the arms there, with the target at the tip."""
+    """A slider for each joint, which moves the arms at once and puts the target at the tip."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
         gui, robot = server.gui, session.robot
         self._scale = np.array([1e3 if unit == "m" else 180.0 / np.pi for unit in robot.units])
         self._sliders: list[Input] = []
-        self._lock = threading.Lock()  # one person's value at a time
+        self._lock = threading.Lock()  # handles one entered value at a time
         lower, upper = robot.finite_limits()
-        self._q = lower.copy()  # (n,) [rad or m] as shown
+        self._q = lower.copy()  # (n,) [rad or m] displayed joint positions
         can_place = session.sources[0].can_place
         with gui.add_folder("Move joints", expand_by_default=False, visible=can_place):
             self._refusal = RefusalLine(gui)
             for j, name in enumerate(robot.joint_names):
                 unit = MM if robot.units[j] == "m" else DEG
-                low = np.ceil(lower[j] * self._scale[j] / STEPS[unit]) * STEPS[unit]
-                high = np.floor(upper[j] * self._scale[j] / STEPS[unit]) * STEPS[unit]
+                low = np.ceil(lower[j] * self._scale[j] / STEP_SIZES[unit]) * STEP_SIZES[unit]
+                high = np.floor(upper[j] * self._scale[j] / STEP_SIZES[unit]) * STEP_SIZES[unit]
                 slider = gui.add_slider(
                     f"{name} [{unit}]",
                     min=round(float(low), 1),
-                    max=round(float(max(high, low + STEPS[unit])), 1),
-                    step=STEPS[unit],
+                    max=round(float(max(high, low + STEP_SIZES[unit])), 1),
+                    step=STEP_SIZES[unit],
                     initial_value=round(float(low), 1),
                     disabled=bool(high <= low),
                 )
                 show, move = partial(self._shown_value, j, slider), partial(self._move, j)
-                self._sliders.append(Input(server, slider, show, move, 0.6 * STEPS[unit]))
+                self._sliders.append(Input(server, slider, show, move, 0.6 * STEP_SIZES[unit]))
 
     def update(self, q: Array) -> None:
-        """Show joint values (n,) of the first arm."""
+        """Show the joint positions (n,) [rad or m] of the first arm."""
         self._q = q
         for slider in self._sliders:
             slider.update()
@@ -262,13 +262,13 @@ class JointPanel:
 
 
 class TargetPanel:
-    """The target of each tip in numbers: position [mm], and roll, pitch, yaw [deg]."""
+    """Target of each tip in numbers: position [mm], and roll, pitch, yaw [deg]."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
         gui, robot = server.gui, session.robot
         k = len(robot.tips)
-        self._Ts = [np.eye(4)] * k  # as shown
+        self._Ts = [np.eye(4)] * k  # displayed targets T_base_tip
         self._xyz: list[Numbers] = [(0.0, 0.0, 0.0)] * k  # [mm]
         self._rpy: list[Numbers] = [(0.0, 0.0, 0.0)] * k  # [deg]
         self._fields: list[Input] = []
@@ -283,10 +283,10 @@ class TargetPanel:
                 self._add(server, rpy, self._rpy, i, _with_rpy)
 
     def update(self, sample: Sample) -> None:
-        """Show the target, or the tip where there is no target."""
+        """Show the target, or the pose of the tip if there is no target."""
         Ts = sample.T_tip if sample.T_target is None else sample.T_target
         for i, T in enumerate(Ts.reshape(-1, 4, 4)):
-            if np.abs(T - self._Ts[i]).max() >= SAME_POSE:
+            if np.abs(T - self._Ts[i]).max() >= MIN_SHOWN_POSE_CHANGE:
                 self._Ts[i] = T
                 self._xyz[i] = _numbers(1e3 * T[:3, 3], 1)
                 self._rpy[i] = _numbers(np.degrees(rpy_from_rotation(T[:3, :3])), 2)
@@ -301,10 +301,10 @@ class TargetPanel:
         i: int,
         moved: Callable[[Array, Numbers], Array],
     ) -> None:
-        """Add three numbers that change the target of tip i by `moved`."""
+        """Add three numbers; `moved` applies them to the target of tip i."""
 
         def change(given: Numbers) -> None:
-            shown[i] = given  # as typed, although other angles give the same rotation
+            shown[i] = given  # the entered angles, although other angles give the same rotation
             self._Ts[i] = T = moved(self._target(i), given)
             with self._refusal.shown():
                 self._session.drag_target(T, i)
@@ -312,13 +312,14 @@ class TargetPanel:
         self._fields.append(Input(server, handle, lambda: shown[i], change))
 
     def _target(self, i: int) -> Array:
-        """Return the pose (4, 4) of a target: the session's own, or the one that is shown."""
+        """Return the target (4, 4) of tip i: the session's, or the displayed one if it has none."""
         target = None if self._session.is_remote else self._session.target
         return self._Ts[i] if target is None else target.reshape(-1, 4, 4)[i]
 
 
 Numbers = tuple[float, ...]
-SAME_POSE = 1e-6  # [m, or of a rotation's entries] poses that differ by less are shown as before
+# [m, or 1 for entries of R] smaller differences of poses are not shown
+MIN_SHOWN_POSE_CHANGE = 1e-6
 
 
 def _numbers(values: Array, digits: int) -> Numbers:
@@ -326,10 +327,10 @@ def _numbers(values: Array, digits: int) -> Numbers:
 
 
 def _with_position(T: Array, xyz: Numbers) -> Array:
-    """Return a pose (4, 4) at another position [mm]."""
+    """Return the pose (4, 4) with another position [mm]."""
     return transform(T[:3, :3], 1e-3 * np.array(xyz))
 
 
 def _with_rpy(T: Array, rpy: Numbers) -> Array:
-    """Return a pose (4, 4) of another orientation, as roll, pitch, yaw [deg]."""
+    """Return the pose (4, 4) with another orientation, given as roll, pitch, yaw [deg]."""
     return transform(rotation_from_rpy(*np.radians(rpy).tolist()), T[:3, 3])

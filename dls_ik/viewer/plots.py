@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of a sample: their live plots, joint bars and colours, and their recording as CSV."""
+"""Measures of a sample: live plots, joint bars and colours, and recordings as CSV."""
 
 import csv
 import io
@@ -19,23 +19,25 @@ from dls_ik.solver.options import SolverOptions
 from dls_ik.viewer.shapes import Colour, wxyz_from_pose
 from dls_ik.viewer.source import Sample
 
-DEFAULTS = SolverOptions()
+DEFAULT_OPTIONS = SolverOptions()
 
 
 class Measures(NamedTuple):
     """Measures of one configuration."""
 
-    least_singular_value: float  # of the task's Jacobian, rotations scaled as in the solver
-    condition: float  # greatest by least singular value; infinite at a singularity
-    activation: Array  # (n,) h of CTP: 0 free to 1 at a limit
-    speed: float  # largest of all joints [rad/s or m/s]
+    least_singular_value: float  # smallest one of the task's scaled Jacobian
+    condition: float  # ratio of largest to smallest singular value; infinite at a singularity
+    activation: Array  # (n,) activation h of CTP: 0 free to 1 at a limit
+    speed: float  # speed of the fastest joint [rad/s or m/s]
 
 
-def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULTS.margin) -> Measures:
-    """Measure a sample.
+def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.margin) -> Measures:
+    """Return the measures of a sample.
 
     Args:
-        margin: option of CTP, the share of a joint's range that counts as near its limit.
+        robot: Robot of the sample.
+        sample: State of the arm.
+        margin: Option of CTP: share of a joint's range next to a limit in which h is above 0.
     """
     if sample.J is None:
         s = singular_values(robot, sample.q[None])[0]
@@ -64,21 +66,21 @@ def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
 
 # History of the plotted curves
 
-SECONDS, MAX_POINTS = 10.0, 250  # of a curve
-MAX_CONDITION = 1e6  # a larger condition number is drawn there
+CURVE_DURATION, MAX_CURVE_POINTS = 10.0, 250  # [s] duration and number of points of a curve
+MAX_CONDITION = 1e6  # larger condition numbers are drawn at this value
 ROTATION = "Rotation error"
 MOTION, CONDITIONING = "Motion", "Conditioning"  # tabs of the page
 
 
 class Curve(NamedTuple):
-    """A plotted quantity."""
+    """Plotted quantity."""
 
     tab: str
     title: str
     unit: str  # label of the axis
     value: Callable[[Sample, Measures], float]
-    scale: float = 1.0  # the top of the axis is not lower
-    worst: Callable[..., Any] = np.fmax  # of two values within one point of the curve
+    scale: float = 1.0  # minimum upper end of the axis
+    worst: Callable[..., Any] = np.fmax  # selects one of two values within a point of the curve
 
 
 CURVES = (
@@ -109,16 +111,17 @@ CURVES = (
 
 
 class CurveHistory:
-    """Keeps the last seconds of all curves for some arms, on one time axis."""
+    """Keeps the last seconds of all curves of some arms, on a common time axis."""
 
     def __init__(self) -> None:
-        self._rows: deque[list[float]] = deque(maxlen=MAX_POINTS)
+        self._rows: deque[list[float]] = deque(maxlen=MAX_CURVE_POINTS)
         self._row_ends = -np.inf  # [s]
 
     def add(self, time: float, arms: Sequence[tuple[Sample, Measures]]) -> None:
         """Add the values of all arms at a time [s].
 
-        A row covers SECONDS / MAX_POINTS and has the worst value of it, so that no peak is lost.
+        A row covers CURVE_DURATION / MAX_CURVE_POINTS and keeps the worst value in this time, so
+        no peak is lost.
         """
         values = [curve.value(*arm) for curve in CURVES for arm in arms]
         if self._rows and len(self._rows[-1]) != 1 + len(values):
@@ -129,7 +132,7 @@ class CurveHistory:
             values = [float(curve.worst(before, now)) for curve, before, now in last]
             self._rows.pop()
         else:
-            self._row_ends = time + 0.99 * SECONDS / MAX_POINTS
+            self._row_ends = time + 0.99 * CURVE_DURATION / MAX_CURVE_POINTS
         self._rows.append([time, *values])
 
     def clear(self) -> None:
@@ -138,7 +141,7 @@ class CurveHistory:
         self._row_ends = -np.inf
 
     def table(self, names: Sequence[str]) -> bytes:
-        """Return the curves as CSV, a line for each point, columns by the names of the arms."""
+        """Return the curves as CSV: a line for each point, columns named after the arms."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         arms = [f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False)]
@@ -150,9 +153,9 @@ class CurveHistory:
         return text.getvalue().encode()
 
     def data(self, curve: int, arms: int) -> tuple[Array, ...]:
-        """Return the times [s] before now and the lines of a curve, (k,) each."""
+        """Return times relative to the last one [s], and a curve for each arm, (k,) each."""
         if len(self._rows) < 2 or len(self._rows[-1]) != 1 + len(CURVES) * arms:
-            return (np.array([-SECONDS, 0.0]), *np.full((arms, 2), np.nan))
+            return (np.array([-CURVE_DURATION, 0.0]), *np.full((arms, 2), np.nan))
         table = np.array(self._rows)
         first = 1 + curve * arms
         return (table[:, 0] - table[-1, 0], *table[:, first : first + arms].T)
@@ -167,7 +170,8 @@ TIME = "time [s]"
 GREEN: Colour = (22, 163, 74)
 AMBER: Colour = (245, 158, 11)
 RED: Colour = (220, 38, 38)
-NEAR_LIMIT, AT_LIMIT = 0.15, 0.05  # share of the range that is left to the nearest limit
+# Remaining distance to the nearest limit, as a share of the range
+NEAR_LIMIT, AT_LIMIT = 0.15, 0.05
 
 
 def css(colour: Colour) -> str:
@@ -176,7 +180,7 @@ def css(colour: Colour) -> str:
 
 
 def limit_colour(q: float, lower: float, upper: float) -> Colour:
-    """Return green for a joint away from its limits or without one, amber near one, red at it."""
+    """Return green for a joint far from limits or without limits, amber near one, red at one."""
     width = upper - lower
     distance = min(q - lower, upper - q)
     if not np.isfinite(width):
@@ -186,25 +190,26 @@ def limit_colour(q: float, lower: float, upper: float) -> Colour:
     return AMBER if distance < NEAR_LIMIT * width else GREEN
 
 
-# Live plots: the last seconds, a line for each arm
+# Live plots of the last seconds, a line for each arm
 
 PLOT_HEIGHT = 178  # [px]
 
 
 class Plots:
-    """Shows the curves of all arms, in tabs of viser by the names in ``CURVES``.
+    """Shows the curves of all arms, in tabs of viser named as in ``CURVES``.
 
-    Plots are hidden, never removed: a page applies the data that it receives within a frame after
-    the removals, and logs an error for the data of each plot that is gone.
+    Plots are hidden, never removed: within a frame, a page applies new data after removals, and
+    logs an error for the data of each removed plot.
 
     Args:
-        arms: number of arms.
-        units: (n,) of the joints.
+        arms: Number of arms.
+        units: (n,) units of the joints.
     """
 
     def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int, units: Sequence[str]) -> None:
         self._arms = arms
-        self._label: tuple[tuple[str, ...], bool] | None = None  # as shown; None: hidden
+        # Displayed names, and whether rotation is shown; None: hidden
+        self._label: tuple[tuple[str, ...], bool] | None = None
         self._handles: list[Any] = []
         self._is_taller = False
         speed = speed_unit(units)
@@ -215,10 +220,11 @@ class Plots:
                 self._handles.append(_plot(gui, curve, unit, data, ("",) * arms))
 
     def label(self, names: tuple[str, ...], has_rotation: bool) -> bool:
-        """Show the plots for arms by these names; return whether that changes what is shown.
+        """Show the plots with these names of arms; return whether that changes the page.
 
         Args:
-            has_rotation: whether the task has an error of the rotation.
+            names: Names of the arms.
+            has_rotation: Whether the task has a rotation error.
         """
         if self._label == (names, has_rotation):
             return False
@@ -235,7 +241,7 @@ class Plots:
                 handle.data = history.data(i, self._arms)
 
     def refresh(self) -> None:
-        """Change the height by a pixel and back: new charts draw the ticks of time only then."""
+        """Change the height by a pixel and back: only this makes new charts draw time ticks."""
         self._is_taller = not self._is_taller
         for handle in self._handles:
             handle.height = PLOT_HEIGHT + int(self._is_taller)
@@ -248,7 +254,7 @@ class Plots:
 
 
 def speed_unit(units: Sequence[str]) -> str:
-    """Return the unit of the fastest joint, by the units (n,) of the joints."""
+    """Return the unit of the fastest joint, given the units (n,) of the joints."""
     return " or ".join(f"{unit}/s" for unit in dict.fromkeys(units))
 
 
@@ -262,7 +268,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
         _series(names),
         title=curve.title,
         scales={
-            "x": {"time": False, "range": [-SECONDS, 0.0]},
+            "x": {"time": False, "range": [-CURVE_DURATION, 0.0]},
             "y": {"range": {"min": bottom, "max": top}},
         },
         axes=(
@@ -276,7 +282,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
 
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Return the axis of time and a line for each arm, as uPlot describes them."""
+    """Return the time axis and a line for each arm, as uPlot describes them."""
     lines = [
         {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
         for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
@@ -298,24 +304,25 @@ BAR_ROW = (
     "<span style='width:50px;text-align:right;font-variant-numeric:tabular-nums'>{value}</span>"
     "</div>"
 )
-MARK = (
+JOINT_MARK = (
     "<span style='position:absolute;left:calc({left:.1f}% - 2px);top:0;width:5px;height:9px;"
     "border-radius:1px;background:{colour}'></span>"
 )
 NO_LIMITS = "rgba(128,136,149,0.28)"
-MAX_NAME = 18  # characters beside a bar; longer names stand above it
+MAX_NAME_LENGTH = 18  # characters that fit next to a bar; longer names are placed above it
 
 
 def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
-    """Format a row for each joint, with a mark for each arm in its colour.
+    """Format a row for each joint, with a mark for each arm in the arm's colour.
 
-    The mark of a single arm is green, amber near a limit and red at it.
+    The mark of a single arm is green, amber near a limit and red at a limit.
 
     Args:
-        qs: (n,) of each arm.
+        robot: Robot of the arms.
+        qs: Joint positions (n,) of each arm [rad or m].
     """
     longest = max(map(len, robot.joint_names))
-    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_NAME else "1 0 100%"
+    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_NAME_LENGTH else "1 0 100%"
     rows = [_bar_row(robot, j, [float(q[j]) for q in qs], basis) for j in range(robot.n)]
     return f"<div style='max-height:340px;overflow-y:auto;padding:2px 10px'>{''.join(rows)}</div>"
 
@@ -332,7 +339,7 @@ def _bar_row(robot: RobotModel, j: int, values: list[float], basis: str) -> str:
         name=escape(name),
         basis=basis,
         background=_bands() if np.isfinite(upper - lower) else NO_LIMITS,
-        marks="".join(reversed(marks)),  # the first arm's on top
+        marks="".join(reversed(marks)),  # the mark of the first arm is on top
         value=text,
     )
 
@@ -341,8 +348,8 @@ def _mark(value: float, colour: Colour, lower: float, upper: float) -> str:
     if np.isfinite(upper - lower):
         share = (value - lower) / max(upper - lower, 1e-12)
     else:
-        share = 0.5 + np.arctan(value) / np.pi  # maps all real numbers to 0 to 1
-    return MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour))
+        share = 0.5 + np.arctan(value) / np.pi  # maps the real line to 0 to 1
+    return JOINT_MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour))
 
 
 def _bands() -> str:
@@ -380,7 +387,7 @@ class CsvRecorder:
             self.rows += 1
 
     def content(self) -> bytes:
-        """Return the file."""
+        """Return the content of the CSV file."""
         return self._text.getvalue().encode()
 
 
@@ -403,14 +410,14 @@ def csv_header(robot: RobotModel) -> list[str]:
 
 
 def _pose_columns(robot: RobotModel) -> list[str]:
-    """Return the columns of a pose, with the names of the tips where there are several."""
+    """Return the columns of a pose, with the names of the tips if there are several."""
     if len(robot.tips) == 1:
         return [*POSE_COLUMNS]
     return [f"{tip} {column}" for tip in robot.tips for column in POSE_COLUMNS]
 
 
 def _csv_row(arm: str, sample: Sample, measures: Measures) -> list[str]:
-    """Format the values of an arm; cells without a value, as of a missing target, are empty."""
+    """Format the values of an arm; cells without a value, such as a missing target, are empty."""
     numbers = [
         *sample.q,
         *sample.velocity,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Presets: paths of the target that show how methods differ, computed for the robot at hand.
+"""Presets: target paths, computed for the robot, that show how methods differ.
 
 The path through a singularity is that of :mod:`dls_ik.solver.hard_paths`.
 """
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from dls_ik.scene.snapshot import SceneSnapshot
     from dls_ik.scene.srdf import Pair
 
-REST = 1.0  # [s] at each end
+REST_TIME = 1.0  # [s] rest at each end of the path
 FOLLOWER = "dls"
 
 
 class Preset(NamedTuple):
-    """A closed path of the target, and methods to compare on it."""
+    """Closed path of the target, and methods to compare on it."""
 
     title: str
-    watch: str  # one sentence: what to look at
+    watch: str  # one sentence about what to watch
     methods: tuple[str, ...]
-    start: Array  # (n,) of the arms [rad or m]
-    Ts: Array  # (m, 4, 4) poses T_base_tip at equal times, the last one as the first
+    start: Array  # (n,) initial joint positions of the arms [rad or m]
+    Ts: Array  # (m, 4, 4) poses T_base_tip at equal time steps; the last one equals the first
     period: float  # [s]
-    bare: bool = True  # whether steps are bare, or within the limits of the controller
+    bare: bool = True  # whether steps are bare, not within the limits of the controller
 
     def pose(self, time: float) -> Array:
-        """Return the target (4, 4) at a time since the beginning [s]."""
+        """Return the target T_base_tip (4, 4) at a time since the start [s]."""
         share = (time % self.period) / self.period * (len(self.Ts) - 1)
         i = min(int(share), len(self.Ts) - 2)
         T: Array = moved(self.Ts[i], difference(self.Ts[i], self.Ts[i + 1]) * (share - i))
@@ -61,7 +61,9 @@ def make_presets(robot: RobotModel, start: Array, task: Tasks = None) -> tuple[P
     """Make the presets that suit a robot with one tip; takes about a second.
 
     Args:
-        start: (n,) joint values where the arm moves well.
+        robot: Robot with one tip.
+        start: (n,) joint positions far from singularities and limits.
+        task: See :class:`dls_ik.IkSolver`.
     """
     if len(robot.tips) > 1:
         return ()
@@ -73,9 +75,9 @@ def make_presets(robot: RobotModel, start: Array, task: Tasks = None) -> tuple[P
 def pair_in_the_way(
     robot: RobotModel, preset: Preset, world: SceneSnapshot, task: Tasks = None
 ) -> Pair | None:
-    """Return the first pair that collides where an arm follows a preset; None: none does.
+    """Return the first pair that collides while an arm follows a preset, or None.
 
-    Presets are computed without obstacles, as the robot alone moves.
+    Presets are computed for the robot alone, without obstacles.
     """
     stepper = paced_stepper(robot, FOLLOWER, preset.start, STEP, task)
     Ts = np.array([preset.pose(time) for time in np.arange(STEP, preset.period, STEP)])
@@ -85,31 +87,34 @@ def pair_in_the_way(
 
 
 def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
-    """Return a closed path along poses (m, 4, 4), with rests, and its period [s].
+    """Return a closed path along poses and back, with rests at both ends, and its period [s].
 
     Args:
-        duration: one way [s].
+        Ts: Poses (m, 4, 4).
+        duration: Time for one direction [s].
     """
-    rests = round(REST * (len(Ts) - 1) / duration)
+    rests = round(REST_TIME * (len(Ts) - 1) / duration)
     path = [Ts[:1]] * rests + [Ts] + [Ts[-1:]] * rests + [Ts[-2::-1]]
     closed = np.concatenate(path)
     return closed, (len(closed) - 1) * duration / (len(Ts) - 1)
 
 
-# Start: away from singularities and limits, the tip in front, all links above the floor
+# Start: far from singularities and limits, the tip in front, all links above the floor
 
 START_SAMPLES, TRIED_STARTS, START_SEED = 400, 500, 7
-ON_FLOOR = 1e-3  # [m]
+FLOOR_TOLERANCE = 1e-3  # [m]
 
 
 def start_configuration(
     robot: RobotModel, clearance: Callable[[Array], Array] | None = None
 ) -> Array:
-    """Return joint values (n,) [rad or m] where the arm moves well; the same ones each time.
+    """Return a configuration (n,) [rad or m] far from singularities; deterministic.
 
     Args:
-        clearance: least height of each moving link (k,) above the floor [m] at joint values (n,).
-            The best configuration is taken with all links above it that can be; else the highest.
+        robot: Robot to place.
+        clearance: Returns the minimum height [m] of each moving link (k,) above the floor at joint
+            positions (n,). Of the configurations with all links above the floor the best is
+            returned (ignoring links that never are), else the highest.
     """
     lower, upper = robot.finite_limits()
     middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
@@ -122,28 +127,30 @@ def start_configuration(
     s = np.asarray(np.linalg.svd(robot.jacobian(q), compute_uv=False), np.float64)
     rank = int((s > 1e-6 * s[:, :1]).sum(axis=1).max())
     merit = s[:, rank - 1] * (0.2 + front)
-    merit[START_SAMPLES:] *= 0.1  # only where none near the middle is above the floor
+    # The second half counts only if no configuration near the middle is above the floor
+    merit[START_SAMPLES:] *= 0.1
     order = np.argsort(-merit)
     if clearance is None:
         return np.asarray(q[order[0]])
     tried = order[:TRIED_STARTS]
     heights = np.array([clearance(q[i]) for i in tried])
-    attainable = np.minimum(heights.max(axis=0), 0.0)  # a base in the floor stays there
-    lowest = np.minimum((heights - attainable).min(axis=1), -ON_FLOOR)  # those above are equal
+    attainable = np.minimum(heights.max(axis=0), 0.0)  # a base inside the floor stays there
+    # All configurations above the floor are equally good
+    lowest = np.minimum((heights - attainable).min(axis=1), -FLOOR_TOLERANCE)
     return np.asarray(q[tried[np.argmax(lowest)]])
 
 
-# Through a singularity
+# Path through a singularity
 
 ALONG = "along the direction that the tip loses there"
-TARGETS = {
+PATH_DESCRIPTIONS = {
     CROSSING: f"crosses a singular configuration {ALONG}",
     PASSING: f"passes a singular configuration closely, {ALONG}",
     EDGE: "comes to the edge of the reach, where the arm is stretched and singular, and {:.1g} mm "
     "beyond",
 }
-SPARE = "A joint to spare does not help: all joints together lose the direction"
-NO_SPARE = "The arm has no joint to spare that could take another way"
+REDUNDANT_ARM_NOTE = "A joint to spare does not help: all joints together lose the direction"
+NONREDUNDANT_ARM_NOTE = "The arm has no joint to spare that could take another way"
 
 
 def through_singularity(search: PathSearch) -> Preset | None:
@@ -157,8 +164,8 @@ def through_singularity(search: PathSearch) -> Preset | None:
     is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0
     deviation = f"{np.degrees(off):.0f} deg" if is_turning else f"{1e3 * off:.0f} mm"
     watch = (
-        f"the target {TARGETS[path.about].format(1e3 * found.beyond)}. "
-        f"{SPARE if search.has_joint_to_spare else NO_SPARE}. "
+        f"the target {PATH_DESCRIPTIONS[path.about].format(1e3 * found.beyond)}. "
+        f"{REDUNDANT_ARM_NOTE if search.has_joint_to_spare else NONREDUNDANT_ARM_NOTE}. "
         f"A, the plain pseudoinverse, asks a joint for {plain.peak:.3g} {unit} (fastest joint); "
         f"the damped methods ask for {max(run.peak for run in damped):.2g} {unit} at most, and "
         f"leave the path by up to {deviation}."
@@ -168,10 +175,10 @@ def through_singularity(search: PathSearch) -> Preset | None:
     return Preset("Through a singularity", watch, METHODS, path.start, closed, period)
 
 
-# Out of reach: straight away from the first joint that turns, farther than the arm is long
+# Path out of reach: straight away from the first revolute joint, farther than the reach
 
-POSES = 61
-STRETCH = 1.2  # times the reach
+NUM_POSES = 61
+REACH_FACTOR = 1.2  # factor of the reach
 REACH_WATCH = (
     "all arms stretch after a target that leaves their reach, and an error remains. The stretched "
     "arm is singular: A, the plain pseudoinverse, thrashes about (see the fastest joint), the "
@@ -180,21 +187,22 @@ REACH_WATCH = (
 
 
 def out_of_reach(arm: PathSearch) -> Preset:
-    """Move the target from the start outwards along the line from the shoulder, and back."""
+    """Move the target from the start along the line from the shoulder, out of reach and back."""
     T = arm.robot.fk(arm.start)
     away, reach = T[:3, 3] - arm.middle, arm.reach
     length = float(np.linalg.norm(away))
     direction = away / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])
-    way = np.linspace(0.0, max(STRETCH * reach - length, 0.2 * reach), POSES)
-    Ts = np.repeat(T[None], POSES, axis=0)
+    way = np.linspace(0.0, max(REACH_FACTOR * reach - length, 0.2 * reach), NUM_POSES)
+    Ts = np.repeat(T[None], NUM_POSES, axis=0)
     Ts[:, :3, 3] += way[:, None] * direction
     return Preset("Out of reach", REACH_WATCH, METHODS, arm.start, *_there_and_back(Ts, 4.0))
 
 
-# Into a joint limit: poses for which one joint alone would have to pass its limit
+# Path into a joint limit: poses for which one joint alone would have to pass its limit
 
-BEYOND = (0.35, 0.22, 0.12)  # of its range past the limit, the farthest that others make up for
-SAME_POSTURE = 2.0  # [rad or m] a solution farther off is another posture
+# Motions of a joint past its limit that are tried, as shares of its range
+LIMIT_OVERRUNS = (0.35, 0.22, 0.12)
+MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of a joint leads to another posture
 LIMIT_METHODS = ("jp", "ctp+sd+svf")
 LIMIT_WATCH = (
     "{joint} comes to its limit (red in the bars), where the controller stops it. A does not "
@@ -205,23 +213,24 @@ NOT_REDUNDANT = "No other joints can make up for the one that is held: an error 
 
 
 class _LimitCase(NamedTuple):
-    is_reached: bool  # by the other joints
-    travel: float  # [m] of the tip
+    is_reached: bool  # whether the other joints compensate
+    travel: float  # travel of the tip [m]
     joint: int
-    Ts: Array  # (POSES, 4, 4)
+    Ts: Array  # (NUM_POSES, 4, 4) poses T_base_tip
 
 
 def into_limit(arm: PathSearch) -> Preset | None:
-    """Choose the joint that moves the tip most, if possible one that others make up for.
+    """Choose the joint that moves the tip most, preferably one that the other joints compensate.
 
-    None for a robot without limits.
+    Returns:
+        The preset; None for a robot without limits.
     """
     robot = arm.robot
     limited = [int(j) for j in np.flatnonzero(robot.limited) if robot.upper[j] > robot.lower[j]]
     if not limited:
         return None
     solver = IkSolver(robot, max_restarts=MAX_RESTARTS, timeout=SOLVE_TIMEOUT)
-    cases = [_limit_case(arm, solver, j, beyond) for j in limited for beyond in BEYOND]
+    cases = [_limit_case(arm, solver, j, beyond) for j in limited for beyond in LIMIT_OVERRUNS]
     best = max(cases, key=lambda case: (case.is_reached, case.travel))
     rest = REDUNDANT if best.is_reached else NOT_REDUNDANT
     watch = LIMIT_WATCH.format(joint=robot.joint_names[best.joint], rest=rest)
@@ -230,18 +239,18 @@ def into_limit(arm: PathSearch) -> Preset | None:
 
 
 def _limit_case(arm: PathSearch, solver: IkSolver, j: int, beyond: float) -> _LimitCase:
-    """Move joint j past its nearest limit, and ask if the others reach the last pose."""
+    """Move joint j past its nearest limit, and test if the other joints reach the last pose."""
     robot, q = arm.robot, arm.start
     lower, upper = float(robot.lower[j]), float(robot.upper[j])
     past = beyond * (upper - lower)
     end = lower - past if q[j] - lower < upper - q[j] else upper + past
-    qs = np.repeat(q[None], POSES, axis=0)
-    qs[:, j] = np.linspace(q[j], end, POSES)
+    qs = np.repeat(q[None], NUM_POSES, axis=0)
+    qs[:, j] = np.linspace(q[j], end, NUM_POSES)
     Ts = robot.fk(qs)
     try:
         result = solver.solve(Ts[-1], seed=q, task=arm.task)
-    except DlsIkError:  # a task that the solver has no method for
+    except DlsIkError:  # no method solves this task
         return _LimitCase(False, 0.0, j, Ts)
-    is_near = float(np.abs(result.q - q).max()) < SAME_POSTURE
+    is_near = float(np.abs(result.q - q).max()) < MAX_POSTURE_CHANGE
     is_reached = arm.has_joint_to_spare and result.success and is_near
     return _LimitCase(is_reached, float(np.linalg.norm(Ts[-1, :3, 3] - Ts[0, :3, 3])), j, Ts)

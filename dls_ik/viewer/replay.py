@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded joint paths: files as ``dls-ik path`` writes them, and arrays."""
+"""Recorded joint paths: files in the format of ``dls-ik path``, and arrays."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ FORMS = "a CSV file with the header t,JOINT,..., or JSON with joint_names, t and
 
 
 class PathFileError(DlsIkError):
-    """A recorded path cannot be read, or does not fit the robot."""
+    """A recorded path that cannot be read, or does not fit the robot."""
 
 
 class ReplayPath(NamedTuple):
-    """Joint values over time."""
+    """Joint positions over time."""
 
     name: str
-    t: Array  # (b,) [s] from 0, increasing
+    t: Array  # (b,) increasing times from 0 [s]
     q: Array  # (b, n) [rad or m]
     velocity: Array  # (b, n) [rad/s or m/s]
 
     @property
     def duration(self) -> float:
-        """Time from the first point to the last [s]."""
+        """Time between the first and the last point [s]."""
         return float(self.t[-1])
 
     @property
     def message(self) -> str:
-        """A sentence about the path."""
+        """Sentence that describes the path."""
         return f"{len(self.t)} points in {self.duration:.4g} s"
 
     def at(self, seconds: float) -> tuple[Array, Array]:
-        """Return joint values (n,) and velocities (n,) at a time, linear between points."""
+        """Return positions (n,) and velocities (n,) at a time [s], interpolated linearly."""
         i = int(np.clip(np.searchsorted(self.t, seconds, "right") - 1, 0, len(self.t) - 2))
         share = np.clip((seconds - self.t[i]) / (self.t[i + 1] - self.t[i]), 0.0, 1.0)
         return self.q[i] + share * (self.q[i + 1] - self.q[i]), self.velocity[i]
@@ -54,11 +54,13 @@ class ReplayPath(NamedTuple):
 def joint_path(
     robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "path"
 ) -> ReplayPath:
-    """Make a path of joint values.
+    """Make a path of joint positions.
 
     Args:
-        times: (b,) [s], increasing; two or more.
-        qs: (b, n) [rad or m].
+        robot: Robot of the path.
+        times: (b,) increasing times [s]; two or more.
+        qs: (b, n) joint positions [rad or m].
+        name: Name to show.
 
     Raises:
         PathFileError: If times do not increase, or their number differs from that of the rows.
@@ -85,7 +87,7 @@ def joint_path(
 def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
     """Read a file of ``dls-ik path``, CSV or JSON, or a recording of the page.
 
-    Joints of the file that the robot does not have are left out.
+    Joints of the file that the robot does not have are ignored.
 
     Raises:
         PathFileError: If the file has another format, lacks joints, or is too large.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scene: floor, light and camera, the arms, the target, trails and the velocity ellipsoid."""
+"""Scene of the page: floor, light, camera, arms, targets, trails and the velocity ellipsoid."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from dls_ik.viewer.shapes import (
     wxyz_from_pose,
 )
 
-VIEW = np.array([1.25, -1.15, 0.62])  # direction from what the camera looks at
-FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical
-PHONE, SHEET = 576, 0.45  # [px] narrower windows have the panels below, in that share of the height
-NEW_FORM = 1.15  # ratio of width to height, against that before, for which a view is made anew
-MARGIN = 1.08  # around what is framed
+VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction from the point in view to the camera
+FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical angle
+# [px] width below which the panels cover a bottom share of the window, and this share
+PHONE, SHEET = 576, 0.45
+MAX_ASPECT_CHANGE = 1.15  # ratio of new to old aspect ratio above which the arm is framed again
+FRAME_MARGIN = 1.08  # factor of the camera's distance, for a margin around the framed points
 LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
-SIZE_SAMPLES = 80  # postures
+NUM_SIZE_SAMPLES = 80  # number of random configurations
 TARGET_COLOUR: Colour = (217, 28, 92)
 PATH_COLOUR: Colour = (128, 136, 149)
-GIZMO_SCALE = 0.16  # of the robot's size
-ARROWS = 1.35 * GIZMO_SCALE  # to the ends of the handles
+GIZMO_SCALE = 0.16  # relative to the robot's size
+HANDLE_LENGTH = 1.35 * GIZMO_SCALE  # length of a gizmo's handles, relative to the robot's size
 TRAIL_POINTS = 600
-TRAIL_STEP = 2e-3  # of the robot's size
-ELLIPSOID_SCALE = 0.2  # [s] 1 m/s is drawn 0.2 m long
-VISIBLE_CHANGE = 1e-6  # [m and 1] of the entries of a pose
-EMPTY = np.zeros((1, 2, 3), np.float32)  # line segments
+TRAIL_STEP = 2e-3  # relative to the robot's size
+ELLIPSOID_SCALE = 0.2  # [s] a speed of 1 m/s is drawn 0.2 m long
+VISIBLE_CHANGE = 1e-6  # [m, or 1 for entries of R] smaller changes of a pose are not drawn
+NO_SEGMENTS = np.zeros((1, 2, 3), np.float32)  # invisible line segment
 FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54), (70, 76, 84))}
 
 
@@ -57,7 +58,12 @@ class SceneView:
             TargetGizmo(self._scene, f"/target{i or ''}", self.size) for i in range(len(robot.tips))
         ]
         self._path = self._scene.add_line_segments(
-            "/path", EMPTY, PATH_COLOUR, thickness=1.5, thickness_units="screen", visible=False
+            "/path",
+            NO_SEGMENTS,
+            PATH_COLOUR,
+            thickness=1.5,
+            thickness_units="screen",
+            visible=False,
         )
         self._ellipsoid = VelocityEllipsoid(self._scene, robot, self.size)
         self._has_trails = False
@@ -65,15 +71,15 @@ class SceneView:
         self._figures.show([self._q])
         self._framed = np.zeros((0, 3))
         self.frame(self._q)
-        self._aspects: dict[int, float] = {}  # of clients when they were framed
+        self._aspects: dict[int, float] = {}  # key: client; value: aspect ratio when framed
         server.on_client_connect(self._greet)
 
     def clearance(self, q: Array) -> Array:
-        """Return the least height of each moving link (k,) above the floor [m] at q (n,)."""
+        """Return the minimum height of each moving link (k,) above the floor [m] at q (n,)."""
         return self._boxes.heights(q) - self.floor
 
     def show(self, views: Sequence[ArmView], target: Array | None) -> None:
-        """Draw the arms, and the target, as of robot.fk, if it has moved by itself."""
+        """Draw the arms; move the gizmos to the target (as by robot.fk) if it is not None."""
         if views:
             self._q = views[0].sample.q
             self._figures.show([view.sample.q for view in views])
@@ -85,18 +91,20 @@ class SceneView:
                 gizmo.show(T)
 
     def frame(self, q: Array, points: Array | None = None, client: Any = None) -> None:
-        """Let the camera show arm, floor and target at q (n,), and more points (k, 3).
+        """Point the camera at the arm at q (n,), the floor, the target and more points (k, 3) [m].
 
         Args:
-            client: whose camera; None: those of all, and of all that come.
+            q: Joint positions (n,) [rad or m].
+            points: More points (k, 3) to show, in the base frame [m].
+            client: Client whose camera moves; None moves the cameras of all clients.
         """
         parts = [self._boxes.corners(q)]
-        axes = ARROWS * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        axes = HANDLE_LENGTH * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
         if points is not None:
-            rim = 0.4 * ARROWS * self.size  # room for the handles at the ends of a path
+            rim = 0.4 * HANDLE_LENGTH * self.size  # room for the handles at the ends of a path
             parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
-        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # the handles of a target there
+        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # handles of a target at the tip
         seen = np.concatenate(parts)
         base = np.append(0.5 * (seen.min(axis=0) + seen.max(axis=0))[:2], self.floor)
         self._framed = np.concatenate([seen, base[None], [[0.0, 0.0, self.floor]]])
@@ -107,12 +115,12 @@ class SceneView:
             self._frame_client(each)
 
     def frame_again(self, client: Any = None) -> None:
-        """Let the camera show the arms where they are."""
+        """Point the camera at the current positions of the arm and the targets."""
         gizmos = np.array([gizmo.pose[:3, 3] for gizmo in self.targets])
         self.frame(self._q, gizmos, client)
 
     def show_path(self, points: Array | None) -> None:
-        """Show the path of a preset (m, 3), or hide it."""
+        """Show the path (m, 3) of a preset or replay; None hides it."""
         self._path.visible = points is not None
         if points is not None:
             self._path.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
@@ -133,7 +141,7 @@ class SceneView:
             trail.handle.visible = self._has_trails
 
     def darken(self, is_dark: bool) -> None:
-        """Use colours for a dark background, or for a white one."""
+        """Use the colours for a dark or for a white background."""
         self._grid.cell_color, self._grid.section_color = FLOOR_COLOURS[is_dark]
 
     def _show_trails(self, views: Sequence[ArmView]) -> None:
@@ -148,12 +156,12 @@ class SceneView:
                 trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
 
     def _greet(self, client: Any) -> None:
-        """Frame the arm for a client, and again when its window gets another form."""
+        """Frame the arm for a client, and again when the aspect ratio of its window changes."""
         self._frame_client(client)
 
         def follow_window(_: Any) -> None:
             before = self._aspects.get(client.client_id, 1.0)
-            if not 1.0 / NEW_FORM < client.camera.aspect / before < NEW_FORM:
+            if not 1.0 / MAX_ASPECT_CHANGE < client.camera.aspect / before < MAX_ASPECT_CHANGE:
                 self._frame_client(client)
 
         client.camera.on_update(follow_window)
@@ -164,19 +172,20 @@ class SceneView:
         shown = 1.0 - SHEET if camera.image_width < PHONE else 1.0
         position, look_at = _camera(self._framed, camera.aspect, shown)
         with client.atomic():
-            client.camera.position = position  # moves look_at too
+            client.camera.position = position  # this moves look_at too
             client.camera.look_at = look_at
 
 
 def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Array]:
-    """Return the position (3,) of a camera that sees all points (k, 3), and what it looks at.
+    """Return the position (3,) of a camera that sees all points (k, 3), and the point it looks at.
 
     Args:
-        aspect: width of the picture as a share of its height.
-        shown: the upper share of the picture that no panel covers.
+        points: Points to see [m].
+        aspect: Width of the picture divided by its height.
+        shown: Upper share of the picture that no panel covers.
     """
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    backward = VIEW / np.linalg.norm(VIEW)
+    backward = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
     right = np.cross([0.0, 0.0, 1.0], backward)
     right /= np.linalg.norm(right)
     up = np.cross(backward, right)
@@ -186,13 +195,13 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
         np.abs(away @ side) / (slope * share) + away @ backward
         for side, share in ((up, shown), (right, max(aspect, 0.2)))
     ]
-    distance = MARGIN * max(float(np.max(needed)), 1e-2)
+    distance = FRAME_MARGIN * max(float(np.max(needed)), 1e-2)
     middle = middle - (1.0 - shown) * slope * distance * up
     return middle + distance * backward, middle
 
 
 def _furnish(server: Any, floor: float, size: float) -> Any:
-    """Set up light and floor for a robot of a size [m]; return the grid."""
+    """Set up light and floor for a robot of a given size [m]; return the grid of the floor."""
     scene = server.scene
     # Shadows and reflections cost most of the frame rate on a machine without a graphics card.
     scene.configure_environment_map(None)
@@ -217,10 +226,10 @@ def _furnish(server: Any, floor: float, size: float) -> Any:
 
 
 def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
-    """Return the height of the floor, below all that does not move, and the arm's size [m]."""
+    """Return the height of the floor, below all links that never move, and the robot's size [m]."""
     rng = np.random.default_rng(0)
     boxes = LinkBoxes(robot, shapes)
-    drawn = [boxes.corners(q) for q in robot.random(rng, SIZE_SAMPLES)]
+    drawn = [boxes.corners(q) for q in robot.random(rng, NUM_SIZE_SAMPLES)]
     still = LinkBoxes(robot, shapes.of(set(robot.tree.links) - moving_links(robot)))
     lows = still.corners(robot.clip(np.zeros(robot.n)), with_links=False)[:, 2]
     size = max(float(np.ptp(points, axis=0).max()) for points in drawn)
@@ -229,20 +238,21 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 
 # Arms
 
-NEAR, APART = 0.006, 0.03  # of the robot's size: where a ghost's link is not shown, and fully
+# Distances relative to the robot's size: ghost hidden, ghost fully shown
+GHOST_HIDDEN_DISTANCE, GHOST_SHOWN_DISTANCE = 0.006, 0.03
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
-MAX_GHOST_FACES = 4000  # of a shape: browsers draw translucent ones slowly
-LARGER = 0.015  # of each arm than the one before
-DARK = 90.0  # brightness of parts that stay darker than others when tinted
+MAX_GHOST_FACES = 4000  # browsers draw larger translucent meshes slowly
+GHOST_GROWTH = 0.015  # growth of each arm relative to the one before
+MAX_DARK_BRIGHTNESS = 90.0  # brightness below which a part stays darker than others when tinted
 
 
 class Figures:
-    """Draws the arms: one in its own colours, several in those of the plots.
+    """Draws the arms: one arm in its own colours, several arms in the colours of the plots.
 
-    The first arm is solid and the others are translucent. A link of theirs is shown only where it
-    is apart from those of the arms before, more so the farther, and each arm is a little larger
-    than those before: surfaces that coincide would flicker.
+    The first arm is solid and the others, the ghosts, are translucent. A ghost's link fades in with
+    its distance from the same link of the earlier arms, and each arm is slightly larger than the
+    one before, because coinciding surfaces would flicker.
     """
 
     def __init__(
@@ -254,7 +264,7 @@ class Figures:
         self._tinted: list[Figure] = []
 
     def show(self, qs: Sequence[Array]) -> None:
-        """Draw arms at joint values (n,) each."""
+        """Draw the arms, each at its joint positions (n,) [rad or m]."""
         is_alone = len(qs) <= 1
         while not is_alone and len(self._tinted) < len(qs):
             self._add()
@@ -274,14 +284,16 @@ class Figures:
         i = len(self._tinted)
         shapes = self._moving if i else self._shapes
         root = f"/arm_{'abcd'[i]}"
-        figure = Figure(self._scene, root, self._robot, shapes, ARM_COLOURS[i], 1.0 + i * LARGER)
+        figure = Figure(
+            self._scene, root, self._robot, shapes, ARM_COLOURS[i], 1.0 + i * GHOST_GROWTH
+        )
         self._tinted.append(figure)
 
     def _opacities(
         self, own: Mapping[str, Array], others: Sequence[Mapping[str, Array]]
     ) -> dict[str, float]:
-        """Return the opacity of each link by its distance from the nearest one of other arms."""
-        near, apart = NEAR * self._size, APART * self._size
+        """Return each link's opacity by its distance from the same link of the other arms."""
+        near, apart = GHOST_HIDDEN_DISTANCE * self._size, GHOST_SHOWN_DISTANCE * self._size
         found = {}
         for link, box in self._boxes.boxes.items():
             distance = min(float(np.abs((own[link] - other[link]) @ box).max()) for other in others)
@@ -294,10 +306,13 @@ class Figure:
     """Draws the shapes of a robot and moves them with the joints.
 
     Args:
-        scene: of viser.
-        root: parent of all nodes, such as ``/arm``.
-        tint: colour of all shapes; None: the shapes' own.
-        scale: of each shape about its middle; a larger one is of one colour.
+        scene: Scene of viser.
+        root: Parent of all nodes, such as ``/arm``.
+        robot: Robot to draw.
+        shapes: Shapes of its links.
+        tint: Colour of all shapes; None keeps their own colours.
+        scale: Factor of the size of each shape about its middle. With a tint and a scale other
+            than 1, all shapes have the same colour.
     """
 
     def __init__(
@@ -332,7 +347,7 @@ class Figure:
             self._meshes[piece.link].append(mesh)
 
     def show(self, poses: Mapping[str, Array]) -> None:
-        """Move links to ``T_base_link`` (4, 4)."""
+        """Move the links to ``T_base_link`` (4, 4)."""
         for link, frame in self._frames.items():
             T, drawn = poses[link], self._drawn.get(link)
             if drawn is None or np.abs(T - drawn).max() > VISIBLE_CHANGE:
@@ -340,7 +355,7 @@ class Figure:
                 self._drawn[link] = T
 
     def fade(self, opacities: Mapping[str, float]) -> None:
-        """Give links their opacity, and hide those with none."""
+        """Set the opacity of the links; hide links with opacity 0."""
         for link, meshes in self._meshes.items():
             opacity = opacities.get(link, GHOST_OPACITY)
             if self._opacity.get(link) == opacity:
@@ -352,19 +367,19 @@ class Figure:
 
 
 def _tinted(tint: Colour, colour: Colour | None) -> Colour:
-    """Return a colour for a part of a tinted arm: darker for dark parts."""
-    is_dark = colour is not None and sum(colour) / 3.0 < DARK
+    """Return the colour for a part of a tinted arm; dark parts stay darker."""
+    is_dark = colour is not None and sum(colour) / 3.0 < MAX_DARK_BRIGHTNESS
     red, green, blue = (round(0.75 * c + (0.0 if is_dark else 64.0)) for c in tint)
     return red, green, blue
 
 
 def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
-    """Return a node name for each link, by number: names of links may contain slashes."""
+    """Return a numbered node name for each link, as link names may contain slashes."""
     return {link: f"{root}/link{i}" for i, link in enumerate(links)}
 
 
 def _scaled(mesh: Any, scale: float) -> Any:
-    """Return a mesh scaled about its middle; a heavy one becomes its convex hull."""
+    """Return a mesh scaled about its middle; a mesh with many faces becomes its convex hull."""
     if scale == 1.0:
         return mesh
     middle = mesh.bounds.mean(axis=0)
@@ -377,11 +392,12 @@ def _scaled(mesh: Any, scale: float) -> Any:
 
 
 class TargetGizmo:
-    """A pose to drag.
+    """Pose that a person can drag.
 
     Args:
-        name: of its node.
-        size: of the robot [m].
+        scene: Scene of viser.
+        name: Name of the node.
+        size: Size of the robot [m].
     """
 
     def __init__(self, scene: Any, name: str, size: float) -> None:
@@ -391,7 +407,7 @@ class TargetGizmo:
         scene.add_icosphere(f"{name}/point", radius=0.018 * size, color=TARGET_COLOUR)
 
     def on_drag(self, dragged: Callable[[Array], None]) -> None:
-        """Call a function with each pose (4, 4) that a person drags it to."""
+        """Call `dragged` with each pose T_base_target (4, 4) that a person drags the gizmo to."""
         self._handle.on_update(lambda _: dragged(self.pose))
 
     @property
@@ -400,7 +416,7 @@ class TargetGizmo:
         return pose_from_wxyz(self._handle.wxyz, self._handle.position)
 
     def show(self, T: Array) -> None:
-        """Move it to a pose (4, 4); before the first one it is hidden."""
+        """Move the gizmo to T_base_target (4, 4); it is hidden before the first call."""
         if not self._handle.visible:
             self._handle.visible = True
         if np.abs(T - self.pose).max() > VISIBLE_CHANGE:
@@ -408,17 +424,17 @@ class TargetGizmo:
 
 
 class TipTrail:
-    """A line through the last positions of a tip."""
+    """Line through the last positions of a tip."""
 
     def __init__(self, scene: Any, name: str, arm: int, size: float) -> None:
         self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
         self._step = TRAIL_STEP * size
         self.handle = scene.add_line_segments(
-            name, EMPTY, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
+            name, NO_SEGMENTS, ARM_COLOURS[arm], thickness=3.0, thickness_units="screen"
         )
 
     def show(self, point: Array) -> None:
-        """Extend it to a point (3,)."""
+        """Extend the trail to a point (3,) [m] in the base frame."""
         if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
             return
         self._points.append(point.copy())
@@ -429,11 +445,11 @@ class TipTrail:
     def clear(self) -> None:
         """Remove all points."""
         self._points.clear()
-        self.handle.points = EMPTY
+        self.handle.points = NO_SEGMENTS
 
 
 class VelocityEllipsoid:
-    """The manipulability ellipsoid of the tip's position: its speed in each direction."""
+    """Manipulability ellipsoid of the tip's position: the speed of the tip in each direction."""
 
     def __init__(self, scene: Any, robot: RobotModel, size: float) -> None:
         self._robot, self._min_length = robot, 2e-3 * size
@@ -443,7 +459,7 @@ class VelocityEllipsoid:
         self.handle.visible = False
 
     def show(self, q: Array, T_tip: Array) -> None:
-        """Draw it at the tip (4, 4) of a configuration (n,)."""
+        """Draw the ellipsoid at joint positions q (n,), centred at the tip T_base_tip (4, 4)."""
         if not self.handle.visible:
             return
         axes, lengths = velocity_ellipsoid(self._robot, q)

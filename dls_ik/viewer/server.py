@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the page: viser's, closed to other pages and to the network.
+"""Server of the page: viser's server, closed to other pages and to the network.
 
-viser 1.1 lets any page in the same browser connect and move what is shown here. A browser sends
-the page's origin in `Origin` and the host that it connects to in `Host`; both have to be this
-machine. This refuses pages of other hosts, whose `Origin` differs, and foreign names that point to
-this machine's address (DNS rebinding), which are in both. Clients that are not browsers may send
-anything and are let in. The check precedes every connection and every file. viser's way to publish
-the page through a host of its own is off.
+viser 1.1 lets any page in the same browser connect and change what the page shows. A browser sends
+the origin of a page in `Origin`, and the host that it connects to in `Host`. This server requires
+that both are this machine. It refuses pages of other hosts, whose `Origin` differs, and foreign
+names that resolve to this machine's address (DNS rebinding), which appear in both headers. Clients
+that are not browsers may send any header and are accepted. The check precedes every connection and
+every file. viser's feature to publish the page through its own host is disabled.
 """
 
 import contextlib
@@ -46,20 +46,20 @@ HEADERS = {
 
 
 class GateError(DlsIkError):
-    """Requests to the server cannot be checked, so it is not used."""
+    """A server whose requests cannot be checked, so it is not used."""
 
 
 class PortError(DlsIkError):
-    """The page cannot be served at this host and port."""
+    """A host and port at which the page cannot be served."""
 
 
 class PageServer(viser.ViserServer):  # type: ignore[misc]
-    """A viser server that is not published and talks to its own page only.
+    """A viser server that is not published and accepts only its own page.
 
     Args:
-        host: a name or address of this machine.
-        port: 0 for any.
-        frames: pages that may show this one inside, as in `frame-ancestors`.
+        host: Name or address of this machine.
+        port: Port; 0 for any.
+        frames: Pages that may embed this page, as in `frame-ancestors`.
 
     Raises:
         PortError: If the port is in use, or the host is not an address of this machine.
@@ -83,10 +83,14 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
     """Start a server with an empty page.
 
     Args:
-        is_framed: whether a notebook on this machine may show the page inside.
+        host: Name or address of this machine.
+        port: Port; 0 for any.
+        title: Title of the panel.
+        is_framed: Whether a notebook on this machine may embed the page.
 
     Raises:
-        PortError: If :class:`PageServer` raises it.
+        PortError: If the port is in use, or the host is not an address of this machine.
+        GateError: If the requests of the server cannot be checked.
     """
     rich.get_console().quiet = True  # viser prints a table of addresses
     server = PageServer(host, port, NOTEBOOKS if is_framed else OWN)
@@ -96,7 +100,7 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
 
 
 def set_theme(server: Any, is_dark: bool) -> None:
-    """Use dark or light colours, and leave out all that belongs to viser's own site."""
+    """Use dark or light colours, and hide the logo and the share button of viser."""
     server.gui.configure_theme(
         control_width="medium",
         dark_mode=is_dark,
@@ -107,10 +111,10 @@ def set_theme(server: Any, is_dark: bool) -> None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Check that a port can be used; viser would silently take another one.
+    """Check that a port can be used; viser would silently take another port.
 
     Raises:
-        PortError: If the port is in use; the message names an unused port.
+        PortError: If the port is in use or the host is unknown; the message names an unused port.
     """
     reason = _bind_error(host, port)
     if reason is None:
@@ -138,7 +142,7 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 @contextlib.contextmanager
 def guarded(host: str, frames: str = OWN) -> Iterator[None]:
-    """Check the requests of the server that viser starts meanwhile.
+    """Check the requests of the server that viser starts inside this context.
 
     Raises:
         GateError: If viser did not start a server whose requests can be checked.
@@ -153,7 +157,7 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
                 )
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, REFUSED)
             response: Response | None = process_request(connection, request)
-            if response is not None:  # a file, else the start of a connection
+            if response is not None:  # a file, not the start of a connection
                 for name, value in HEADERS.items():
                     response.headers[name] = value.format(host=asked, frames=frames)
             return response
@@ -167,12 +171,12 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
 
 
 def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
-    """Decide about a request.
+    """Return whether to accept a request.
 
     Args:
-        origin: header `Origin`, the page's; None: not a browser, or no page yet.
-        asked: header `Host`, the host and port that the client connects to.
-        host: host that the server listens at.
+        origin: Header `Origin`; None if the client is not a browser, or has no page yet.
+        asked: Header `Host`: host and port that the client connects to.
+        host: Host that the server listens at.
     """
     match = HOST_HEADER.fullmatch(asked.lower()) if asked else None
     if match is None or not _is_this_machine(match["name"].strip("[]"), host):
@@ -181,7 +185,7 @@ def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
 
 
 def _is_this_machine(name: str, host: str) -> bool:
-    """Return True if a name can only mean this machine, where the server listens."""
+    """Return whether a name can only mean this machine, if the server listens at ."""
     if name in LOOPBACK or name == host.lower():
         return True
     if host in LOOPBACK:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Up to four arms that follow one target, without a page: methods, presets, replays, recordings.
 
-Any thread may call everything here except :meth:`Session.step`, which belongs to one loop. Arms of
-this process run on the session's own clock in steps of equal length, so that a preset gives the
+All members may be used from any thread, except :meth:`Session.step`, which belongs to one loop.
+Arms of this process run on the session's own clock in steps of equal length, so a preset causes the
 same motion each time, at any speed.
 """
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.scene.srdf import Pair
 
-DRAG_HOLD = 1.0  # [s] that a dragged target stays, also if others send targets
+DRAG_HOLD_TIME = 1.0  # [s] a dragged target stays for this time even if others send targets
 MAX_ARMS = 4
 MAX_LAG = 0.1  # [s] a longer gap between calls is not caught up
-ROUNDING = 1e-6  # of a step
+STEP_ROUNDING = 1e-6  # rounding tolerance of a time, relative to a step
 
-MakeSource = Callable[[str, Array | None], Source]  # from a method and a start (n,)
+MakeSource = Callable[[str, Array | None], Source]  # arguments: method, start (n,)
 
 
 class SharedScene(Protocol):
-    """A scene of another process, as it is known here."""
+    """Local copy of a scene in another process."""
 
     scene: PlanningScene
-    note: str  # why it is not known, or not whole; empty if it is
+    note: str  # reason why the copy is missing or incomplete; empty if it is complete
 
     def publish(self, name: str) -> None:
-        """Tell the other process of an object that was moved, added or removed here."""
+        """Inform the other process that an object was moved, added or removed here."""
 
 
 class ArmView(NamedTuple):
@@ -57,12 +57,12 @@ class ArmView(NamedTuple):
 
 
 class Session:
-    """The arms, their target, a preset that moves it, and a recording.
+    """Arms, their target, a preset that moves the target, and a recording.
 
     Args:
-        source: the first arm.
-        make_source: makes the others; None: there cannot be others.
-        shared: the scene of an arm in another process.
+        source: The first arm.
+        make_source: Makes the other arms; None if there cannot be others.
+        shared: Scene of an arm in another process.
     """
 
     def __init__(
@@ -73,23 +73,24 @@ class Session:
     ) -> None:
         self.robot = source.robot
         self.history = CurveHistory()
-        self.target: Array | None = None  # as of robot.fk: the last one set here
-        self.preset: Preset | None = None  # the one that moves the target
-        self.replay: ReplayPath | None = None  # shown in place of the arms
-        self.speed = 1.0  # of the clock
-        self.is_paused = False  # of arms of this process
+        self.target: Array | None = None  # last target set here, shaped as by robot.fk
+        self.preset: Preset | None = None  # the preset that moves the target
+        self.replay: ReplayPath | None = None  # the path shown instead of the arms
+        self.speed = 1.0  # speed of the clock
+        self.is_paused = False  # whether arms of this process are paused
         self.shared = shared
-        self.scene = None if shared is None else shared.scene  # in which they avoid collisions
-        self.task: Tasks = None  # that arms of this process follow
+        # Scene whose collisions the arms avoid
+        self.scene = None if shared is None else shared.scene
+        self.task: Tasks = None  # task of arms of this process
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]
-        self._ticks = 0  # of the clock, STEP each
-        self._begin = 0  # [ticks] of the preset or replay
-        self._lag = 0.0  # [s] that the clock has to catch up
-        self._last: float | None = None  # [s] of the last call
-        self._is_due = True  # a step, although the clock may stand
-        self._dragged = 0.0  # [s] when a person last moved the target
+        self._ticks = 0  # ticks of the clock, one per STEP
+        self._begin = 0  # [ticks] start of the preset or replay
+        self._lag = 0.0  # [s] time that the clock has to catch up
+        self._last: float | None = None  # [s] time of the last call
+        self._is_due = True  # whether a step is due even if the clock stands still
+        self._dragged = 0.0  # [s] time when a person last moved the target
         self._recorder: CsvRecorder | None = None
         self._views: list[ArmView] = []
         self._peaks: list[float] = []
@@ -101,40 +102,40 @@ class Session:
 
     @property
     def can_compare(self) -> bool:
-        """True if there can be more than one arm."""
+        """Whether there can be more than one arm."""
         return self._make_source is not None
 
     @property
     def is_remote(self) -> bool:
-        """True if the arm is in another process."""
+        """Whether the arm is in another process."""
         return self._sources[0].is_remote
 
     @property
     def is_recording(self) -> bool:
-        """True while rows are recorded."""
+        """Whether rows are being recorded."""
         return self._recorder is not None
 
     @property
     def bare(self) -> bool | None:
-        """Return whether arms take bare steps of their methods; None: there is no choice."""
+        """Whether arms take bare steps of their methods; None if there is no choice."""
         return self._sources[0].bare
 
     @property
     def replay_time(self) -> float:
-        """Time since the beginning of the replay [s]."""
+        """Time since the start of the replay [s]."""
         return 0.0 if self.replay is None else self._since_begin() % self.replay.duration
 
     @property
     def joint_values(self) -> Array:
-        """Joint values (n,) of the first arm, as it was seen last; a copy."""
+        """Copy of the latest joint positions (n,) of the first arm [rad or m]."""
         with self._lock:
-            if self._is_due or not self._views:  # a change that is not seen yet
+            if self._is_due or not self._views:  # a change is not yet part of the views
                 for each in self._due(self._last or 0.0):
                     self._advance(each)
             return self._views[0].sample.q.copy()
 
     def step(self, now: float) -> Sequence[ArmView]:
-        """Advance to a time [s] of a steady clock; return the states of the arms."""
+        """Advance to a time [s] of a steady clock, and return the states of the arms."""
         with self._lock:
             for each in self._due(now):
                 self._advance(each)
@@ -148,7 +149,7 @@ class Session:
         passed = 0.0 if self._last is None or self.is_paused else now - self._last
         self._last = now
         self._lag = min(self._lag + self.speed * passed, MAX_LAG)
-        steps = int(self._lag / STEP + ROUNDING)
+        steps = int(self._lag / STEP + STEP_ROUNDING)
         self._lag -= steps * STEP
         steps, self._is_due = max(steps, int(self._is_due)), False
         for _ in range(steps):
@@ -176,10 +177,10 @@ class Session:
             self._recorder.add(view[:3] for view in views)
 
     def displayed_target(self) -> Array | None:
-        """Return the target that a preset or others move; None: leave the page's alone."""
+        """Return the target if a preset or others move it; None keeps the target of the page."""
         if self.preset is not None:
             return self.target
-        if time.monotonic() < self._dragged + DRAG_HOLD or not self._views:
+        if time.monotonic() < self._dragged + DRAG_HOLD_TIME or not self._views:
             return None
         if not self.is_remote and self.replay is None and self.target is not None:
             return self.target
@@ -187,7 +188,7 @@ class Session:
         return sample.T_tip if sample.T_target is None else sample.T_target
 
     def pause(self, paused: bool) -> None:
-        """Pause all arms, or resume; stop the clock of arms of this process.
+        """Pause or resume all arms; pausing stops the clock of arms of this process.
 
         Raises:
             DlsIkError: If the source refuses, as for all methods of this class; the message gives
@@ -198,10 +199,11 @@ class Session:
         self.is_paused = paused and not self.is_remote
 
     def drag_target(self, T: Array, tip: int = 0) -> None:
-        """Let all arms follow a pose (4, 4) that a person sets for a tip; ends a preset or replay.
+        """Set the target pose T_base_tip (4, 4) of a tip for all arms; stop a preset or replay.
 
         Args:
-            tip: its number; of several tips the others stay.
+            T: Target (4, 4), or (k, 4, 4) for all tips.
+            tip: Number of the tip; the targets of other tips stay.
         """
         with self._lock:
             self._dragged = time.monotonic()
@@ -217,10 +219,11 @@ class Session:
             self._set_target(whole)
 
     def set_method(self, arm: int, method: str | None) -> None:
-        """Change the method of an arm, or add an arm where the first one is; None: remove it.
+        """Set the method of an arm, or add an arm at the configuration of the first one.
 
         Args:
-            arm: its number; one beyond the last arm adds one.
+            arm: Number of the arm; a number beyond the last arm adds one.
+            method: Name of the method; None removes the arm.
         """
         with self._lock:
             if method is None:
@@ -238,7 +241,7 @@ class Session:
             self._peaks = []
 
     def set_methods(self, methods: Sequence[str]) -> None:
-        """Have one arm for each method, MAX_ARMS at most."""
+        """Set the methods of the arms, one arm for each method, MAX_ARMS at most."""
         with self._lock:
             for arm, method in enumerate(methods[: MAX_ARMS if self.can_compare else 1]):
                 self.set_method(arm, method)
@@ -246,13 +249,13 @@ class Session:
                 self.set_method(len(self._sources) - 1, None)
 
     def set_bare(self, bare: bool) -> None:
-        """Let arms take bare steps of their methods, or follow within limits."""
+        """Make arms take bare steps of their methods, or follow the target within limits."""
         with self._lock:
             for source in self._sources:
                 source.set_bare(bare)
 
     def play(self, preset: Preset) -> None:
-        """Start a preset: its methods and steps, its start, and its moving target."""
+        """Start a preset: its methods, kind of steps, initial configuration, and moving target."""
         with self._lock:
             self.set_methods(preset.methods)
             self.set_bare(preset.bare)
@@ -260,29 +263,29 @@ class Session:
             self._restart()
 
     def in_the_way(self, preset: Preset) -> Pair | None:
-        """Return the pair that stops the arms on the path of a preset; None: it is free."""
+        """Return the pair that stops the arms on the path of a preset; None if the path is free."""
         if self.scene is None:
             return None
         return pair_in_the_way(self.robot, preset, self.scene.snapshot, self.task)
 
     def stop_preset(self) -> None:
-        """Leave the target where it is."""
+        """Stop the preset; its target stays at the current pose."""
         self.preset = None
 
     def show_path(self, path: ReplayPath | None) -> None:
-        """Show a recorded path over and over, in place of the arms; None: show the arms again."""
+        """Show a recorded path in a loop instead of the arms; None shows the arms again."""
         with self._lock:
             self.preset, self.replay = None, path
             self._restart()
 
     def seek(self, seconds: float) -> None:
-        """Continue the replay at a time since its beginning [s]."""
+        """Continue the replay at a time since its start [s]."""
         with self._lock:
             self._begin = self._ticks - round(seconds / STEP)
             self._is_due = True
 
     def place(self, q: Array) -> None:
-        """Put all arms to joint values (n,) [rad or m] at once, with the target there."""
+        """Set the joint positions (n,) [rad or m] of all arms at once; move the target there."""
         values = self.robot.validated_one(q)
         with self._lock:
             self.preset = self.replay = None
@@ -292,7 +295,7 @@ class Session:
             self._is_due = True
 
     def reset(self) -> None:
-        """Restart the preset or the replay; else return to the start of the arms."""
+        """Restart the preset or the replay; without one, return the arms to their initial state."""
         with self._lock:
             if self.preset is None and self.replay is None:
                 self.target = None
@@ -301,12 +304,12 @@ class Session:
             self._restart()
 
     def start_recording(self) -> None:
-        """Record rows from now on."""
+        """Start to record rows."""
         with self._lock:
             self._recorder = CsvRecorder(self.robot)
 
     def stop_recording(self) -> bytes | None:
-        """End the recording; return the CSV, or None if there was no recording."""
+        """Stop the recording; return the CSV, or None if there was no recording."""
         with self._lock:
             recorder, self._recorder = self._recorder, None
         return None if recorder is None else recorder.content()
@@ -327,9 +330,9 @@ class Session:
     def _move_target(self) -> None:
         if self.preset is None:
             return
-        if self._since_begin() >= self.preset.period - ROUNDING * STEP:
+        if self._since_begin() >= self.preset.period - STEP_ROUNDING * STEP:
             self._begin = self._ticks
-            self._place(self.preset.start)  # redundant arms come back in another posture
+            self._place(self.preset.start)  # redundant arms return in another posture
         self._set_target(self.preset.pose(self._since_begin()))
 
     def _place(self, q: Array) -> None:
@@ -361,7 +364,7 @@ def _view(source: Source, now: float) -> ArmView | None:
 def _free(
     scene: PlanningScene, clearance: Callable[[Array], Array] | None
 ) -> Callable[[Array], Array]:
-    """Return a clearance that is negative, by 1 m, in collisions too."""
+    """Return the clearance, with a height of -1 m appended in collisions."""
 
     def least(q: Array) -> Array:
         heights = np.zeros(0) if clearance is None else clearance(q)
@@ -378,12 +381,15 @@ def local_session(
     has_presets: bool = True,
     scene: PlanningScene | None = None,
 ) -> tuple[Session, Sequence[Preset]]:
-    """Make a session of one arm, or of one for each method, and the presets for the robot.
+    """Make a session of one arm, or of one arm for each method, and the presets for the robot.
 
     Args:
-        task: as for :class:`dls_ik.IkSolver`.
-        clearance: see :func:`dls_ik.viewer.presets.start_configuration`.
-        scene: of the robot, in which the arms avoid collisions; the page shows and changes it.
+        robot: Robot of the arms.
+        methods: Names of methods; empty for the default method.
+        task: See :class:`dls_ik.IkSolver`.
+        clearance: See :func:`dls_ik.viewer.presets.start_configuration`.
+        has_presets: Whether to compute presets.
+        scene: Scene of the robot. The arms avoid its collisions; the page shows and changes it.
 
     Raises:
         MethodError: If the method is unknown or cannot follow a target.
@@ -411,5 +417,5 @@ def local_session(
 
 
 def default_task(robot: RobotModel) -> Tasks:
-    """Return the task to show an arm with: positions where it has too few joints for poses."""
+    """Return the default task: poses, or positions if the robot has too few joints for poses."""
     return Task.position_only() if too_few_joints(robot, None) else None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of the links of a robot, from its URDF or as a skeleton, and the poses of the links."""
+"""Shapes of a robot's links, from the URDF or as a skeleton, and the poses of the links."""
 
 import io
 import re
@@ -32,10 +32,10 @@ Colour = tuple[int, int, int]  # 0 to 255 each
 
 
 class Piece(NamedTuple):
-    """A shape fixed to a link."""
+    """Shape fixed to a link."""
 
     link: str
-    mesh: trimesh.Trimesh  # in the link's frame [m]
+    mesh: trimesh.Trimesh  # coordinates in the link's frame [m]
     colour: Colour | None  # None: the mesh has its own
 
 
@@ -43,7 +43,7 @@ class Shapes(NamedTuple):
     """Shapes of a robot."""
 
     pieces: tuple[Piece, ...]
-    missing: tuple[str, ...] = ()  # names of what could not be read
+    missing: tuple[str, ...] = ()  # names of meshes and shapes that could not be read
     substitutes: tuple[str, ...] = ()  # kinds of shapes that are drawn instead
     bare_links: tuple[str, ...] = ()  # links all of whose shapes are missing
 
@@ -53,7 +53,7 @@ class Shapes(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """One line about what is missing; empty if nothing is."""
+        """Line about missing meshes; empty if none are missing."""
         if not self.missing:
             return ""
         more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
@@ -67,9 +67,9 @@ class Shapes(NamedTuple):
 
 
 def link_poses(robot: RobotModel, q: Array) -> dict[str, Array]:
-    """Return ``T_base_link`` (4, 4) of all links by name at joint values (n,) [rad or m].
+    """Return ``T_base_link`` (4, 4) of all links by name at joint positions (n,) [rad or m].
 
-    Joints outside the chain are at 0, or at the limit next to it. No kernel is compiled for it.
+    Joints outside the chain are at 0, or at the limit closest to 0. Compiles no kernel.
     """
     values = robot.tree.values(robot.named(q))
     poses = {robot.tree.root: np.eye(4)}
@@ -103,7 +103,7 @@ def pose_from_wxyz(wxyz: Array, position: Array) -> Array:
 
 
 class LinkBoxes:
-    """Boxes around the shapes of each link, to know where a posture is without all vertices."""
+    """Boxes around the shapes of each link: a fast estimate of the space that the robot takes."""
 
     def __init__(self, robot: RobotModel, shapes: Shapes) -> None:
         self.poses = partial(link_poses, robot)
@@ -111,14 +111,14 @@ class LinkBoxes:
         bounds: dict[str, list[Array]] = {}
         for piece in shapes.pieces:
             bounds.setdefault(piece.link, []).append(piece.mesh.bounds)
-        self.boxes: dict[str, Array] = {}  # (4, 8) homogeneous corners, in the link's frame [m]
+        self.boxes: dict[str, Array] = {}  # (4, 8) homogeneous corners in the link's frame [m]
         for link, found in bounds.items():
             low, high = np.min(found, axis=0)[0], np.max(found, axis=0)[1]
             grid = np.meshgrid(*zip(low, high, strict=True))
             self.boxes[link] = np.stack([*(axis.ravel() for axis in grid), np.ones(8)])
 
     def corners(self, q: Array, with_links: bool = True) -> Array:
-        """Return the corners (k, 3) of all boxes at q (n,), and the origins of all links."""
+        """Return the corners (k, 3) [m] of all boxes at q (n,), and the origins of all links."""
         poses = self.poses(q)
         parts = [(poses[link] @ box)[:3].T for link, box in self.boxes.items()]
         if with_links:
@@ -126,7 +126,7 @@ class LinkBoxes:
         return np.concatenate([np.zeros((1, 3)), *parts])
 
     def heights(self, q: Array) -> Array:
-        """Return the least height [m] of each moving link (k,), in one order, at q (n,)."""
+        """Return the minimum height [m] of each moving link (k,), in a fixed order, at q (n,)."""
         poses = self.poses(q)
         origin = np.array([[0.0], [0.0], [0.0], [1.0]])
         lows = [(poses[link] @ self.boxes.get(link, origin))[2].min() for link in self._moving]
@@ -136,10 +136,10 @@ class LinkBoxes:
 # Visuals of a URDF
 
 GREY: Colour = (170, 175, 182)
-SHARP_EDGE = np.deg2rad(35.0)  # an edge with a larger angle stays sharp in smooth shading
+MIN_SHARP_ANGLE = np.deg2rad(35.0)  # an edge with a larger angle stays sharp in smooth shading
 MAX_SMOOTHED_FACES = 30_000
 MAX_COORDINATE = 1e6  # [m]
-SECTIONS = 40  # of a round shape
+NUM_SECTIONS = 40  # segments of a round shape
 MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
 MAX_SHAPES = 2000
 MAX_MESH_BYTES = 256 * 1024 * 1024
@@ -148,7 +148,7 @@ XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
 
 
 class MeshFolderResolver(FilePathResolver):
-    """Opens the materials and pictures of a mesh, in its folder or below."""
+    """Opens the materials and pictures of a mesh if they are in its folder or below."""
 
     def __init__(self, mesh: Path) -> None:
         super().__init__(str(mesh))
@@ -172,9 +172,9 @@ COLLISION, BONES = "collision shapes", "bones between joints"
 
 
 def described_shapes(robot: RobotModel) -> Shapes:
-    """Return shapes for a robot by the URDF that it was read from.
+    """Return the shapes of a robot according to the URDF that it was read from.
 
-    Meshes of a text without a file are opened in installed ROS packages only.
+    If the URDF was given as text, meshes are opened in installed ROS packages only.
     """
     given = robot.tree.description
     if given is None:
@@ -188,11 +188,12 @@ def robot_shapes(
     is_foreign: bool = False,
     folder: Path | None = None,
 ) -> Shapes:
-    """Return shapes for a robot: those of its URDF, and bones for links that have none left.
+    """Return the shapes of a robot from its URDF; links without readable shapes get bones.
 
     Args:
-        description: a URDF, a file or its text; None: there is none, as for DH rows.
-        is_foreign, folder: see :func:`load_shapes`.
+        robot: Robot to draw.
+        description: URDF file or text; None if there is none, as for DH rows.
+        is_foreign, folder: See :func:`load_shapes`.
     """
     bones = skeleton(robot)
     if description is None:
@@ -211,14 +212,15 @@ def robot_shapes(
 def load_shapes(
     description: Path | str | bytes, is_foreign: bool = False, folder: Path | None = None
 ) -> Shapes:
-    """Load the visuals of a URDF, a file or its text, whose kinematics have been read before.
+    """Load the visuals of a URDF whose kinematics have been read before.
 
-    The collision shapes of a link take the place of visuals that cannot be read.
+    The collision shapes of a link replace visuals that cannot be read.
 
     Args:
-        is_foreign: the description came over the network, so meshes are opened in installed ROS
-            packages only.
-        folder: to which paths in a text are relative; default: the current one.
+        description: URDF file or text.
+        is_foreign: Whether the description came over the network; then meshes are opened in
+            installed ROS packages only.
+        folder: Base of relative paths in a text; default: the current folder.
     """
     if isinstance(description, Path):
         folder = description.resolve().parent
@@ -255,7 +257,7 @@ def load_shapes(
 def _pieces(
     link: str, shapes: Sequence[Any], beside: Path | None, materials: dict[str, Any]
 ) -> tuple[list[Piece], list[str]]:
-    """Return the visuals or collision shapes of a link, and the names of what is not readable."""
+    """Return the visuals or collision shapes of a link, and the names of unreadable ones."""
     pieces, lost = [], []
     for shape in shapes:
         try:
@@ -269,7 +271,7 @@ def _pieces(
 
 
 def _parse(description: Path | str | bytes) -> Any:
-    """Parse with yourdfpy; a text is decoded already, so its encoding declaration is dropped."""
+    """Parse with yourdfpy; drop the encoding declaration of a text, which is already decoded."""
     import yourdfpy
 
     if isinstance(description, str):
@@ -278,7 +280,7 @@ def _parse(description: Path | str | bytes) -> Any:
         source = description
     else:
         source = read_file(description, MAX_URDF_BYTES)
-    source = NAMELESS.sub(rb'<robot name="robot"', source, count=1)  # the library needs one
+    source = NAMELESS.sub(rb'<robot name="robot"', source, count=1)  # yourdfpy needs a name
     reader = yourdfpy.URDF.load(io.BytesIO(source), build_scene_graph=False, load_meshes=False)
     return reader.robot
 
@@ -289,10 +291,10 @@ def _visual_name(visual: Any, link: str) -> str:
 
 
 def _smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """Split vertices at sharp edges, so that only these are shaded as edges."""
+    """Split vertices at sharp edges, so that only sharp edges are visible."""
     if len(mesh.faces) > MAX_SMOOTHED_FACES:
         return mesh
-    smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=SHARP_EDGE)
+    smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=MIN_SHARP_ANGLE)
     return smooth
 
 
@@ -316,7 +318,7 @@ def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
 
 
 def _mesh(geometry: Any, beside: Path | None) -> Any:
-    """Make the mesh of a geometry; raise whatever the readers raise if it is not usable."""
+    """Make the mesh of a geometry; raise any error of the readers if the geometry is not usable."""
     if geometry is None:
         return None
     make = trimesh.creation
@@ -326,7 +328,7 @@ def _mesh(geometry: Any, beside: Path | None) -> Any:
         mesh = make.icosphere(subdivisions=3, radius=geometry.sphere.radius)
     elif geometry.cylinder is not None:
         size = {"radius": geometry.cylinder.radius, "height": geometry.cylinder.length}
-        mesh = make.cylinder(sections=SECTIONS, **size)
+        mesh = make.cylinder(sections=NUM_SECTIONS, **size)
     elif geometry.mesh is not None:
         mesh = _mesh_of_file(geometry.mesh.filename, beside)
         if geometry.mesh.scale is not None:
@@ -351,19 +353,20 @@ def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
     )
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"an empty mesh: {name}")
-    if file.suffix.lower() == ".dae":  # trimesh reads its numbers as metres
+    if file.suffix.lower() == ".dae":  # trimesh ignores the unit of the file
         mesh.apply_transform(np.diag([*[read_unit(content)] * 3, 1.0]))
     return mesh
 
 
 def find_file(name: str, beside: Path | None) -> Path | None:
-    """Find the file that a URDF names; None: not found.
+    """Return the file that a URDF names; None if it is not found.
 
     ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in the folders
-    above the URDF, and beside it.
+    above the URDF, and next to it.
 
     Args:
-        beside: folder of the URDF; None: the URDF is foreign, only files of ROS packages count.
+        name: Name in the URDF.
+        beside: Folder of the URDF; None for a foreign URDF, whose files must be in ROS packages.
     """
     paths = resource_candidates(name, beside)
     try:
@@ -376,19 +379,20 @@ def find_file(name: str, beside: Path | None) -> Path | None:
         return None
 
 
-# Skeleton: bones between joints, drums on the axes of joints that turn, blocks on those that slide
+# Skeleton: bones between joints, drums on revolute axes, blocks on prismatic axes
 
 BONE: Colour = (184, 190, 199)
 DRUM: Colour = (58, 64, 75)
 SLIDE: Colour = (90, 110, 140)
 TIP: Colour = (230, 115, 33)
-ROUND = 24  # corners of a circle
-MIN_BONE = 1e-6  # [m]
-RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2  # of a bone: at most these shares
+NUM_CIRCLE_CORNERS = 24  # corners of a circle
+MIN_BONE_LENGTH = 1e-6  # [m]
+# Maximum radius of a bone, relative to the robot's size and to the median length of bones
+RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2
 
 
 def skeleton(robot: RobotModel) -> Shapes:
-    """Draw every link that has joints or is a tip."""
+    """Return a skeleton: bones and axes of joints, and balls at the links without child joints."""
     radius = _bone_radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
@@ -402,34 +406,36 @@ def skeleton(robot: RobotModel) -> Shapes:
 
 
 def _bone_radius(robot: RobotModel) -> float:
-    """Return the radius [m], thin for the whole robot and for a bone of median length."""
+    """Return the radius of bones [m], thin relative to the robot and to a bone of median length."""
     lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
     points = np.array([T[:3, 3] for T in link_poses(robot, np.zeros(robot.n)).values()])
     size = max(float(np.ptp(points, axis=0).max()), sum(lengths) / 4.0) or 1.0
-    bones = [length for length in lengths if length > MIN_BONE]
+    bones = [length for length in lengths if length > MIN_BONE_LENGTH]
     radius = RADIUS_TO_SIZE * size
     return min(radius, RADIUS_TO_LENGTH * float(np.median(bones))) if bones else radius
 
 
 def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
-    """Draw a bone from the link's origin to a joint on it."""
+    """Return the bone from the link's origin to one of its joints; empty if it is too short."""
     end = joint.origin[:3, 3]
     length = float(np.linalg.norm(end))
-    if length < MIN_BONE:
+    if length < MIN_BONE_LENGTH:
         return []
     segment = np.array([np.zeros(3), end])
     thin = min(radius, length / 3.0)
-    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=ROUND)
+    mesh = trimesh.creation.cylinder(radius=thin, segment=segment, sections=NUM_CIRCLE_CORNERS)
     return [Piece(link, _smooth(mesh), BONE)]
 
 
 def _axis(joint: Joint, radius: float) -> list[Piece]:
-    """Draw the axis of a joint, on its child."""
+    """Return the axis of a driven joint, fixed to its child link; empty for other joints."""
     if not joint.is_driven:
         return []
     along: Array = 1.6 * radius * np.array([-joint.axis, joint.axis])
     if joint.kind == "prismatic":
         mesh = trimesh.creation.cylinder(radius=1.3 * radius, segment=1.5 * along, sections=4)
         return [Piece(joint.child, _smooth(mesh), SLIDE)]
-    mesh = trimesh.creation.cylinder(radius=1.5 * radius, segment=along, sections=ROUND)
+    mesh = trimesh.creation.cylinder(
+        radius=1.5 * radius, segment=along, sections=NUM_CIRCLE_CORNERS
+    )
     return [Piece(joint.child, _smooth(mesh), DRUM)]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of motion for the page: the interface, and a controller in this process.
 
-The page knows a source through :class:`Source` only and has no widgets for what the source lacks.
+The page knows a source through :class:`Source` only, and has no widgets for missing features.
 The other source is a running node, :class:`dls_ik.ros.viewer_source.NodeSource`.
 """
 
@@ -33,20 +33,20 @@ from dls_ik.solver.task import Tasks, is_full_pose
 class Sample(NamedTuple):
     """State of an arm and of its target at a time."""
 
-    time: float  # [s] on the clock of :meth:`Source.step`
+    time: float  # time of :meth:`Source.step` [s]
     q: Array  # (n,) [rad or m]
     velocity: Array  # (n,) [rad/s or m/s]
     T_tip: Array  # (4, 4) T_base_tip, (k, 4, 4) for k tips
-    T_target: Array | None  # T_base_target, of the same shape; None: no target
+    T_target: Array | None  # T_base_target, shaped like T_tip; None: no target
     position_error: float  # [m]; NaN without a target
     rotation_error: float  # [rad]; NaN without a target
     state: str  # name of a :class:`dls_ik.servo.ServoState`
     message: str  # one sentence about the state
-    J: Array | None = None  # (r, n) scaled Jacobian of the task; None: of the full pose of one tip
+    J: Array | None = None  # (r, n) scaled Jacobian of the task; None: the full pose of one tip
 
 
 class TunableParameter(NamedTuple):
-    """A parameter to change in the page: a number in a range, or one of some choices."""
+    """Parameter to change on the page: a number in a range, or one of several choices."""
 
     name: str
     value: Any
@@ -54,14 +54,14 @@ class TunableParameter(NamedTuple):
     unit: str = ""
     low: float = 0.0
     high: float = 0.0
-    choices: tuple[Any, ...] = ()  # if not empty, low and high do not count
+    choices: tuple[Any, ...] = ()  # if not empty, low and high are ignored
 
 
 class Source(Protocol):
-    """An arm that follows a target.
+    """Arm that follows a target.
 
-    One thread calls :meth:`step`; any thread may call the rest. Methods that are refused raise a
-    DlsIkError with the reason and change nothing.
+    One thread calls :meth:`step`; any thread may call the other methods. A method that refuses its
+    arguments raises a DlsIkError with the reason and changes nothing.
     """
 
     robot: RobotModel
@@ -72,11 +72,11 @@ class Source(Protocol):
 
     @property
     def methods(self) -> Sequence[str]:
-        """Methods to choose from; empty: no choice."""
+        """Methods to choose from; empty if there is no choice."""
 
     @property
     def method(self) -> str:
-        """Current method; empty: unknown."""
+        """Current method; empty if unknown."""
 
     @property
     def parameters(self) -> Sequence[TunableParameter]:
@@ -84,24 +84,24 @@ class Source(Protocol):
 
     @property
     def can_place(self) -> bool:
-        """True if :meth:`place` works, as for an arm that is not real."""
+        """Whether :meth:`place` works; False for a real arm."""
 
     @property
     def is_remote(self) -> bool:
-        """True if the arm is in another process: it can be paused, and others send targets too."""
+        """Whether the arm is in another process: it can be paused, and others send targets too."""
 
     @property
     def bare(self) -> bool | None:
-        """Return whether a step is the bare step of the method; None: there is no choice."""
+        """Whether a step is the bare step of the method; None if there is no choice."""
 
     def set_bare(self, bare: bool) -> None:
-        """Take bare steps of the method, or follow within limits."""
+        """Take bare steps of the method, or follow the target within limits."""
 
     def set_target(self, T: Array) -> None:
-        """Follow ``T_base_tip`` (4, 4), (k, 4, 4) for k tips, until the next one."""
+        """Follow ``T_base_tip`` (4, 4), or (k, 4, 4) for k tips, until the next call."""
 
     def step(self, now: float) -> Sample | None:
-        """Advance to a time [s] of a steady clock, or return the latest state; None: not known."""
+        """Advance to a time [s] of a steady clock, or return the latest state; None if unknown."""
 
     def set_method(self, method: str) -> None:
         """Continue with another method."""
@@ -110,24 +110,24 @@ class Source(Protocol):
         """Change one of :attr:`parameters`."""
 
     def place(self, q: Array) -> None:
-        """Put the arm to joint values (n,) [rad or m], at rest and without a target."""
+        """Set the joint positions (n,) [rad or m] at once, at rest and without a target."""
 
     def pause(self, paused: bool) -> None:
         """Stop and ignore targets, or resume."""
 
     def reset(self) -> None:
-        """Clear target and faults; return to the start if the arm can be placed."""
+        """Clear target and faults; return to the initial configuration if the arm can be placed."""
 
     def close(self) -> None:
         """Release threads and connections."""
 
 
-# A controller in this process
+# Controller in this process
 
-MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] a longer gap between steps is not caught up
-DEFAULTS = {"when_stuck": HOLD}  # a dead end of a method is worth seeing
+MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] longer and shorter gaps between steps are clipped
+DEFAULT_PARAMETERS = {"when_stuck": HOLD}  # hold: a dead end of a method is worth seeing
 
-TUNABLE = {  # options by part of a method's name
+TUNABLE = {  # key: part of a method's name; value: its options
     "ed": ("error_gain",),
     "ied": ("error_gain", "omega"),
     "dls": ("lambda_",),
@@ -150,13 +150,13 @@ TUNABLE = {  # options by part of a method's name
     AUTO: ("error_gain",),
 }
 TUNABLE_ALWAYS = ("alpha",)
-SLIDER_STEPS = 200  # at least
-SLIDER_SPAN = 5.0  # times the default, where the valid range is wider
-NOT_TUNABLE = ("obstacle",)  # an objective that needs points
+SLIDER_STEPS = 200  # minimum number of steps of a slider
+SLIDER_SPAN = 5.0  # maximum of a slider relative to the value, if the valid range is wider
+NOT_TUNABLE = ("obstacle",)  # choices of options that need more input, such as points
 
 
 class _Controlled:
-    """The controller: full poses of one tip, within all limits."""
+    """Motion by the controller: full poses of one tip, within all limits."""
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
@@ -171,7 +171,7 @@ class _Controlled:
         self.controller.seed(q)
 
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
-        """Run a cycle.
+        """Run one cycle of the controller.
 
         Raises:
             MethodError: If a plug-in fails.
@@ -190,7 +190,7 @@ class _Controlled:
 
 
 class _Limited:
-    """The step of the controller without its planner: any task, any number of tips."""
+    """Motion by the controller's step without its planner: any task, any number of tips."""
 
     def __init__(self, local_ik: LocalIk, probe: Stepper) -> None:
         self._local_ik, self._probe = local_ik, probe
@@ -214,7 +214,7 @@ class _Limited:
 
 
 class _Bare:
-    """One step of the method at each call, whatever limits there are."""
+    """Motion by one step of the method per call, without limits."""
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper
@@ -237,7 +237,7 @@ class _Bare:
         return sample_at(self._stepper, now, q, (q - before) / dt, T, state, message)
 
 
-_Motion = _Controlled | _Limited | _Bare  # a way to move toward a target
+_Motion = _Controlled | _Limited | _Bare  # kinds of motion toward a target
 BARE = "bare steps, without limits"
 
 
@@ -250,7 +250,7 @@ def sample_at(
     state: ServoState,
     message: str = "",
 ) -> Sample:
-    """Return the state of an arm at q (n,), with errors and Jacobian of the task of a stepper."""
+    """Return the state of an arm at q (n,), with errors and Jacobian of the stepper's task."""
     probe.q = q
     errors = (math.nan, math.nan)
     if T is not None:
@@ -260,9 +260,10 @@ def sample_at(
 
 
 def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
-    """Return the largest position [m] and rotation error [rad] of a tip; NaN where none counts.
+    """Return the largest position [m] and rotation error [rad] of the tips; NaN if not in the task.
 
     Args:
+        task: Task with k tips.
         e: (r,) scaled error.
     """
     counts = np.isin((0, 1), task.component // 3)
@@ -270,27 +271,27 @@ def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
     return position, rotation
 
 
-FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # of this package
+FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # methods of this package
 
 
 def follower_names() -> tuple[str, ...]:
-    """Return the methods that follow a target, with the plug-ins there are now."""
+    """Return the methods that follow a target, including the plug-ins registered now."""
     return (*FOLLOWERS, *plugin_names())
 
 
 class LocalSource:
-    """Follows the target with a method of this process.
+    """Follows the target with a method in this process.
 
-    Full poses of one tip are followed by :class:`dls_ik.servo.Controller`, as a node does; other
-    tasks and several tips by the controller's step alone. Bare steps are those of
-    :class:`dls_ik.Stepper`, one at each call.
+    :class:`dls_ik.servo.Controller` follows full poses of one tip, as in a node. For other tasks
+    and several tips, only the controller's step is used. Bare steps are those of
+    :class:`dls_ik.Stepper`, one per call.
 
     Args:
-        robot: a chain.
-        method: a name from :func:`dls_ik.method_names`; default: the controller's.
-        start: (n,) initial joint values [rad or m]; default: 0, or the limit next to it.
-        task: as for :class:`dls_ik.IkSolver`.
-        options: of the controller and its method.
+        robot: Kinematic chain.
+        method: Name from :func:`dls_ik.method_names`; default: the controller's.
+        start: (n,) initial joint positions [rad or m]; default: 0, or the limit closest to 0.
+        task: See :class:`dls_ik.IkSolver`.
+        options: Options of the controller and its method.
 
     Raises:
         MethodError, OptionError, JointValueError: If :class:`dls_ik.servo.Controller` raises it.
@@ -313,30 +314,30 @@ class LocalSource:
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s]
-        self._failure = ""  # of the method before, a plug-in
-        options = {**DEFAULTS, **options}
+        self._failure = ""  # error of the previous method, if that was a plug-in that failed
+        options = {**DEFAULT_PARAMETERS, **options}
         self._use(self._build(method, options, bare=False), options)
         self._start = self._motion.q if start is None else start
         self.place(self._start)
 
     @property
     def methods(self) -> Sequence[str]:
-        """Methods that follow a target, plug-ins among them, which may come at any time."""
+        """Methods that follow a target, including plug-ins, which may be registered at any time."""
         return follower_names()
 
     @property
     def method(self) -> str:
-        """Current method, as the papers write it."""
+        """Current method, as in the papers."""
         return self._motion.method
 
     name = method
 
     def set_target(self, T: Array) -> None:
-        """Follow a pose (4, 4), (k, 4, 4) for k tips."""
+        """Follow T_base_tip (4, 4), or (k, 4, 4) for k tips."""
         self._target = T.copy()
 
     def step(self, now: float) -> Sample:
-        """Run one cycle."""
+        """Run one cycle at a time [s] of a steady clock."""
         with self._lock:
             dt = MIN_CYCLE if self._last_step is None else round(now - self._last_step, 9)
             self._last_step = now
@@ -345,14 +346,14 @@ class LocalSource:
             dt = min(max(dt, MIN_CYCLE), MAX_CYCLE)
             try:
                 sample = self._move(now, dt)
-            except MethodError as error:  # a plug-in: the default method goes on from there
+            except MethodError as error:  # a plug-in failed; continue with the default method
                 self._failure = f"{error}; {default_method(self.robot)} goes on"
                 self._use_method(default_method(self.robot), self._options, self.bare)
                 sample = self._move(now, dt)
             return sample._replace(message=self._failure) if self._failure else sample
 
     def _move(self, now: float, dt: float) -> Sample:
-        """Advance by `dt` [s]."""
+        """Advance the motion by `dt` [s]."""
         return self._motion.step(self._target, now, dt)
 
     def set_method(self, method: str) -> None:
@@ -360,16 +361,16 @@ class LocalSource:
         self._replace(method, self._options, self.bare)
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Change an option."""
+        """Set an option."""
         self._replace(self.method, {**self._options, name: value}, self.bare)
 
     def set_bare(self, bare: bool) -> None:
-        """Take bare steps, or follow within limits, from the current joint values."""
+        """Take bare steps, or follow within limits, from the current joint positions."""
         if bare != self.bare:
             self._replace(self.method, self._options, bare)
 
     def place(self, q: Array) -> None:
-        """Put the arm to joint values (n,) at once."""
+        """Set the joint positions (n,) [rad or m] at once, and discard the target."""
         values = self.robot.validated_one(q)
         with self._lock:
             self._target = None
@@ -379,11 +380,11 @@ class LocalSource:
         """Do nothing: the session stops its clock instead."""
 
     def reset(self) -> None:
-        """Return to the start."""
+        """Return to the initial configuration."""
         self.place(self._start)
 
     def close(self) -> None:
-        """End the thread of the solver."""
+        """Stop the thread of the solver."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _replace(self, method: str, options: Mapping[str, Any], bare: bool) -> None:
@@ -429,11 +430,11 @@ def check_follows(method: str) -> str:
 
 
 def tunable_parameters(method: str, given: Mapping[str, Any]) -> tuple[TunableParameter, ...]:
-    """List the options of a method, and of how the controller follows, that the page can change.
+    """Return the options of a method, and of the controller, that the page can change.
 
     Args:
-        method: a name from :func:`dls_ik.method_names`.
-        given: values by name that differ from the defaults.
+        method: Name from :func:`dls_ik.method_names`.
+        given: Values by name that differ from the defaults.
     """
     choice = parse_method(method)
     names = [name for part in choice.name.split("+") for name in TUNABLE.get(part, ())]
@@ -454,7 +455,7 @@ def _parameter(option: "Field[Any]", values: Mapping[str, Any]) -> TunableParame
 
 
 def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
-    """Return the range of a slider: the valid one, cut to a few times the value."""
+    """Return the range of a slider: the valid range, cut at a few times the value."""
     span = SLIDER_SPAN * abs(value) or 1.0
     unit = 10.0 ** math.floor(math.log10(span))
     top = min(high, round(span / unit + 0.4) * unit)
@@ -462,5 +463,5 @@ def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
 
 
 def slider_step(top: float) -> float:
-    """Return the step of a slider that ends at a value, a power of ten."""
+    """Return the step of a slider with maximum `top`: a power of ten."""
     return float(10.0 ** math.floor(math.log10(top / SLIDER_STEPS)))

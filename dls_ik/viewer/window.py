@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page from Python: in a browser or inline in a notebook, while the program continues."""
+"""The page opened from Python, in a browser or a notebook, while the program continues."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
 
-RATE = 60.0  # [Hz] of updates
-HEIGHT = 600  # [px] in a notebook
-START, END = 120.0, 10.0  # [s] at most
-MAX_SPEED = 10.0  # of a path
+UPDATE_RATE = 60.0  # [Hz] rate of updates
+NOTEBOOK_HEIGHT = 600  # [px] height in a notebook
+START_TIMEOUT, STOP_TIMEOUT = 120.0, 10.0  # [s] maximum times to start and to stop
+MAX_REPLAY_SPEED = 10.0  # maximum replay speed of a path, relative to real time
 FRAME = (
     "<iframe src='{url}' width='100%' height='{height}' style='border:1px solid #8884'></iframe>"
     "<div><a href='{url}' target='_blank'>{name} in a page of its own</a></div>"
@@ -37,16 +37,17 @@ FRAME = (
 
 
 class ViewerError(DlsIkError):
-    """The page cannot be shown."""
+    """A page that cannot be shown."""
 
 
 class Viewer:
-    """A page that is open; :func:`open_viewer` makes it.
+    """Open page, made by :func:`open_viewer`.
 
-    In a notebook, as the last expression of a cell, it is shown inline.
+    As the last expression of a notebook cell, the page is shown inline.
 
     Attributes:
-        url: its address.
+        robot: Robot of the page.
+        url: Address of the page.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class Viewer:
         def run() -> None:
             try:
                 serve(
-                    server, robot, shapes, make_session, RATE, None, self._ended, is_dark, note,
-                    self._begin, is_compact,
+                    server, robot, shapes, make_session, UPDATE_RATE, None, self._ended, is_dark,
+                    note, self._begin, is_compact,
                 )  # fmt: skip
             except BaseException as error:  # noqa: BLE001  raised in the thread that waits for it
                 self._error = error
@@ -85,7 +86,7 @@ class Viewer:
 
         self._thread = threading.Thread(target=run, name="viewer", daemon=True)
         self._thread.start()
-        self._begun.wait(START)
+        self._begun.wait(START_TIMEOUT)
         if self._error is not None:
             raise self._error
         atexit.register(self.close)
@@ -98,7 +99,7 @@ class Viewer:
         """Return a frame with the page, for a notebook."""
         if not self.is_open:
             return escape(repr(self))
-        return FRAME.format(url=self.url, height=HEIGHT, name=escape(self.robot.name))
+        return FRAME.format(url=self.url, height=NOTEBOOK_HEIGHT, name=escape(self.robot.name))
 
     def __enter__(self) -> Viewer:
         """Return the viewer."""
@@ -110,15 +111,15 @@ class Viewer:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the page is served."""
+        """Whether the page is served."""
         return not self._ended.is_set()
 
     @property
     def session(self) -> Session:
-        """The arms on the page.
+        """Arms on the page.
 
         Raises:
-            ViewerError: the page is closed.
+            ViewerError: If the page is closed.
         """
         if self._session is None or not self.is_open:
             raise ViewerError("the page is closed: dls_ik.viewer.open(robot) opens another one")
@@ -126,42 +127,55 @@ class Viewer:
 
     @property
     def q(self) -> Array:
-        """Joint values (n,) [rad or m] of the first arm, such as after a person moved it."""
+        """Current joint positions (n,) [rad or m] of the first arm.
+
+        Raises:
+            ViewerError: If the page is closed.
+        """
         return self.session.joint_values
 
     def show(self, q: ArrayLike) -> Viewer:
-        """Put the arms to joint values (n,) [rad or m], by order or by name; end a motion.
+        """Set the joint positions of the arms at once; stop a motion.
+
+        Args:
+            q: Joint positions (n,) [rad or m], by order or by name.
 
         Raises:
-            JointValueError: not n values, or not finite.
+            JointValueError: If `q` does not have n values, or they are not finite.
+            ViewerError: If the page is closed.
         """
         self.session.place(self.robot.validated_one(q))
         return self
 
     def play(self, times: ArrayLike, qs: ArrayLike, speed: float = 1.0) -> Viewer:
-        """Show a joint path over and over.
+        """Show a joint path in a loop.
 
         Args:
-            times: (b,) [s], increasing.
-            qs: (b, n) [rad or m].
-            speed: of the clock; below 1 is slow motion.
+            times: (b,) increasing times [s].
+            qs: (b, n) joint positions [rad or m].
+            speed: Factor of the replay speed; values below 1 are slow motion.
 
         Raises:
-            PathFileError, JointValueError: see :func:`dls_ik.viewer.replay.joint_path`.
+            PathFileError, JointValueError: If :func:`dls_ik.viewer.replay.joint_path` raises it.
+            ViewerError: If the page is closed, or `speed` is not valid.
         """
         from dls_ik.viewer.replay import joint_path
 
-        if not 0.0 < speed <= MAX_SPEED:
-            raise ViewerError(f"the speed is above 0 and up to {MAX_SPEED:g}, not {speed!r}")
+        if not 0.0 < speed <= MAX_REPLAY_SPEED:
+            raise ViewerError(f"the speed is above 0 and up to {MAX_REPLAY_SPEED:g}, not {speed!r}")
         self.session.show_path(joint_path(self.robot, times, qs))
         self.session.speed = float(speed)
         return self
 
     def follow(self, T: ArrayLike) -> Viewer:
-        """Let the arms follow a pose (4, 4), (k, 4, 4) for k tips, as if it was dragged there.
+        """Set the target of the arms, as if a person dragged it there.
+
+        Args:
+            T: T_base_tip (4, 4), or (k, 4, 4) for k tips.
 
         Raises:
-            PoseError: not such a pose.
+            PoseError: If `T` is not such a pose.
+            ViewerError: If the page is closed.
         """
         from dls_ik.solver.poses import checked_poses
 
@@ -171,16 +185,16 @@ class Viewer:
         return self
 
     def wait(self) -> None:
-        """Wait until the page is closed, or until Ctrl-C: at the end of a script."""
+        """Wait until the page is closed, or until Ctrl-C; for the end of a script."""
         with contextlib.suppress(KeyboardInterrupt):
             self._ended.wait()
         self.close()
 
     def close(self) -> None:
-        """Close the page; closing it again does nothing."""
+        """Close the page; a second call does nothing."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
-            self._thread.join(END)
+            self._thread.join(STOP_TIMEOUT)
         atexit.unregister(self.close)
         if _open.get(self.robot) is self:
             _open.pop(self.robot, None)
@@ -190,7 +204,7 @@ class Viewer:
         self._begun.set()
 
 
-_open: dict[RobotModel, Viewer] = {}  # pages of show and play, reused as pyplot reuses a figure
+_open: dict[RobotModel, Viewer] = {}  # pages of show and play, reused like figures of pyplot
 
 
 def open_viewer(
@@ -208,18 +222,22 @@ def open_viewer(
     """Open the page of ``dls-ik view`` for a robot, and return while it is served.
 
     Args:
-        methods: up to four names, see :func:`dls_ik.method_names`.
-        task: as for :class:`dls_ik.IkSolver`; default: poses, or positions where there are too few
+        robot: Robot to show.
+        methods: Up to four names, see :func:`dls_ik.method_names`.
+        task: See :class:`dls_ik.IkSolver`; default: poses, or positions if the robot has too few
             joints.
-        port: 0 for any that is free.
-        browser: open a browser; default: where there is a screen, not in a notebook.
-        presets: compute them, about a second; without them the plots are folded at first.
-        scene: of the robot: the arms avoid its collisions, and its objects are shown and dragged.
+        host: Name or address of this machine.
+        port: Port; 0 for any unused port.
+        browser: Whether to open a browser; default: if there is a screen and no notebook.
+        dark: Whether the page is dark at first.
+        presets: Whether to compute presets, which takes about a second; without presets the plots
+            are folded at first.
+        scene: Scene of the robot. The arms avoid its collisions; its objects are shown and dragged.
 
     Raises:
-        ViewerError: viser is not installed, or too many methods.
-        PortError: the port is taken, or the host is not this machine.
-        MethodError, OptionError: as :class:`dls_ik.IkSolver`.
+        ViewerError: If viser is not installed, or there are too many methods.
+        PortError: If the port is taken, or the host is not this machine.
+        MethodError, OptionError: If :class:`dls_ik.IkSolver` raises it.
     """
     names = [methods] if isinstance(methods, str) else [*methods]
     try:
@@ -293,13 +311,13 @@ def _page_of(robot: RobotModel, options: dict[str, Any]) -> Viewer:
 
 
 def has_screen() -> bool:
-    """Return True where there are windows; else a browser such as lynx would take the terminal."""
+    """Return whether there are windows; without them, a browser such as lynx takes the terminal."""
     screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32") or any(screens)
 
 
 def _in_notebook() -> bool:
-    """Return True in a kernel of Jupyter, which shows the page inline."""
+    """Return whether this is a Jupyter kernel, which shows the page inline."""
     interactive = sys.modules.get("IPython")
     shell = interactive.get_ipython() if interactive is not None else None
     return shell is not None and hasattr(shell, "kernel")

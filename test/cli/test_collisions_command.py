@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik collisions``: the same answers as the scene, and SRDFs that are read back."""
+"""``dls-ik collisions``: the same answers as the scene, and SRDFs that can be read again."""
 
 import pytest
 from cli_runner import MISSING, document, refusal, run

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input of every command: exit code 2, nothing on stdout, one line on stderr."""
+"""Invalid input of every command: exit code 2, nothing on stdout, one line on stderr."""
 
 import shlex
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik doctor``: what it finds, and that nothing that it finds ends it."""
+"""``dls-ik doctor``: its findings, none of which stops it."""
 
 import json
 import mmap
@@ -30,7 +30,7 @@ EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 
 def results(*names, tell=lambda name: None, **settings):
-    """State and words of each check."""
+    """Return state and words of each check."""
     checks = [Check("", name, "", **settings) for name in names]
     return {finding.name: (finding.state, finding.words) for finding in run_checks(checks, tell)}
 
@@ -163,13 +163,13 @@ def folder(tmp_path):
 
 def test_a_folder_of_ones_own_is_fine_and_one_that_everybody_can_write_is_not(folder):
     assert others_can_write(folder) == ""
-    for mode in (EVERYBODY, EVERYBODY | stat.S_ISVTX):  # files can still be added
+    for mode in (EVERYBODY, EVERYBODY | stat.S_ISVTX):  # everybody can still add files
         folder.chmod(mode)
         assert others_can_write(folder) == f"all users can write {folder}"
     folder.chmod(0o755)
     folder.parent.chmod(EVERYBODY)
     assert others_can_write(folder) == f"all users can write {folder.parent}"
-    folder.parent.chmod(EVERYBODY | stat.S_ISVTX)  # as /tmp, which keeps owners
+    folder.parent.chmod(EVERYBODY | stat.S_ISVTX)  # sticky like /tmp: only owners can replace files
     assert others_can_write(folder) == ""
 
 

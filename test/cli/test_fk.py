@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik fk``: poses against products of DH matrices, in all their forms."""
+"""``dls-ik fk``: poses in all their forms, compared with products of DH matrices."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_the_pose_is_the_product_of_its_matrices(robot):
 
 
 def dh_matrix(q):
-    """By the standard convention, written out."""
+    """Return the product of the DH matrices (4, 4) in the standard convention."""
     T = np.eye(4)
     for (a, alpha, d), theta in zip(rows(), q, strict=True):
         c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Names and words of others in a terminal: they steer nothing, and begin no line."""
+"""Foreign names and words in a terminal: they contain no control codes and start no line."""
 
 import json
 from types import SimpleNamespace

@@ -22,7 +22,7 @@ PATIENCE = 300  # [s]
 WIDE = ("COLUMNS", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
 
-# Quick work that prints; call, stream and doctor have theirs in their own tests.
+# Short runs that print; call, stream and doctor are covered by their own tests
 WORK = {
     "info": ["wam", "--quick"],
     "fk": ["wam", "--random", "3"],
@@ -33,8 +33,8 @@ WORK = {
     "reproduce": ["figure-2", "--samples", "20"],
     "bench": ["planar_2r", "--method", "auto", "--samples", "3"],
 }  # fmt: skip
-SHOWS = {"view"}  # what it finds is a page, not results
-# Work that takes minutes, until Ctrl-C.
+SHOWS = {"view"}  # output is a page, not results
+# Runs that take minutes, until Ctrl-C
 LONG = {
     "bench": ["wam", "--method", "auto", "--samples", "10000000"],
     "reachability": ["wam", "--resolution", "0.02", "--orientations", "1000"],
@@ -56,7 +56,7 @@ def start(command, folder, stdout):
     )  # fmt: skip
 
 
-# The group
+# Group
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -122,7 +122,7 @@ def test_errors_of_a_subcommand_that_was_added(error, code, said, monkeypatch):
     assert (result.exit_code, result.stderr) == (code, said)
 
 
-# Every command
+# All commands
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -151,7 +151,7 @@ def test_what_is_no_terminal_gets_plain_text(command, folder, monkeypatch):
 
 @pytest.mark.parametrize("command", ["info", "path", "reproduce"])
 def test_nobody_reads_the_output(command, folder):
-    """As ``| head -1``, which has gone before the second line."""
+    """The reader has exited, as in ``| head -1`` after one line."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as out, start(command, folder, out) as process:
@@ -180,7 +180,7 @@ def test_the_disk_of_the_output_is_full(command, folder):
     ],
 )
 def test_the_disk_of_a_file_is_full(words, folder, no_room, monkeypatch):
-    """As a limit on the size of files has it, which the system enforces in the same place."""
+    """A limit on file sizes is enforced by the system at the same point as a full disk."""
     line = (folder / "poses.csv").read_text().splitlines()[-1]
     with (folder / "poses.csv").open("a") as file:
         file.writelines(f"{line}\n" for _ in range(100))
@@ -201,11 +201,11 @@ def test_ctrl_c_during_work(command, folder):
         deadline = time.monotonic() + PATIENCE
         while "llvmlite" not in maps.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1.0)  # most likely at work by now; Ctrl-C before is as good
+        time.sleep(1.0)  # the command probably works by now; an earlier Ctrl-C has the same effect
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
     said = [line for line in errors.splitlines() if line.startswith("dls-ik: ")]
-    # Python ends by the signal itself, which shells call 130 too, if code was made by exec() then.
+    # If exec() was creating code, Python exits by the signal itself, which shells call 130 too.
     assert process.returncode in (130, -signal.SIGINT), errors
     assert len(said) == 1, errors
     assert "interrupted" in said[0]

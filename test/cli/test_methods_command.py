@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik methods``: every name, and those that are asked for."""
+"""``dls-ik methods``: all names, and selected ones."""
 
 import re
 from dataclasses import fields

@@ -53,7 +53,7 @@ def test_a_circle_begins_and_ends_at_its_centre(plane, axes):
     times, poses = circle(centre, 0.1, period=2.0, laps=1.5, plane=plane, rate=100.0)
     away = poses[:, :3, 3] - centre[:3, 3]
     distance = np.linalg.norm(away, axis=1)
-    assert times[-1] == pytest.approx(4.0)  # and half a second before and after the laps
+    assert times[-1] == pytest.approx(4.0)  # includes half a second before and after the laps
     np.testing.assert_allclose(distance[[0, -1]], 0.0, atol=1e-12)
     np.testing.assert_allclose(distance[(times > 0.5) & (times < 3.5)], 0.1)
     (fixed,) = {0, 1, 2} - set(axes)

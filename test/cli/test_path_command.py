@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik path``: trajectories against forward kinematics and limits, and what is refused."""
+"""``dls-ik path``: trajectories against forward kinematics and limits, and refusals."""
 
 import csv
 import io
@@ -57,7 +57,7 @@ def test_the_tip_goes_where_the_poses_are_and_no_joint_is_too_fast(circle, robot
     np.testing.assert_allclose(robot.fk(q), goals(), atol=3e-6)
     assert robot.within_limits(q).all()
     shares = (np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None] / robot.velocity).max(axis=1)
-    np.testing.assert_allclose(shares, 1.0, rtol=1e-9)  # as fast as the limits allow
+    np.testing.assert_allclose(shares, 1.0, rtol=1e-9)  # the limits are fully used
 
 
 def test_all_files_of_poses_are_the_same_path(circle, tmp_path):
@@ -125,7 +125,7 @@ def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
 
 
 def test_the_start_that_goes_on_best_is_found(tmp_path):
-    """Of a planar arm both elbows reach the first pose; only one comes through within limits."""
+    """A planar arm reaches the first pose with both elbows; only one stays within the limits."""
     robot = RobotModel.from_name("planar_2r").narrowed([-1.0, -2.5], [1.0, 2.5])
     from dls_ik import IkSolver, Task
     from dls_ik.cli.path import solve_along
@@ -310,10 +310,10 @@ def test_a_path_among_obstacles(tmp_path):
     facts = document("path", "wam", poses, "--out", out, "--scene", scene)
     assert (facts["missed"], facts["collisions"], facts["written"]) == ([], [], [str(out)])
     out.unlink()
-    scene.write_text(board.format(0.4))  # in the way of the second pose
+    scene.write_text(board.format(0.4))  # the board blocks the second pose
     result = run("path", "wam", poses, "--out", out, "--scene", scene, code=NO_SOLUTION)
     assert "line 3: IN_COLLISION, most frequent collision: board - " in result.stderr
-    poses.write_text(rows.replace("0.4,", "0.5,"))  # of the way there
+    poses.write_text(rows.replace("0.4,", "0.5,"))  # the board blocks the path to the second pose
     facts = document("path", "wam", poses, "--out", out, "--scene", scene, code=NO_SOLUTION)
     assert facts["missed"] == []
     assert facts["collisions"][0]["pair"][0] == "board"

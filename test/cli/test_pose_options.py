@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses on the command line: the forms mean the same, and what is none is refused."""
+"""Poses on the command line: equivalent forms, and invalid poses."""
 
 import click
 import numpy as np
@@ -40,7 +40,7 @@ def test_rotations():
     T = pose_of((1.0, 2.0, 3.0), rpy, None)
     np.testing.assert_allclose(T[:3, 3], [1.0, 2.0, 3.0])
     np.testing.assert_allclose(T[:3, :3], rotation_from_rpy(*rpy))
-    third = pose_of((0.0, 0.0, 0.0), None, (1.0, 1.0, 1.0, 1.0))  # x to y to z to x
+    third = pose_of((0.0, 0.0, 0.0), None, (1.0, 1.0, 1.0, 1.0))  # rotation x to y to z to x
     np.testing.assert_allclose(third[:3, :3], np.eye(3)[[2, 0, 1]], atol=1e-15)
     np.testing.assert_allclose(pose_of((0.0, 0.0, 0.0), None, (0.0, 0.0, 0.0, 2.0)), np.eye(4))
 

@@ -82,7 +82,7 @@ def test_ctrl_c_during_table_v(tmp_path):
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "FORCE_COLOR": "1"},  # shows its progress though nobody sees it
+        env={**os.environ, "FORCE_COLOR": "1"},  # shows its progress, although there is no terminal
     ) as process:
         assert process.stderr.read(1), "what it works at"
         process.send_signal(signal.SIGINT)
@@ -90,7 +90,7 @@ def test_ctrl_c_during_table_v(tmp_path):
     assert process.returncode == 130
     found = json.loads(path.read_text())
     assert not found["complete"]
-    assert len(found["printed"]) in (0, 19)  # none where kernels were still being compiled
+    assert len(found["printed"]) in (0, 19)  # none if kernels were still being compiled
 
 
 @pytest.mark.parametrize(
@@ -168,12 +168,12 @@ def test_ctrl_c_comes_after_what_it_may_not_break():
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     with defer_sigint():
-        pass  # nothing comes where nothing was pressed
+        pass  # no interrupt arrives without Ctrl-C
     assert signal.getsignal(signal.SIGINT) is before
 
 
 class Finalized:
-    """Where Python reports what is raised, and goes on."""
+    """Object in whose __del__ Python only reports exceptions, and continues."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

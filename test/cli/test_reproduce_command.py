@@ -52,13 +52,13 @@ def test_a_result_that_cannot_be_written_is_kept_elsewhere_and_named(tmp_path, m
     report, latex = tmp_path / "there" / "out.md", tmp_path / "out.tex"
     report.parent.mkdir()
 
-    def removed(*_, **__):  # while it runs, somebody takes the folder away
+    def removed(*_, **__):  # removes the folder during the run
         report.parent.rmdir()
         return False
 
     monkeypatch.setattr("dls_ik.cli.reproduce._complete", removed)
     words = ("reproduce", "figure-2", "--samples", 20, "--report", report, "--latex", latex)
-    run(*words, code=130)  # nothing was finished: nothing to keep
+    run(*words, code=130)  # nothing was finished, so nothing is kept
     report.parent.mkdir()
     monkeypatch.setattr("dls_ik.cli.reproduce._complete", lambda run, quiet: finish(run, removed))
     found = run(*words, code=BAD_INPUT)

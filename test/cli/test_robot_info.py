@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik info``: facts against the library, in a document and in a narrow terminal."""
+"""``dls-ik info``: facts compared with the library, as a document and in a narrow terminal."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_several_tips_are_described_one_by_one():
     one = document("info", share_file("urdf", "y_shape.urdf"), "--tip", "E1", "--quick")
     assert [found["tip"] for found in one["chains"]] == ["E1"]
     gripped = document("info", ROOT / "examples/robots/desktop_arm.urdf", "--quick")
-    assert gripped["tips"] == ["gripper_frame_link", "moving_jaw_link"]  # the default first
+    assert gripped["tips"] == ["gripper_frame_link", "moving_jaw_link"]  # the default comes first
 
 
 def test_joints_that_follow_others(tmp_path):
@@ -63,7 +63,7 @@ def test_joints_that_follow_others(tmp_path):
     path.write_text(MIMIC)
     facts = document("info", path)
     assert facts["joints"][1]["mimic"] == {"joint": "j1", "multiplier": 0.5, "offset": 0.25}
-    assert facts["joints"][1]["velocity"] is None  # infinite, which JSON has no word for
+    assert facts["joints"][1]["velocity"] is None  # infinite, which JSON cannot express
     assert "j2 mimics: 0.5 x j1 +0.25" in run("info", path, "--quick").stdout
 
 
@@ -72,7 +72,7 @@ def test_a_joint_that_follows_is_not_given(tmp_path):
     path.write_text(MIMIC)
     assert "j2 mimics j1" in refusal("fk", path, "--q", "j2=0.1")
     (pose,) = document("fk", path, "--q", "j1=0.5")["poses"].values()
-    along = 0.5 * 0.5 + 0.25  # of the turned z axis
+    along = 0.5 * 0.5 + 0.25  # distance along the rotated z axis
     expected = [0.0, -along * np.sin(0.5), along * np.cos(0.5)]
     np.testing.assert_allclose(pose["xyz"], expected, atol=1e-12)
 

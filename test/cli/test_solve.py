@@ -79,7 +79,7 @@ def test_a_pose_out_of_reach_and_the_nearest_to_it(robot):
 
 
 def test_the_tolerances_that_a_near_miss_proposes_accept_it():
-    """3.14 for pi tilts the gripper sideways, which five joints cannot."""
+    """3.14 instead of pi tilts the gripper sideways, which five joints cannot follow."""
     down = ("--xyz", 0.25, 0.1, 0.05, "--rpy", 0, 3.14, 0, "--task", "pointing")
     asked = ("solve", str(ROOT / "examples" / "robots" / "desktop_arm.urdf"), *down)
     error = run(*asked, code=NO_SOLUTION).stderr
@@ -133,7 +133,7 @@ def test_the_picture_and_one_document_beside(tmp_path):
 
 @pytest.mark.parametrize("seed", [None, np.array([0.3, 0.5, 0.0, 1.5, 0.2, -0.3, 0.0])])
 def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
-    """Those of methods that begin again are said to be of the first attempt."""
+    """For methods with restarts, the picture states that it shows the first attempt."""
     rng, lines = np.random.default_rng(3), 0
     for T in robot.fk(robot.random(rng, 3)):
         question = Question(robot, T, seed, None, {}, {})

@@ -23,7 +23,7 @@ def wam_map(**options):
 
 
 def assert_same(a, b):
-    """Bit by bit, with NaN where the other has it."""
+    """Check that two maps are equal bit by bit, including NaN."""
     assert a.settings == b.settings
     for name, one, other in zip(a.voxels._fields, a.voxels, b.voxels, strict=True):
         assert one.dtype == other.dtype
@@ -31,7 +31,7 @@ def assert_same(a, b):
 
 
 def start(*arguments, **options):
-    """The command as a process."""
+    """Start the command as a process."""
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -42,7 +42,7 @@ def start(*arguments, **options):
 
 
 def chunks_of(out):
-    """Finished chunks beside a map."""
+    """Return the finished chunks next to a map."""
     folder = out.with_name(f"{out.name}.parts")
     return (
         sorted(name for name in os.listdir(folder) if name.endswith(".npz"))
@@ -52,13 +52,13 @@ def chunks_of(out):
 
 
 def wait_for_chunks(process, out, count):
-    """Until so many are there, or the process has ended."""
+    """Wait until there are `count` chunks, or the process has ended."""
     while process.poll() is None and len(chunks_of(out)) < count:
         time.sleep(0.01)
 
 
 def planar_arm(first, second):
-    """Two links about z without limits: reaches a ring."""
+    """Return a robot of two links about z without limits, which reaches a ring."""
     turning = [
         joint("j1", "continuous", "a", "b", ""),
         _behind("j2", "continuous", "b", "c", first),
@@ -69,7 +69,7 @@ def planar_arm(first, second):
 
 
 def gantry(x, y, z):
-    """Three slides: reaches a box, with one orientation."""
+    """Return a robot of three slides, which reaches a box with one orientation."""
     ends = zip("xyz", (x, y, z), ("a b", "b c", "c d"), ("1 0 0", "0 1 0", "0 0 1"), strict=True)
     slides = [
         joint(name, "prismatic", *links.split(), _limit(*limits), axis)

@@ -48,7 +48,7 @@ def test_manipulability_of_a_planar_arm_is_known(ring):
     r2 = ring.grid.axis(0)[i] ** 2 + ring.grid.axis(1)[j] ** 2
     c = (r2 - FIRST**2 - SECOND**2) / (2.0 * FIRST * SECOND)
     expected = FIRST * SECOND * np.sqrt(1.0 - c**2)
-    regular = expected > 0.05  # next to a singularity the tolerance is seen
+    regular = expected > 0.05  # the tolerance is visible next to a singularity
     for found in (ring.voxels.manipulability_best, ring.voxels.manipulability_mean):
         np.testing.assert_allclose(found[i, j, 0][regular], expected[regular], atol=2e-3)
     np.testing.assert_allclose(ring.voxels.margin_best[i, j, 0], 1.0)  # no joint has limits
@@ -117,7 +117,7 @@ def test_poses_that_are_reachable_fall_in_voxels_that_are_reached(wam):
     robot = RobotModel.wam()
     positions = robot.fk(robot.random(np.random.default_rng(5), 2000))[:, :3, 3]
     reached = np.pad(wam.voxels.reached > 0, 1)
-    for position in positions:  # a voxel is tried at its centre alone: look at those beside it too
+    for position in positions:  # only the centre of a voxel is solved, so its neighbours count too
         i, j, k = wam.at(position)
         assert reached[i : i + 3, j : j + 3, k : k + 3].any()
 
@@ -133,7 +133,7 @@ def test_measures_are_what_they_are_called():
     np.testing.assert_allclose(1.0 / measured.isotropy, np.linalg.cond(scaled), rtol=1e-6)
     assert limit_margin(robot, robot.lower[None]) == 0.0
     assert limit_margin(robot, (0.5 * (robot.lower + robot.upper))[None]) == pytest.approx(1.0)
-    # Turning the tool about its own axis changes nothing of where it points.
+    # Rotation of the tool about its own axis does not change its direction.
     turned = q.copy()
     turned[:, -1] = robot.random(np.random.default_rng(2), 50)[:, -1]
     one, other = (dexterity(robot, Task.pointing("z"), 0.5, each) for each in (q, turned))

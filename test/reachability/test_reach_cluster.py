@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 @contextmanager
 def process(*arguments):
-    """A process of Dask, killed at the end."""
+    """Run a process of Dask, and kill it at the end."""
     command = [sys.executable, "-m", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:
@@ -37,7 +37,7 @@ def worker(file, name, *more):
 
 @contextmanager
 def scheduler(tmp_path):
-    """The address of a scheduler, and the file that workers find it by."""
+    """Yield the address of a scheduler, and the file by which workers find it."""
     file = tmp_path / "scheduler.json"
     options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", file)
     with process("distributed.cli.dask_scheduler", *options) as running:
@@ -88,7 +88,7 @@ def test_a_scheduler_that_goes_away_keeps_what_is_finished(wam, tmp_path):
     assert "has no worker yet: waiting for one" in said_first
     assert "went away; what was finished is kept" in said
     assert 2 <= len(chunks_of(out)) < wam.settings.chunks
-    assert_same(wam_map(out=out), wam)  # here, with what the cluster left
+    assert_same(wam_map(out=out), wam)  # completes here from the chunks of the cluster
 
 
 DIES_AT_THE_START = """
@@ -99,7 +99,7 @@ chunks._version = lambda: os._exit(1)
 
 
 def test_a_worker_that_dies_at_the_start_is_done_without(tmp_path):
-    """Asked by a program with an event loop."""
+    """The caller is a program with an event loop."""
 
     async def notebook():
         return wam_map(resolution=0.5, orientations=4, scheduler=address)

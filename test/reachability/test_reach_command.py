@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik reachability`` in this process: what it says, writes and refuses."""
+"""``dls-ik reachability`` in this process: output, files and refusals."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_a_map_a_picture_and_a_summary(tmp_path, monkeypatch):
 
 def test_json_alone_on_standard_output(wam, tmp_path):
     out = tmp_path / "map.npz"
-    wam.save(out)  # so that there is nothing left to do
+    wam.save(out)  # a complete map leaves no work
     result = run("reachability", "wam", *WAM_OPTIONS, "--out", out, "--json", "-")
     assert json.loads(result.stdout)["poses_reached"] == wam.summary()["poses_reached"]
     assert result.stderr == ""

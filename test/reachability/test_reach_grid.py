@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Voxels cover what they should, the ball holds every position, rotations spread evenly."""
+"""Voxels cover their region, the ball contains every position, rotations are evenly spread."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,8 @@ def test_no_position_lies_outside_the_ball(number):
     [
         (planar_arm(1.0, 0.5), [0.0, 0.0, 0.0], 1.5, 1.5),
         (gantry((0.0, 1.0), (-2.0, 0.0), (0.5, 0.7)), [0.5, -1.0, 0.6], 1.6, 1.6),
-        (RobotModel.from_name("puma560"), [0.0, 0.0], 0.8, 1.2),  # at the height of the shoulder
+        # The centre is at the height of the shoulder
+        (RobotModel.from_name("puma560"), [0.0, 0.0], 0.8, 1.2),
     ],
     ids=["disc", "slides from mid-range", "puma560"],
 )

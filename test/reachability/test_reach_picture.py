@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of maps: drawn without a display, with something on them."""
+"""Pictures of maps: drawn without a display, and not empty."""
 
 import io
 
@@ -20,7 +20,7 @@ from dls_ik.reachability.map import _blocks
 
 
 def drawn(figure):
-    """The pixels (h, w, 3), from 0 to 1."""
+    """Return the pixels (h, w, 3), from 0 to 1."""
     from matplotlib.image import imread
 
     file = io.BytesIO()
@@ -30,7 +30,7 @@ def drawn(figure):
 
 
 def colourful(pixels):
-    """The share of pixels that are neither white nor grey."""
+    """Return the share of pixels that are neither white nor grey."""
     return (np.ptp(pixels, axis=2) > 0.2).mean()
 
 
@@ -70,7 +70,7 @@ def test_obstacles_are_outlined_in_the_base_frame():
     np.testing.assert_allclose(bounds, [[0.4, -0.2, 0.1], [0.6, 0.2, 0.1]])
     lengths = np.linalg.norm(np.diff(pieces[:, :, :2], axis=1), axis=2)
     np.testing.assert_allclose(lengths[box].sum(), 1.2)
-    np.testing.assert_allclose(lengths[~box].sum(), 0.8 * np.pi, rtol=0.03)  # of radius 0.4
+    np.testing.assert_allclose(lengths[~box].sum(), 0.8 * np.pi, rtol=0.03)  # circle of radius 0.4
     with pytest.raises(ReachabilityError, match="another scene"):
         map_picture(reachability_map(robot, 0.8, 2, scene=scene), scene=PlanningScene(robot))
     scene.clear()
@@ -85,7 +85,7 @@ def test_a_flat_map_is_one_slice():
         planar_arm(1.0, 0.5), 0.2, region=(-1.6, 1.6, -1.6, 1.6, 0, 0), task="position"
     )
     figure = map_picture(flat)
-    assert len(figure.axes) == 2  # one of them the colour bar
+    assert len(figure.axes) == 2  # one of them is the colour bar
     assert colourful(drawn(figure)) > 0.1
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Maps on disk: one file, parts that outlive a kill, and refusals to mix what does not belong."""
+"""Maps on disk: one file, chunks that survive a kill, and refusals of other settings."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def test_a_map_is_read_as_it_was_written(wam, tmp_path, suffix):
     if suffix == ".zarr":
         pytest.importorskip("zarr", reason="zarr is not installed")
     path = tmp_path / f"map{suffix}"
-    for _ in range(2):  # the second time over the first
+    for _ in range(2):  # the second time replaces the first
         wam.save(path)
     found = ReachabilityMap.load(path)
     assert_same(found, wam)
@@ -108,7 +108,7 @@ def test_damaged_parts_are_computed_anew(wam, tmp_path, caplog):
     torn, changed, other = (folder / name for name in chunks_of(out)[:3])
     torn.write_bytes(torn.read_bytes()[:100])
     content = bytearray(changed.read_bytes())
-    content[content.index(b"PK\x01\x02") + 10] = 99  # a way of compression that there is not
+    content[content.index(b"PK\x01\x02") + 10] = 99  # unknown compression method
     changed.write_bytes(content)
     np.savez(other, **{name: np.zeros(3) for name in wam.voxels._fields})
     (folder / "chunk-0000000.part").write_bytes(b"what a kill left")
@@ -158,7 +158,7 @@ def test_a_killed_run_goes_on_to_the_same_map(wam, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_finished(wam, tmp_path):
-    """Also of a job in the background of a script, which shells start without SIGINT."""
+    """Includes a background job of a script, which shells start without SIGINT."""
     out = tmp_path / "map.npz"
     ignoring = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
     with start("--out", out, preexec_fn=ignoring) as process:

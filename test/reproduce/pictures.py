@@ -9,7 +9,7 @@ from matplotlib.image import imread
 
 
 def shows_something(figure):
-    """Test if a share of the pixels, of several colours, is not white."""
+    """Return whether a share of the pixels, of several colours, is not white."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=60)
     buffer.seek(0)

@@ -13,9 +13,9 @@ from dls_ik.reproduce import buss_kim_shapes as shapes
 from dls_ik.reproduce import buss_kim_tracking as tracking
 from dls_ik.reproduce.experiment import begin, reproduce
 
-# Sums of all errors in the counted steps, by another replication.
+# Sums of all errors in the counted steps, by an independent replication
 REPLICATED = {"DLS": 3958.0, "DLS 0.6": 3570.0, "DLS'": 3469.0, "SDLS": 3490.0, "SDLS hard": 3446.0}
-NEAR = 0.3  # percentage points: 6 of 2000 steps, of which rounding may move some
+NEAR = 0.3  # percentage points: 6 of 2000 steps, which rounding may change
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,8 @@ def test_as_published_gives_the_printed_figures_and_the_text_does_not(figure_4):
     assert published["beyond"] <= 2
     assert published["mean_z2"] < 1.5
     assert text["beyond"] > 20
-    for group, i in zip(figure.GROUPS, (0, 1), strict=True):  # the steps of DLS to 1e-4
+    # Steps of DLS to the accuracy 1e-4
+    for group, i in zip(figure.GROUPS, (0, 1), strict=True):
         printed = figure.PRINTED[i][1][-1]
         assert rows(figure_4, group)["DLS"]["steps_1e-4"] == pytest.approx(printed, rel=0.35)
 
@@ -177,7 +178,7 @@ def test_the_transpose_follows_worst_and_dls_of_the_y_is_best_below_the_papers_c
         assert max(found, key=found.get) == "J^T"
         assert found["SDLS"] < found["DLS"]
     best = next(row for row in section_5.series["search"] if "best" in row)
-    assert 0.3 < best["damping"] < 0.5  # 0.6 is the paper's
+    assert 0.3 < best["damping"] < 0.5  # the paper uses 0.6
     times = {row["method"]: row for row in section_5.series["times"]}
     assert times["SDLS"]["printed_ratio"] == pytest.approx(18.5, abs=0.05)
     assert tracking.plot_section_5(section_5).axes
@@ -234,7 +235,7 @@ def test_steps_near_the_singularity_are_those_of_the_text():
 
 r, h = 1.0 / sqrt(2.0), sqrt(3.0) / 2.0
 RIGHT, LEFT = np.array([r / 2, -0.5 + r / 2]), np.array([-r / 2, -0.5 + r / 2])
-# Joint: where it is at zero, as multiples k of the branches' directions from b and c.
+# Joint: position at zero, as multiples k of the branches' directions from b and c
 BRANCHES = {
     5: RIGHT,
     8: RIGHT + 0.5 * np.array([h, 0.5]),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 1 and 2 of Colome & Torras: what the paper claims of the laws."""
+"""Figures 1 and 2 of Colome & Torras: the paper's claims about the laws."""
 
 import numpy as np
 import pytest
@@ -78,4 +78,4 @@ def test_the_bound_holds_at_random_and_svf_keeps_it_low(conditions):
     assert all(0.0 < row["share"] <= 1.0 + 1e-9 for row in rows.values())
     assert rows["jp"]["largest_kappa"] == pytest.approx(rows["jt"]["largest_kappa"], rel=1e-6)
     assert rows["svf"]["largest_kappa"] < rows["jp"]["largest_kappa"]
-    assert rows["ed"]["kappa"] < rows["jp"]["kappa"]  # far goals damp
+    assert rows["ed"]["kappa"] < rows["jp"]["kappa"]  # far goals increase the damping

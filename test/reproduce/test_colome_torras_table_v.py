@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Table V of Colome & Torras: both readings, their statistics, and what the paper concludes."""
+"""Table V of Colome & Torras: both readings, their statistics, and the paper's conclusions."""
 
 import math
 from itertools import product

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 4 to 7 of Deo & Walker: optimal damping keeps the bound and little more is lost."""
+"""Figures 4 to 7 of Deo & Walker: optimal damping keeps the bound with little further loss."""
 
 import numpy as np
 import pytest

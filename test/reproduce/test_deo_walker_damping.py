@@ -84,7 +84,8 @@ def test_18_does_not_mind_a_steep_origin_and_17_does(report):
     assert np.all(np.diff(by_17) > 0)
     assert all(row["iterations_18"] <= 3 for row in report.series["steep"])
     figure_2 = [row for row in report.series["searches"] if row["figure"] == "Figure 2"]
-    assert sum("factor_18" in row for row in figure_2) == 3  # the start, and the 2 of the paper
+    # The start, and the 2 iterations of the paper
+    assert sum("factor_18" in row for row in figure_2) == 3
 
 
 def test_equations_are_right_as_corrected_and_wrong_as_printed(report):

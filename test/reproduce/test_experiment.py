@@ -88,7 +88,8 @@ def test_a_report_begins_with_its_verdict_and_where_it_was_made():
     ]
     assert places == sorted(places)
     tables = latex(document)
-    assert tables.count(r"\begin{tabular}{lrr}") == 4  # the verdict, and three of experiments
+    # The verdict, and the tables of three experiments
+    assert tables.count(r"\begin{tabular}{lrr}") == 4
     assert r"A \& B" in tables
     assert r"a & 1.2* & 1.0 \\" in tables
 
@@ -100,7 +101,7 @@ def test_documents_hold_everything_and_escape_it(writer):
     assert "1.2*" in text
     assert ("A &amp; B" in text) == (writer is html)
     assert ("a &lt; b" in text) == (writer is html)
-    # a name that ends like the mark of what differs
+    # The name ends like the mark of differing figures
     made = Reproduction("x", 3, 0, rows=[{"method": "DLS*", "value": 1.0}], complete=True)
     assert 'class="name differs"' not in html(document_of([(fake(), made)]), {"x": "x.png"})
 
@@ -127,7 +128,7 @@ def test_scores_are_in_standard_deviations_of_both_samplings():
     assert np.std(z) == pytest.approx(1.0, abs=0.1)
     few = rng.normal(5.0, 2.0, size=(2000, 2, 4))
     z = [mean_score(a.mean(), 4, b.mean(), 4, a.std(ddof=1), 0.0) for a, b in few]
-    assert np.mean(np.abs(z) > 3.0) < 0.008  # of t itself 6 percent
+    assert np.mean(np.abs(z) > 3.0) < 0.008  # 6 percent for Student's t without the conversion
     assert percent_score(100.0, 1000, 100.0, 1000) == 0.0
     assert mean_score(10.0, 9, 10.4, 9, 0.0, 0.5) < -1.0
     assert mean_score(10.0, 9, 9.0, 9, 0.0, 0.0) > SIGMAS

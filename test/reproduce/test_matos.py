@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The DASL arm of Matos: tool vertical, ticks of its servos."""
+"""The DASL arm of Matos: vertical tool, ticks of its servos."""
 
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ import pytest
 from dls_ik.reproduce import matos
 from dls_ik.reproduce.experiment import reproduce
 
-LONGEST = 50.0  # [cm] from the waist to the tip
+LONGEST = 50.0  # maximum distance from the waist to the tip [cm]
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,10 @@ def test_ticks_are_the_nearest():
     assert matos.ticks(q).tolist() == [568, -568, 1, 172, 0]
     q = np.linspace(-2.0, 2.0, 5)
     off = np.degrees(matos.angles(matos.ticks(q)) - q)
-    assert (np.abs(off) <= 0.5 * matos.RESOLUTION + 1e-12).all()
+    assert (np.abs(off) <= 0.5 * matos.TICK_ANGLES + 1e-12).all()
 
 
-MOST = 10.0 * LONGEST * np.radians(0.5 * matos.RESOLUTION).sum()  # [mm] half a tick of each joint
+MOST = 10.0 * LONGEST * np.radians(0.5 * matos.TICK_ANGLES).sum()  # [mm] half a tick of each joint
 
 
 @pytest.mark.parametrize("way", matos.WAYS)
@@ -71,7 +71,7 @@ def test_coupling_in_the_model_takes_fewer_steps(report):
 
 
 def as_his_code(q, point, to_radians):
-    """Return q after one iteration: 6 rows by cross products, no error of rotation."""
+    """Return q after one iteration: 6 rows by cross products, rotation error 0."""
     A, axes, places = np.eye(4), [], []
     for angle, row in zip(q, matos.ROWS, strict=True):
         axes.append(A[:3, 2])
@@ -98,7 +98,8 @@ def test_his_loop_makes_the_steps_of_his_code(form):
         expected = as_his_code(q, matos.CORNERS[0], to_radians)
         np.testing.assert_allclose(following, expected, atol=1e-12)
     off = np.abs(matos.arm().fk(found[-2:])[:, :3, 3] - matos.CORNERS[0])
-    assert (off < matos.THRESHOLD).all()  # before the last step, which his code makes too
+    # Reached one step earlier; his code tests after the step
+    assert (off < matos.MAX_AXIS_ERROR).all()
 
 
 def test_a_move_takes_the_hundred_iterations_of_the_text_by_the_conversion_alone(report):

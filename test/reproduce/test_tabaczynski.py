@@ -84,7 +84,7 @@ def test_variants(found, report):
     assert dual["beyond"] == pytest.approx(alone["beyond"], abs=0.05)
     free = variants["2 links, too far", "pinv, no cap"]
     assert free["beyond"] > 4 * row(report, "2 links, too far", "truncated pinv")["beyond"]
-    assert ("5 links", "pinv") not in variants  # the same as truncated
+    assert ("5 links", "pinv") not in variants  # same as the truncated one
     assert ("2 links, straight", "truncated pinv, halved") in variants
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is said to be free is, and what is said to collide does, by coal."""
+"""Certain answers, collision-free or colliding, agree with coal."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def states_of(snapshot, q):
 
 
 def check(snapshot, q):
-    """Compare all pairs with the oracle; return how many were compared, and left open."""
+    """Compare all pairs with the oracle; return the numbers of compared and undecided pairs."""
     states, oracle, by_name = states_of(snapshot, q), Oracle(snapshot, q), {}
     for name, state in zip(snapshot.names, states.tolist(), strict=True):
         by_name.setdefault(name, set()).add(state)
@@ -52,7 +52,7 @@ def check(snapshot, q):
 def test_random_configurations(arm, world):
     scene, rng = scene_of(arm, world), np.random.default_rng(0)
     counts = np.sum([check(scene.snapshot, q) for q in scene.robot.random(15, rng=rng)], axis=0)
-    assert counts[1] < 0.02 * counts[0]  # few are left to the library
+    assert counts[1] < 0.02 * counts[0]  # few are left to the exact library
 
 
 @pytest.mark.campaign
@@ -66,7 +66,7 @@ def test_three_hundred_thousand_pairs(arm, world):
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_at_the_edge_of_certainty(world):
-    """Where the state of a pair changes on a path, the last certain answers are right."""
+    """The last certain answers before the state of a pair changes on a path are right."""
     snapshot, rng, edges = scene_of("fr3", world).snapshot, np.random.default_rng(2), 0
     while edges < 12:
         q0, q1 = scene_of("fr3", world).robot.random(2, rng=rng)
@@ -78,7 +78,7 @@ def test_at_the_edge_of_certainty(world):
 
 
 def _last(snapshot, k, state, q0, q1):
-    """The last configuration on the way from q0 with this state of pair k, to rounding."""
+    """Return the last configuration from q0 to q1 with this state of pair k, up to rounding."""
     low, high = 0.0, 1.0
     while high - low > 1e-9:
         middle = 0.5 * (low + high)
@@ -113,7 +113,7 @@ PAIR = RobotModel.from_dh([ROW, ROW])
     fixed=st.sampled_from(STANDING),
 )
 def test_any_two_shapes(seed, moving, other, fixed):
-    """A shape that moves against one of the base and one of the world, in any pose."""
+    """A moving shape against one of the base and one of the world, in any pose."""
     rng = np.random.default_rng(seed)
     base, *_, tip = PAIR.tree.links
     bodies = {link: Body(link, ((s, _pose(rng)),)) for link, s in ((base, other), (tip, moving))}
@@ -128,7 +128,7 @@ def test_any_two_shapes(seed, moving, other, fixed):
     ("moving", "fixed"), [("gem", "gem"), ("gem", "bracket"), ("bracket", "cup"), ("drum", "drum")]
 )
 def test_bounds_of_meshes_are_sharp_and_never_above_the_distance(moving, fixed):
-    """Spheres alone left up to 8 mm between the bound and the distance."""
+    """With spheres alone, the bound was up to 8 mm smaller than the distance."""
     base, *_, tip = PAIR.tree.links
     rng, errors = np.random.default_rng(4), []
     for _ in range(40):
@@ -150,7 +150,7 @@ def test_bounds_of_meshes_are_sharp_and_never_above_the_distance(moving, fixed):
 
 
 def test_a_path_with_two_links_close_to_each_other_is_free():
-    """Two drums end to end keep 12.5 mm while one turns; spheres alone showed less than 5 mm."""
+    """Two drums end to end keep 12.5 mm while one rotates; spheres alone proved less than 5 mm."""
     base, turning, *_ = PAIR.tree.links
     above = transform(np.eye(3), [0.0, 0.0, 0.8125])
     T = np.linalg.inv(PAIR.tree.child_joints[base][0].origin) @ above

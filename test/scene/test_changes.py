@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes of MoveIt applied to a planning scene: whole, as differences, or not at all."""
+"""Scenes of MoveIt applied to a planning scene: completely, as differences, or not at all."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_operations_of_objects(scene):
 
 
 def test_frames(scene):
-    """Of links, objects, their subframes, and frames that a scene brings."""
+    """Frames of links, objects, their subframes, and frames that a scene defines."""
     scene.set_joints(WAM.named(Q))
     tip = WAM.tree.pose("wam_link7", WAM.named(Q))
     scene.load(ball("on_link", (0, 0, 0.2), frame="wam_link7"))
@@ -87,14 +87,14 @@ def test_attached_objects(scene):
     scene.load({"robot_state": state})
     assert scene.snapshot.attached["tool"].T == pytest.approx(at(0, 0, 0.1))
     assert scene.snapshot.attached["tool"].touch_links == {"wam_link6"}
-    scene.load(attached("wam_link7", ball("tool", operation=1)))  # left where it is
+    scene.load(attached("wam_link7", ball("tool", operation=1)))  # stays at its current pose
     there = WAM.tree.pose("wam_link7", WAM.named(Q)) @ at(0, 0, 0.1)
     assert scene.objects["tool"] == pytest.approx(there)
-    scene.load(attached("wam_link6", ball("tool")))  # that of the world
+    scene.load(attached("wam_link6", ball("tool")))  # the object of the world
     link = WAM.tree.pose("wam_link6", WAM.named(Q))
     assert scene.snapshot.attached["tool"].T == pytest.approx(inverse(link) @ there)
     assert "tool" not in scene.objects
-    scene.load(attached("wam_link6", ball("", operation=1)))  # all of a link
+    scene.load(attached("wam_link6", ball("", operation=1)))  # all objects of the link
     assert scene.attached == {}
     assert "tool" in scene.objects
 
@@ -113,7 +113,7 @@ def test_the_allowed_collision_matrix(scene):
     assert now.may_touch("a", "wam_link7")
     assert now.may_touch("b", "wam_link1")
     assert not now.may_touch("a", "wam_link6")
-    assert not now.may_touch("wam_base", "wam_link1")  # the whole matrix is replaced
+    assert not now.may_touch("wam_base", "wam_link1")  # replaces the complete matrix
     scene.load({"world": {}})
     assert scene.snapshot.may_touch("wam_base", "wam_link1")
     assert not scene.snapshot.may_touch("a", "wam_link7")
@@ -136,7 +136,7 @@ def test_parts_that_are_not_supported_are_named(scene):
 
 
 def test_parts_without_effect_are_named_and_the_rest_is_taken(scene):
-    """As in MoveIt: a state may be of a larger system; a joint given in Python is a mistake."""
+    """As in MoveIt, a state may be of a larger system; an unknown joint in Python is a mistake."""
     state = {"joint_state": {"name": ["finger", "wam_j2"], "position": [0.1, 0.7]}}
     carried = [
         attached("wam_link7", ball("a"), touch_links=["palm"]),

@@ -15,7 +15,7 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
 
 @pytest.fixture(scope="module")
 def wam():
-    """The shipped WAM, and its colliding configurations among 80 000 random ones."""
+    """Return the shipped WAM, and its colliding configurations among 80 000 random ones."""
     robot = RobotModel.wam()
     scene = PlanningScene(robot)
     q = robot.random(80_000, rng=np.random.default_rng(0))
@@ -41,7 +41,7 @@ def test_every_colliding_configuration_of_the_wam_has_a_plausible_depth(wam):
 
 
 def test_a_translation_by_the_depth_separates_convex_shapes(wam):
-    """The shapes are moved apart along the normal, and tested by collide, which finds no depths."""
+    """Shapes are moved along the normal, and tested by collide, which computes no depths."""
     scene, q = wam
     for each in q[:100]:
         placed = _placement(scene, each)
@@ -71,7 +71,7 @@ def test_other_arms(arm):
 
 @pytest.mark.parametrize("given", [-1.797e308, -np.inf, np.nan, -0.5])
 def test_implausible_depths_are_replaced(given, monkeypatch):
-    """Where the library fails, the overlap along an axis takes the place of its answer."""
+    """If the library fails, the overlap along an axis replaces its answer."""
     a = PlacedShape(Box([0.2, 0.2, 0.2]), np.eye(4))
     b = PlacedShape(Sphere(0.1), transform(None, np.array([0.15, 0.0, 0.0])))
     coal = exact.library()
@@ -86,7 +86,7 @@ SHAPES = (Box([0.3, 0.2, 0.1]), Sphere(0.1), Cylinder(0.1, 0.3), Capsule(0.1, 0.
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_farthest_points_bound_the_shape(shape):
-    """The overlap with a half-space is its depth, which the library computes otherwise."""
+    """The overlap with a half-space is its depth, which the library computes in another way."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         normal = rng.normal(size=3)

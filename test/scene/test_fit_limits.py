@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fits of hard meshes: the spheres contain the mesh, and work and memory are bounded."""
+"""Fits of difficult meshes: spheres contain the mesh, and work and memory are bounded."""
 
 import gc
 import tracemalloc
@@ -19,7 +19,7 @@ from dls_ik.scene.spheres import sphere_tree
 from fuzz.hard_meshes import KINDS, bundle, fan, points_on, slivers
 
 MAX_PEAK = 150e6  # bytes
-MESSAGE_TRIANGLES = 20_000  # of a mesh of 1 MB whose vertices are not shared
+MESSAGE_TRIANGLES = 20_000  # triangles of a mesh of 1 MB with unshared vertices
 
 
 def assert_covered(mesh, tree):
@@ -31,7 +31,7 @@ def assert_covered(mesh, tree):
 
 
 def peak_of(function):
-    """Return what a function returns, and how many bytes it had allocated at most."""
+    """Return the result of a function, and its peak allocation [bytes]."""
     tracemalloc.start()
     try:
         return function(), tracemalloc.get_traced_memory()[1]
@@ -49,7 +49,7 @@ def test_spheres_contain_the_mesh(kind, count):
 @pytest.mark.parametrize("limit", [0, 5_000, 50_000])
 @pytest.mark.parametrize("kind", KINDS)
 def test_spheres_contain_the_mesh_where_a_limit_ends_the_fit(kind, limit, monkeypatch):
-    """Less work and fewer clipped triangles give wider spheres, which still contain the mesh."""
+    """Less work and fewer clipped triangles make wider spheres, which still contain the mesh."""
     monkeypatch.setattr(sphere_fit, "MAX_WORK", 100 * limit)
     monkeypatch.setattr(sphere_fit, "MAX_CLIPPED_TRIANGLES", limit)
     mesh = KINDS[kind](np.random.default_rng(1), 500)
@@ -61,7 +61,7 @@ def test_spheres_contain_the_mesh_where_a_limit_ends_the_fit(kind, limit, monkey
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_and_memory_of_a_large_mesh_are_bounded(kind, monkeypatch):
-    """Work is counted, so that the test does not depend on the speed of the machine."""
+    """Counted work makes the test independent of the speed of the machine."""
     fits, make = [], sphere_fit._Fit.__init__
 
     def kept(self, *args):
@@ -122,7 +122,7 @@ def test_a_scene_of_many_meshes_has_bounded_trees():
 
 
 def test_shapes_that_are_gone_are_forgotten():
-    """A scene whose meshes change all the time keeps neither old meshes nor their trees."""
+    """Old meshes and their trees are dropped when a scene changes its meshes all the time."""
     mesh, ball = slivers(np.random.default_rng(0), 20), Sphere(0.1)
     sphere_tree(mesh, False)
     separation(PlacedShape(mesh, np.eye(4)), PlacedShape(ball, np.eye(4)))

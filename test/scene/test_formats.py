@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages and files of scenes mean what MoveIt means by them, or are refused."""
+"""Messages and files of scenes have the same meaning as in MoveIt, or are refused."""
 
 import time
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Spher
 BOX = {"type": 1, "dimensions": [1, 2, 3]}
 SIDE = {"position": [1, 0, 0], "orientation": [0, 0, 1, 1]}  # a quarter turn about z
 TURN = transform(rotation_about(np.array([0, 0, 1.0]), np.pi / 2), [1, 0, 0])
-# As MotionBenchMaker writes scenes
+# Scene in the format of MotionBenchMaker
 BENCH = """
 robot_state:
   joint_state: {name: [j1, j2], position: [0, -0.5]}
@@ -70,7 +70,7 @@ def thing(**fields):
 
 
 def message(value):
-    """The same fields as attributes, as of a message."""
+    """Return a value with its fields as attributes, like a message."""
     if isinstance(value, dict):
         return SimpleNamespace(**{key: message(each) for key, each in value.items()})
     is_record = isinstance(value, list) and value and isinstance(value[0], dict)
@@ -86,7 +86,8 @@ def test_a_scene_of_motion_bench_maker():
         SetJoints({"j1": 0.0, "j2": -0.5}),
         RemoveAttached(),
     )
-    assert allowed == ReplaceAllowed({("a", "b"): True}, {})  # b and c only in one direction
+    # The pair b, c is allowed only in one direction
+    assert allowed == ReplaceAllowed({("a", "b"): True}, {})
     assert isinstance(add, AddObject)
     assert (add.name, add.frame, add.appends) == ("Can1", "", False)
     ((can, T),) = add.parts
@@ -135,9 +136,9 @@ def test_every_kind_of_shape(form):
     assert add.parts[-1][1][2, 3] == 1.0
     assert len(mesh.triangles) == 1
     assert cone.is_watertight
-    assert cone.vertices[cone.vertices[:, 2] > 0].tolist() == [[0, 0, 1]]  # its tip is up
+    assert cone.vertices[cone.vertices[:, 2] > 0].tolist() == [[0, 0, 1]]  # the tip points up
     angles = np.linspace(0, 2 * np.pi, 999)
-    for radius in (0.0, 0.25, 0.5):  # the cone itself is inside
+    for radius in (0.0, 0.25, 0.5):  # points inside the cone
         rim = np.column_stack([*(radius * np.array([np.cos(angles), np.sin(angles)])),
                                np.full(999, 1.0 - 4.0 * radius)])  # fmt: skip
         assert inside(cone, rim)
@@ -146,7 +147,7 @@ def test_every_kind_of_shape(form):
 
 
 def inside(mesh, points):
-    """Whether points are below all faces of a convex mesh, which look outside."""
+    """Return whether points are below all outward faces of a convex mesh."""
     a, b, c = (mesh.vertices[corner] for corner in mesh.triangles.T)
     normals = np.cross(b - a, c - a)
     return bool((np.einsum("fi,pfi->pf", normals, points[:, None] - a) < 1e-9).all())
@@ -190,7 +191,7 @@ def test_full_scenes_replace_and_differences_add():
     assert operations({"is_diff": True}) == ()
     padding, scale, add = operations(
         {
-            "scene": {  # of a service
+            "scene": {  # scene of a service
                 "is_diff": True,
                 "link_padding": [{"link_name": "a", "padding": 0.01}],
                 "link_scale": [{"link_name": "a", "scale": 1.1}],
@@ -319,7 +320,7 @@ def test_yaml_that_is_refused(text, message):
     assert message in str(caught.value)
 
 
-# MoveIt's text
+# Text format of MoveIt
 
 NEW = """(noname)+
 * two words
@@ -453,7 +454,7 @@ def test_meshes_are_read_from_files_beside_the_scene(tmp_path):
     (add,) = operations(path)
     assert add.parts[0][0].vertices.tolist() == [[0, 0, 0], [2, 0, 0], [0, 3, 0]]
     with pytest.raises(SceneError, match="object 'a': meshes"):
-        read_scene(path.read_text())  # from elsewhere
+        read_scene(path.read_text())  # text has no folder of meshes
     (again,) = read_scene(path.read_text(), folder=tmp_path).operations
     assert len(again.parts[0][0].triangles) == 1
 

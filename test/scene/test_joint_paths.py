@@ -43,7 +43,7 @@ def test_paths_keep_their_distance_by_the_exact_library(arm, world):
 
 
 def slide_and_walls(*walls):
-    """Return a scene: a ball that two joints move in a plane, and boxes (x, y, wide, high)."""
+    """Return a scene of a ball that two joints move in a plane, and boxes (x, y, wide, high)."""
     rows = [{"kind": "prismatic", "lower": 0.0, "upper": 4.0, "alpha": a} for a in (-np.pi / 2, 0)]
     robot = RobotModel.from_dh(rows)
     tip = robot.tips[0]
@@ -60,7 +60,7 @@ def test_path_around_thin_wall_has_corner_at_its_edge():
     path = scene.plan([1.0, 3.0], [3.0, 3.0], min_distance=0.1)
     assert path.success
     length = np.linalg.norm(np.diff(path.q, axis=0), axis=1).sum()
-    shortest = 2 * np.hypot(1.0, 1.15)  # path around the edge at 2.0, with radius and distance
+    shortest = 2 * np.hypot(1.0, 1.15)  # path around the edge at 2.0, including radius and distance
     assert shortest - 0.15 <= length <= 1.15 * shortest
 
 

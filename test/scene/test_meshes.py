@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files are read whole or refused, and only where the caller allows it."""
+"""Mesh files are read completely or refused, and only from allowed folders."""
 
 import numpy as np
 import pytest
@@ -48,10 +48,11 @@ def written(folder, name, content):
 
 
 def corners(triangles):
-    """The triangles of a mesh, (m, 3, 3), in an order of their own."""
+    """Return the triangles (m, 3, 3) of a mesh in a canonical order."""
     vertices, indices = triangles
     points = np.round(vertices[indices], 4) + 0.0
-    turned = [np.roll(each, -np.lexsort(each.T)[0], axis=0) for each in points]  # a first corner
+    # Canonical first corner
+    turned = [np.roll(each, -np.lexsort(each.T)[0], axis=0) for each in points]
     return np.array(sorted(each.tolist() for each in turned))
 
 
@@ -65,7 +66,7 @@ def test_files_of_another_library_are_read_as_written(kind, tmp_path):
 
 def test_collada_places_geometry_by_its_nodes_in_metres(tmp_path):
     square = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], float)
-    turn = np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]) * 0.5  # of rows
+    turn = np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]) * 0.5  # acts on rows
     low, high = ((square + np.array([2, 0, z])) @ turn for z in (0, 5))
     expected = [*low[[[0, 1, 2], [0, 2, 3]]], *high[[[2, 1, 0], [3, 2, 0]]]]
     found = corners(read_mesh_file(written(tmp_path, "m.dae", DAE)))
@@ -109,7 +110,7 @@ def test_binary_stl_may_begin_like_a_text():
 
 
 def instances(depth):
-    """Nodes that contain the next one twice: 2 ** depth geometries."""
+    """Return nodes that contain the next one twice: 2 ** depth geometries."""
     nodes = "".join(
         f'<node id="n{i}"><instance_node url="#n{i + 1}"/><instance_node url="#n{i + 1}"/></node>'
         for i in range(depth)
@@ -169,7 +170,7 @@ def test_what_is_not_a_whole_mesh_is_refused(name, content, message, tmp_path):
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """A workspace with two packages, an installed one, and a secret beside them."""
+    """Create two packages, an installed one, and a secret next to them."""
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
     monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
     for name in ("ws/arm/urdf/a.stl", "ws/arm/meshes/b.stl", "ws/hand/c.stl", "ws/plain/d.stl",
@@ -197,7 +198,7 @@ def places(tmp_path, monkeypatch):
 def test_meshes_are_found(name, file, places):
     found = find_mesh(name.format(root=places), places / "ws/arm/urdf")
     assert found == places / file
-    if not file.startswith("install"):  # a description from elsewhere
+    if not file.startswith("install"):  # a description without a folder must not find it
         with pytest.raises(SceneError):
             find_mesh(name.format(root=places), None)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that need no check, with the reasons that MoveIt's assistant gives."""
+"""Pairs of links that need no check, with the reasons of MoveIt's assistant."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def body(name, *shapes):
 
 
 def arm(*origins):
-    """Links l0, l1, ... on joints about z, each at an offset from the one before."""
+    """Return links l0, l1, ... on joints about z, each at an offset from the previous one."""
     joints = "".join(
         f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/>'
         f'<origin xyz="{xyz}"/><axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="1" '
@@ -29,7 +29,7 @@ def arm(*origins):
 
 
 def test_reasons():
-    """Arm in a plane, links of 1 m; the last link is above the circle of the third."""
+    """Planar arm with links of 1 m; the last link is above the circle of the third."""
     robot, radii = arm("1 0 0", "1 0 0", "1 0 0", "0 0 0.5"), (0.1, 0.1, 0.3, 0.1, 0.6)
     shapes = {f"l{i}": body(f"l{i}", Sphere(radius)) for i, radius in enumerate(radii)}
     adjacent = {(f"l{i}", f"l{i + 1}"): "Adjacent" for i in range(4)}
@@ -40,8 +40,8 @@ def test_always_and_default():
     robot = arm("0.1 0 0", "0.1 0 0", "0.9 0 0", "0.1 0 0")
     shapes = {f"l{i}": body(f"l{i}", Sphere(0.12)) for i in range(5)}
     found = default_pairs(robot.tree, shapes)
-    assert found["l0", "l2"] == "Default"  # at 0 they overlap by a little
-    # Only where it points along x is the second link outside the box
+    assert found["l0", "l2"] == "Default"  # small overlap at 0
+    # The second link is outside the box only if it points along x.
     shapes = {"l0": body("l0", Box([0.498, 1, 0.1])), "l1": body("l1", Sphere(0.01))}
     shapes["l2"] = body("l2", Sphere(0.02))
     assert default_pairs(arm("0 0 0", "0.27 0 0").tree, shapes)["l0", "l2"] == "Always"
@@ -54,7 +54,7 @@ def test_links_without_geometry_are_passed_over():
 
 
 def test_exact_where_spheres_are_not_sure():
-    """Two plates that miss each other by less than spheres can tell: never in collision."""
+    """Two plates whose distance is too small for spheres: never in collision."""
     robot = arm("0 0 0.01", "0 0 0.0103", "0 0 1")
     plate = Box([0.5, 0.5, 0.02])
     shapes = {"l0": body("l0", plate), "l1": body("l1", Sphere(0.001)), "l2": body("l2", plate)}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to a planning scene, and its changes."""
+"""Queries of a planning scene, and its changes."""
 
 import gc
 import threading
@@ -86,7 +86,7 @@ def test_distance_is_the_least_of_the_oracle(world):
 
 
 def test_depth_of_a_contact(scene):
-    """A sphere against a plane: as deep as it is below."""
+    """The depth of a sphere in a plane is the distance of its lowest point below the plane."""
     robot = RobotModel.from_name("planar_2r")
     tip = robot.tips[0]
     scene = PlanningScene(robot, bodies={tip: Body(tip, ((Sphere(0.1), np.eye(4)),))})
@@ -99,7 +99,7 @@ def test_depth_of_a_contact(scene):
 
 
 def test_a_thing_inside_a_closed_mesh_collides():
-    """It touches no triangle, and MoveIt's library alone calls it free."""
+    """The object touches no triangle, and MoveIt's library alone reports no collision."""
     robot = RobotModel.from_name("planar_2r")
     tip = robot.tips[0]
     scene = PlanningScene(robot, bodies={tip: Body(tip, ((Sphere(0.01), np.eye(4)),))})
@@ -107,7 +107,7 @@ def test_a_thing_inside_a_closed_mesh_collides():
     big = (SMALL - SMALL.mean(0)) * 20
     scene.add_mesh("rock", big, FACES, at(x, y, z))
     assert scene.in_collision([0.3, 0.4])
-    scene.add_mesh("rock", big, FACES[:3], at(x, y, z))  # a surface with a hole: no inside
+    scene.add_mesh("rock", big, FACES[:3], at(x, y, z))  # a surface with a hole has no inside
     assert not scene.in_collision([0.3, 0.4])
 
 
@@ -138,7 +138,7 @@ def test_allow(scene):
     for pair in touching:
         scene.allow(*pair, allowed=False)
     scene.allow("ball")
-    assert scene.in_collision(Q)  # pairs that are named go first
+    assert scene.in_collision(Q)  # entries of a named pair have priority
     scene.add_sphere("other", 0.1, at(*tip_of(Q)))
     scene.allow("other")
     assert not any("other" in contact.names for contact in scene.contacts(Q))
@@ -160,7 +160,7 @@ def test_attached_objects_move_along(scene):
 
 
 def test_joints_beside_the_chain():
-    """One arm of two goes where the other one stands."""
+    """One of two arms reaches toward the other one."""
     robot = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip="left_wam_link7")
     others = [name for name in robot.tree.joint if name.startswith("right")]
     scene = PlanningScene(robot)
@@ -168,7 +168,7 @@ def test_joints_beside_the_chain():
     for seed in range(40):
         q = robot.random(rng=seed)
         reach = dict(zip(others, (0.8 * (seed % 3), 1.2, 0.0, 0.5), strict=False))
-        scene.set_joints(reach)  # towards the left arm, and away
+        scene.set_joints(reach)  # the right arm reaches toward the left arm, and away
         oracle = Oracle(scene.snapshot, q)
         expected = {pair for pair in set(scene.snapshot.names) if oracle.touch(*pair)}
         assert scene.snapshot.touching_pairs(q) == expected
@@ -177,7 +177,7 @@ def test_joints_beside_the_chain():
 
 
 def test_path_through_a_thin_sheet():
-    """A sheet that no sampling of the path would meet."""
+    """The sheet is thinner than the steps of any sampling of the path."""
     robot = RobotModel.from_name("planar_2r")
     tip = robot.tips[0]
     scene = PlanningScene(robot, bodies={tip: Body(tip, ((Sphere(0.001), np.eye(4)),))})
@@ -197,7 +197,7 @@ def test_path_through_a_thin_sheet():
 
 @pytest.mark.parametrize(("arm", "world"), [("fr3", "shelf"), ("ur5e", "cage"), ("wam", "table")])
 def test_paths_against_samples(arm, world):
-    """No sample before the first contact collides; the contact is one by the oracle."""
+    """No sample before the first contact collides, and the oracle confirms the contact."""
     scene, times = scene_of(arm, world), []
     for seed in range(24):
         q0, q1 = scene.robot.random(2, rng=seed)
@@ -215,7 +215,7 @@ def test_paths_against_samples(arm, world):
 
 
 def test_prismatic_joints_on_paths():
-    """A slide carries a ball through a sheet."""
+    """A slide moves a ball through a sheet."""
     robot = RobotModel.from_dh([{"kind": "prismatic", "lower": 0.0, "upper": 2.0}])
     tip = robot.tips[0]
     scene = PlanningScene(robot, bodies={tip: Body(tip, ((Sphere(0.01), np.eye(4)),))})
@@ -233,7 +233,7 @@ def test_snapshots_do_not_change(scene):
 
 
 def test_threads_see_whole_scenes(scene):
-    """A ball hops between two places, both in the way: no thread finds it nowhere."""
+    """A ball jumps between two positions, both in collision: no thread sees it at neither."""
     other = Q + np.array([0.4, 0, 0, 0, 0, 0, 0])
     places = at(*tip_of(Q)), at(*tip_of(other))
     scene.add("ball", [(Sphere(0.05), places[0]), (Sphere(0.05), places[1])])
@@ -261,7 +261,7 @@ def test_threads_see_whole_scenes(scene):
         (lambda s: s.add_box("wam_link3", [1, 1, 1]), "'wam_link3' is a link of the robot"),
         (lambda s: s.add_box("b", [1, 1, 1], np.ones((4, 4))), "the pose of 'b'"),
         (lambda s: s.add_box("b", [1, 1, np.nan]), "a box must be x, y, z"),
-        (lambda s: s.add_box("", [1, 1, 1]), "must not be empty"),  # removal of "" is of all
+        (lambda s: s.add_box("", [1, 1, 1]), "must not be empty"),  # removal of "" would remove all
         (lambda s: s.add_box(5, [1, 1, 1]), "an object must be a name of up to .*; got 5"),
         (lambda s: s.move("bal", at(0, 0, 0)), "no object 'bal' in the world; did you mean ball"),
         (lambda s: s.remove("x"), "no object 'x' in the world; known are ball, floor"),
@@ -331,7 +331,7 @@ def test_coal_is_named_where_it_is_needed(scene, monkeypatch):
 
     monkeypatch.setattr(exact, "import_module", missing)
     exact.library.cache_clear()
-    assert not scene.in_collision(Q)  # the spheres are sure
+    assert not scene.in_collision(Q)  # spheres decide this
     with pytest.raises(SceneError, match=r"pip install 'dls_ik\[collision\]'"):
         scene.distance(Q)
     exact.library.cache_clear()
@@ -346,7 +346,7 @@ def test_repr(scene):
 
 
 def other_wam(**names):
-    """A WAM of its own description, with links renamed."""
+    """Return a WAM with its own description and renamed links."""
     text = WAM.tree.description.urdf.decode()
     for old, new in names.items():
         text = text.replace(f'"{old}"', f'"{new}"')
@@ -388,7 +388,7 @@ def test_a_scene_of_other_links_takes_what_still_has_a_frame(scene):
 
 
 def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
-    """And nothing that is a centimetre apart is called touching; by the library, here."""
+    """Shapes one centimetre apart are not reported as touching; the reference is the library."""
     exact = PlanningScene(WAM)
     rng = np.random.default_rng(2)
     exact.add_box("box", [0.3, 0.3, 0.3], at(0.4, 0.2, 0.5))

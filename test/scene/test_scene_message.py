@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A scene that is saved as a message is the same scene when it is loaded."""
+"""A scene saved as a message is equal to the scene loaded from it."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ TURN = transform(rotation_about(np.array([0.0, 0.6, 0.8]), 1.0), np.array([0.5, 
 
 @pytest.fixture(scope="module")
 def scene():
-    """Objects of every kind, carried ones, frames, and all that may be set."""
+    """Return a scene with objects of every kind, attached ones, frames, and all settings."""
     scene = PlanningScene(WAM)
     scene.add_box("box", [0.1, 0.2, 0.3], TURN)
     scene.add("two", ((Sphere(0.1), np.eye(4)), (Cylinder(0.1, 0.5), TURN)), TURN)

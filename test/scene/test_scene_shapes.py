@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes are checked, and a URDF's collision geometry is read whole."""
+"""Shapes are checked, and a URDF's collision geometry is read completely."""
 
 import numpy as np
 import pytest
@@ -59,8 +59,10 @@ def test_equal_vertices_are_one_and_closed_surfaces_have_an_inside():
     assert loose.is_watertight
     assert loose.triangles.dtype == np.int32
     assert not Mesh(CORNERS, FACES[:3]).is_watertight
-    assert not Mesh(CORNERS, [*FACES[:3], FACES[3][::-1]]).is_watertight  # one is inside out
-    flat = Mesh([*CORNERS, [0.5, 0.5, 0]], [*FACES, [1, 4, 2]])  # without area: left out
+    # One triangle is inside out
+    assert not Mesh(CORNERS, [*FACES[:3], FACES[3][::-1]]).is_watertight
+    # A triangle without area is left out
+    flat = Mesh([*CORNERS, [0.5, 0.5, 0]], [*FACES, [1, 4, 2]])
     assert flat.is_watertight
     assert not flat.vertices.flags.writeable
 
@@ -92,7 +94,7 @@ def test_every_shape_of_a_urdf(tmp_path):
     assert (capsule.radius, capsule.length) == (0.5, 2.0)
     assert np.allclose(poses[0], transform(rotation_from_rpy(0.1, 0.2, 0.3), [1, 2, 3]))
     volumes = [trimesh.Trimesh(m.vertices, m.triangles).volume for m in (tall, mirrored, small)]
-    assert np.allclose(volumes, part.volume * np.array([2.0, 1.0, 0.125]))  # none inside out
+    assert np.allclose(volumes, part.volume * np.array([2.0, 1.0, 0.125]))  # no part is inside out
     assert all(mesh.is_watertight for mesh in (tall, mirrored, small))
 
 

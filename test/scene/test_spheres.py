@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of spheres contain their shapes, and their inner spheres are inside."""
+"""Trees of spheres contain their shapes, and the inner spheres are inside."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ SHAPES = {
 
 
 def points_of(shape, rng, count=3000):
-    """Points of a shape: inside and on its surface, at edges and corners too."""
+    """Return points of a shape: inside and on its surface, including edges and corners."""
     node = sphere_tree(shape).node[0]
     p = node[:3] + 1.3 * node[3] * rng.uniform(-1, 1, (count, 3))
     rho = np.hypot(p[:, 0], p[:, 1])[:, None]
@@ -66,13 +66,13 @@ def is_inside(shape, p):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_covers_the_shape_at_every_level(name):
-    """A point of the shape is in the sphere of a path of nodes from the root to a leaf."""
+    """Each point of the shape is in the spheres of a path of nodes from the root to a leaf."""
     shape, rng = SHAPES[name], np.random.default_rng(0)
     tree, points = sphere_tree(shape), points_of(SHAPES[name], rng)
     node, child = tree.node, tree.child
     squared = sum((points[:, i, None] - node[:, i]) ** 2 for i in range(3))  # (points, nodes)
     inside = squared <= (node[:, 3] + 1e-12) ** 2
-    for at in range(len(node))[::-1]:  # children come after their parent
+    for at in range(len(node))[::-1]:  # reversed, because children come after their parent
         if child[at] >= 0:
             inside[:, at] &= inside[:, child[at]] | inside[:, child[at] + 1]
     assert inside[:, 0].all()
@@ -80,7 +80,7 @@ def test_covers_the_shape_at_every_level(name):
 
 @pytest.mark.parametrize("name", ["box", "cylinder", "gem", "bracket", "cup"])
 def test_hulls_contain_the_shape_at_every_level(name):
-    """A point of the shape is in the hulls of a path of nodes from the root to a leaf."""
+    """Each point of the shape is in the hulls of a path of nodes from the root to a leaf."""
     shape, rng = SHAPES[name], np.random.default_rng(0)
     tree, points = fit_spheres(shape, max_leaves=200), points_of(SHAPES[name], rng, 300)
     assert (tree.hull[:, 1] > 0).all()
@@ -88,7 +88,7 @@ def test_hulls_contain_the_shape_at_every_level(name):
     T, work = np.eye(4)[:3].copy(), hull_scratch()
     for point in rng.permutation(points)[:60]:
         ball, inside = np.vstack([tree.ball, [*point, 0.0]]), np.zeros(len(tree.node), bool)
-        for at in range(len(tree.node))[::-1]:  # children come after their parent
+        for at in range(len(tree.node))[::-1]:  # reversed, because children come after their parent
             upper = hull_distance(hull, ball, at, len(tree.node), T, np.inf, work)[1]
             inside[at] = upper <= 1e-9
             if tree.child[at] >= 0:
@@ -118,7 +118,7 @@ def test_inner_spheres_are_inside(name):
 
 @pytest.mark.parametrize("name", ["gem", "bracket", "cylinder", "capsule"])
 def test_gap_is_narrow(name):
-    """Few millimetres of a shape of decimetres are left to the exact library."""
+    """The exact library decides only within a few millimetres, for shapes of decimetres."""
     assert sphere_tree(SHAPES[name]).gap < 0.005
 
 
@@ -140,7 +140,7 @@ def test_damaged_files_are_replaced(tmp_path, monkeypatch):
 
 
 def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
-    """A tree that other code fitted is not taken, whatever version it says it is."""
+    """A tree fitted by other code is not used, whatever version it states."""
     monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
     shape, package = Box([0.1, 0.1, 0.1]), tmp_path / "package"
     spheres.sphere_tree.__wrapped__(shape)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""SRDFs are read as MoveIt means them, and written as it reads them."""
+"""SRDFs are read with MoveIt's meaning, and written so that MoveIt reads the same."""
 
 import time
 
@@ -21,7 +21,7 @@ from dls_ik.scene.srdf import (
     srdf_text,
 )
 
-# A torso that turns, with a fixed mount and two joints on either side, and a hand on the left
+# A rotating torso with a fixed mount and two joints on either side, and a hand on the left
 JOINTS = [
     joint("turn", parent="base", child="torso"),
     *(
@@ -63,7 +63,7 @@ def srdf(content, tree=TREE):
         ("right", "right_0", ("right_b",)),
         ("right_to_tip", "right_0", ("right_tip",)),
         ("both", "torso", ("left_tip", "right_b")),
-        ("all", "base", ("left_tip", "right_b")),  # where the hand is, not the lens
+        ("all", "base", ("left_tip", "right_b")),  # the tip is the link of the hand, not the lens
         ("hand", "left_tip", ("finger",)),
     ],
 )
@@ -118,7 +118,7 @@ def test_pairs_that_may_touch():
     )
     assert given.allowed_pairs(["base", "torso", "lens", "left_a"]) == {
         ("base", "torso"): "Adjacent",
-        ("lens", "torso"): "User",  # MoveIt lets disable_collisions win
+        ("lens", "torso"): "User",  # disable_collisions has priority, as in MoveIt
         ("left_a", "lens"): "Default",
     }
 

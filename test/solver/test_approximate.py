@@ -132,7 +132,7 @@ def test_invalid_rows_stay_failures():
 def test_a_timeout_gives_an_approximate_answer():
     Ts, seeds = out_of_reach(PUMA, 100)
     missed = IkSolver(PUMA, max_restarts=300).solve_batch(Ts, seeds).status == Status.MAX_RESTARTS
-    assert missed.any()  # by the search, and not by the bounds
+    assert missed.any()  # decided by the search, not by the bounds
     solver = IkSolver(PUMA, approximate=True)
     for T, seed in zip(Ts[missed], seeds[missed], strict=True):
         result = solver.solve(T, seed, timeout=0.0)

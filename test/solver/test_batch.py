@@ -21,7 +21,7 @@ SOLVER = IkSolver(WAM, max_restarts=100)
 def tasks(count, seed=1):
     rng = np.random.default_rng(seed)
     Ts, seeds = WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
-    Ts[::7, 0, 3] += 3.0  # some out of reach
+    Ts[::7, 0, 3] += 3.0  # some are out of reach
     return Ts, seeds
 
 
@@ -226,7 +226,7 @@ FIELDS = ("success", "status", "q", "position_error", "rotation_error", "iterati
 @pytest.mark.parametrize("layout", ["as it is", "read-only", "fortran", "misaligned"])
 def test_given_arrays_are_not_changed(layout):
     Ts, _, seeds = drawn(WAM, 30)
-    Ts[3, :3, :3] += 1e-5  # made exact, in a copy
+    Ts[3, :3, :3] += 1e-5  # made exact in a copy
     Ts[7] = np.nan
     Ts, seeds = LAYOUTS[layout](Ts), LAYOUTS[layout](seeds)
     kept = np.array(Ts), np.array(seeds)

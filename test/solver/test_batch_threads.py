@@ -182,7 +182,7 @@ def test_the_random_seed_determines_the_answers():
     )
     np.testing.assert_array_equal(a, b)
     assert (a != c).any()
-    assert (a == c).all(axis=1).any()  # those that need no restart
+    assert (a == c).all(axis=1).any()  # includes poses that need no restart
 
 
 @pytest.mark.parametrize(("method", "restarts"), [("auto", 500), ("ctp+sd+svf", 2)])

@@ -18,7 +18,7 @@ print(dls_ik.IkSolver(robot).solve(robot.fk([0.1] * 7)).status, flush=True)
 """
 
 
-SMALL = "fast_*/table.fill-*.nbc"  # a kernel of core/fast that everything needs
+SMALL = "fast_*/table.fill-*.nbc"  # kernel of core/fast that every call needs
 
 BEFORE = """
 import sys

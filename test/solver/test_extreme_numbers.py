@@ -68,7 +68,7 @@ def configurations(robot):
 
 
 def targets(robot):
-    """Reached ones, where the seed is, half a turn on, as far as may be, and next to nothing."""
+    """Return poses: reached, at the seed, half a turn away, as far as possible, nearly zero."""
     q = robot.random(np.random.default_rng(1), 14)
     Ts = robot.fk(q)
     Ts[2] = robot.fk(configurations(robot)[2])

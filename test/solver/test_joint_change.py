@@ -75,7 +75,7 @@ def test_a_seed_too_far_outside_the_limits_has_no_answer(side, name, approximate
         j = rng.integers(7)
         seed[j] = (WAM.lower if side < 0.0 else WAM.upper)[j] + 3.0 * side
         q = seed.copy()
-        q[j] -= side  # beyond the limit, and within the change
+        q[j] -= side  # now outside the limit, but within the maximum change
         for T in (WAM.fk(q), WAM.fk(WAM.clip(q)), WAM.fk(WAM.random(rng))):
             alone = solver.solve(T, seed, timeout=3600.0, max_joint_change=1.0)
             batch = solver.solve_batch(T[None], seed, max_joint_change=1.0)[0]
@@ -113,7 +113,8 @@ def test_seeds_whole_turns_away_reach_the_same_poses(name, change, kind):
         assert result.success.mean() >= 0.98, (turns, result.success.mean())
         assert (np.abs(result.q - seeds) <= change + 1e-9).all()
         restarts.append(result.restarts.mean())
-    assert max(restarts) < restarts[0] + 3.0  # starts are where answers may be
+    # Random starts stay within the range of possible answers
+    assert max(restarts) < restarts[0] + 3.0
 
 
 def test_one_pose_paths_and_all_solutions_from_seeds_turns_away():

@@ -93,7 +93,8 @@ def test_a_first_pose_far_from_the_seed_is_a_jump():
     path = joint_path(PUMA, np.random.default_rng(4), 5)
     seed = PUMA.clip(path[0] + 1.5)
     assert IkSolver(PUMA).solve_path(PUMA.fk(path), seed).jumps[0]
-    assert not IkSolver(PUMA).solve_path(PUMA.fk(path)).jumps[0]  # from nowhere
+    # The first pose has no previous configuration
+    assert not IkSolver(PUMA).solve_path(PUMA.fk(path)).jumps[0]
 
 
 @pytest.mark.parametrize("approximate", [False, True])
@@ -106,7 +107,7 @@ def test_unreachable_poses_within_a_path(approximate):
     np.testing.assert_array_equal(result.status == Status.UNREACHABLE, missed)
     np.testing.assert_array_equal(result.success, ~missed | approximate)
     check = np.abs(result.q[13] - result.q[9]).max()
-    assert result.jumps[13] == (check > 0.5)  # from the last one that was reached
+    assert result.jumps[13] == (check > 0.5)  # relative to the last pose that was reached
     assert not result.jumps[10:13].any()
     assert WAM.within_limits(result.q).all()
 
@@ -229,7 +230,7 @@ def test_csv_files_of_a_path_are_read_back(tmp_path):
     np.testing.assert_array_equal(table[:, 1:], path.q)
     t = np.loadtxt(path.to_csv().splitlines(), delimiter=",", skiprows=1)[:, 0]
     share = np.abs(np.diff(path.q, axis=0)) / np.diff(t)[:, None] / WAM.velocity
-    np.testing.assert_allclose(share.max(axis=1), 1.0)  # as fast as allowed
+    np.testing.assert_allclose(share.max(axis=1), 1.0)  # the limits are fully used
 
 
 def test_a_path_as_a_ros_message():

@@ -166,7 +166,7 @@ def test_with_a_scene_a_plugin_slides_along_a_wall(wam_with_wall):
     assert 0.01 <= distances < 0.015
     tip = WAM.fk(out[0])[:3, 3] - WAM.fk(q)[:3, 3]
     assert tip[0] > 0.15
-    assert tip[1] > 0.05  # along the wall, where the goal is
+    assert tip[1] > 0.05  # slides along the wall towards the goal
     assert ServoState.NEAR_COLLISION in calls
 
 

@@ -34,7 +34,7 @@ def changed_pose(*entries):
 
 R = GOOD[:3, :3]
 MIRRORED, SCALED = pose_with_rotation(R @ np.diag([1.0, 1.0, -1.0])), pose_with_rotation(1.01 * R)
-BAD = {  # and words of the message
+BAD = {  # values, and words of the message
     "none": (None, ["4x4"]),
     "text": ("pose", ["4x4", "'pose'"]),
     "words": ([["a"] * 4] * 4, ["4x4"]),
@@ -110,7 +110,8 @@ def test_inexact_rotations_are_corrected(size):
 
 
 def test_the_closest_rotation_is_used():
-    R_stretched = R @ np.diag([1.0002, 0.9999, 1.0])  # nearest to it, in the Frobenius norm: R
+    # The closest rotation in the Frobenius norm is R
+    R_stretched = R @ np.diag([1.0002, 0.9999, 1.0])
     np.testing.assert_allclose(
         validated_pose(pose_with_rotation(R_stretched))[:3, :3], R, atol=1e-12
     )
@@ -147,7 +148,7 @@ def test_poses_for_one_and_several_tips():
         np.testing.assert_array_equal(poses, expected)
     two[1, :3, :3] += 1e-5
     kept = two.copy()
-    rotation = checked_poses(two, 2)[1, :3, :3]  # made exact, in a copy
+    rotation = checked_poses(two, 2)[1, :3, :3]  # made exact in a copy
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
     np.testing.assert_array_equal(two, kept)
 

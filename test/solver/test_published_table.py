@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras 2012: success rates and iterations of each method on the WAM.
 
-The paper stops at norm(e) < 1e-4 with e = (dp, rotation / 2 rad per m); two tolerances stand in for
-it. Success is held to the printed figures (1000 samples), steps to those of an independent
-replication (200 samples), as printed ones depend on how far the stop rule is read.
+The paper stops at norm(e) < 1e-4 with e = (dp, rotation / 2 rad per m); here two tolerances replace
+this rule. Success is compared with the printed figures (1000 samples), steps with those of an
+independent replication (200 samples), because printed steps depend on the reading of the stop rule.
 """
 
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from dls_ik import IkSolver, RobotModel, Status
 
 COUNT, PRINTED, REPLICATED = 500, 1000, 200  # samples
 SIGMAS = 4.0
-FLOOR = 0.01  # what a share may be off besides sampling: the stop rule, rounded digits
+FLOOR = 0.01  # tolerance of a share in addition to sampling: stop rule, rounded digits
 
 
 class Row(NamedTuple):
-    solved: float  # printed, share
-    in_limits: float  # printed, share
-    steps: float  # replicated, mean
+    solved: float  # printed share
+    in_limits: float  # printed share
+    steps: float  # replicated mean
 
 
 TABLE = {

@@ -71,7 +71,8 @@ def assert_inside(robot, task, T_d, q):
     assert np.linalg.norm(away) <= 1.001e-6
     assert np.linalg.norm(turn) <= 1.001e-6
     for left, slack in ((away, task.position_tolerance), (turn, task.rotation_tolerance)):
-        assert np.abs(left[np.array(slack) > 1e-4]).max(initial=0.0) <= 1e-12  # to the last digit
+        # Exact up to rounding
+        assert np.abs(left[np.array(slack) > 1e-4]).max(initial=0.0) <= 1e-12
 
 
 @few

@@ -106,7 +106,7 @@ def test_an_empty_scene_does_not_change_the_answers():
 
 
 def test_undecided_distance_bounds_are_checked_exactly():
-    scene = scene_of("ur5e", "box")  # without redundancy the seed is the solution, or is not
+    scene = scene_of("ur5e", "box")  # no redundancy: only the seed can be the solution
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     q = robot.random(6000, rng=np.random.default_rng(4))
     q = q[scene.snapshot.states(q)[:, 0] == OPEN][:40]
@@ -187,7 +187,7 @@ def test_each_call_uses_one_scene_snapshot():
     scene.add_box("box", [0.3, 0.3, 0.3], places[0])
     results, seen, k = [], set(), 0
     with ThreadPoolExecutor(2) as pool:
-        while len(seen) < 2:  # on a busy machine all of a round may see the same place
+        while len(seen) < 2:  # one round on a busy machine may see a single place
             assert len(results) < 600, "the box jumps, and all calls see it in one place"
             waiting = [pool.submit(solver.solve_batch, T, threads=2) for _ in range(6)]
             while not all(each.done() for each in waiting):
@@ -364,7 +364,7 @@ def test_invalid_scenes_and_missing_scenes_are_refused():
         IkSolver(scene.robot, solve_type="clearance")
     with pytest.raises(OptionError, match="needs a scene"):
         IkSolver(scene.robot).solve(np.eye(4), solve_type="clearance")
-    assert bodies_of(other.tree)  # a robot without geometry of its own
+    assert bodies_of(other.tree)  # the helper makes shapes for any robot
 
 
 def test_poses_reachable_only_in_collision_have_an_approximate_answer():
@@ -388,7 +388,8 @@ def test_poses_reachable_only_in_collision_have_an_approximate_answer():
     far = np.linalg.norm(poses[:, :3, 3] - T[:3, 3], axis=1)
     cosine = 0.5 * (np.einsum("bij,ij->b", poses[:, :3, :3], T[:3, :3]) - 1.0)
     turned = solver.options.rotation_weight * np.arccos(np.clip(cosine, -1.0, 1.0))
-    assert least < 0.7 * np.hypot(far, turned).min()  # than thousands of others
+    # Closer than thousands of random configurations
+    assert least < 0.7 * np.hypot(far, turned).min()
     assert not solver.solve(T, timeout=5.0, approximate=False).success
     near = solver.solve(T, q, timeout=5.0, max_joint_change=0.8)
     assert not near or abs(near.q - q).max() <= 0.8

@@ -51,7 +51,7 @@ def test_nonredundant_arms_take_the_closest_branch(name):
     ours = IkSolver(robot, **NEAREST).solve_batch(Ts, seeds).q
     many = IkSolver(robot, max_restarts=1000)
     rng, least = np.random.default_rng(2), np.full(len(Ts), np.inf)
-    for _ in range(150):  # each answer is the turn nearest the seed, whatever the start was
+    for _ in range(150):  # each answer is the turn closest to the seed, for every start
         starts = robot.random(rng, len(Ts))
         found = many.solve_batch(Ts, starts).q
         turns = np.round((found - seeds) / (2.0 * np.pi)) * turning_joints(robot)
@@ -85,7 +85,8 @@ def test_no_self_motion_reduces_the_distance(name):
 
 def max_descent(robot, q, seed):
     """Return the steepest descent of the distance along allowed self-motions: 0 at a minimum."""
-    motion = np.linalg.svd(robot.jacobian(q))[2][6]  # all that leaves the pose, to first order
+    # All motions that keep the pose, to first order
+    motion = np.linalg.svd(robot.jacobian(q))[2][6]
     motion *= -np.sign(motion @ (q - seed))
     outward = (motion > 1e-3) & (q >= robot.upper - 1e-3)
     outward |= (motion < -1e-3) & (q <= robot.lower + 1e-3)

@@ -123,7 +123,7 @@ def test_the_policy_determines_the_damping(policy, bent):
         J, e = stepper.jacobian(), stepper.error(FAR)
         P = stepper.inverse(FAR).P
         again = stepper.inverse(FAR)
-        np.testing.assert_array_equal(again.P, P)  # nothing is remembered
+        np.testing.assert_array_equal(again.P, P)  # no state is kept
         dq = stepper.step_for(e, J, FAR)
         np.testing.assert_allclose(P @ e, dq, rtol=2e-3 if policy == "optimal" else 0, atol=1e-9)
         if steps == 2:
@@ -157,7 +157,7 @@ ODD = [None, "x", 1j, [1, [2]], [10**400] * 6, np.nan, np.zeros(6, "M8[s]"), obj
 
 POSES = [[T, None], np.full((4, 4), 1j), T[:3], np.empty((0, 4, 4))]
 VECTORS = [np.zeros(5), np.full(6, np.inf), np.full(6, -1e300)]
-REFUSED = {  # error, words, call, more values that it refuses
+REFUSED = {  # error, words, call, further refused values
     "step": (PoseError, None, lambda s, T: s.step(T), POSES),
     "run": (PoseError, None, lambda s, T: s.run(T, 2), POSES),
     "x_dot": (OptionError, "x_dot", lambda s, x_dot: s.rate(x_dot, 0.01), VECTORS),

@@ -28,7 +28,7 @@ def test_the_default_is_the_full_pose():
     np.testing.assert_array_equal(built.tip, 0)
     np.testing.assert_array_equal(built.component, range(6))
     np.testing.assert_array_equal(built.weight, [1, 1, 1, W, W, W])
-    np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1, 2])  # and of TA
+    np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1, 2])  # group 2 is that of TA
     assert (built.in_target[0], built.rotation_kind[0]) == (False, VECTOR)
 
 
@@ -216,7 +216,7 @@ def test_a_pointing_tool_points(robot, axis):
     np.testing.assert_allclose(reached[:, :3, 3], Ts[:, :3, 3], atol=1e-6)
     np.testing.assert_allclose(reached[:, :3, k], Ts[:, :3, k], atol=1e-6)
     turned = np.abs(reached[:, :3, (k + 1) % 3] - Ts[:, :3, (k + 1) % 3]).max(axis=1)
-    assert np.median(turned) > 1e-2  # about it the tool is free
+    assert np.median(turned) > 1e-2  # the tool is free to rotate about the axis
 
 
 @pytest.mark.parametrize("name", ["auto", "sdls+clamp", "dls", "odls"])
@@ -233,7 +233,7 @@ def test_two_tips_reach_their_targets_together(name):
 
 def test_each_tip_has_a_separate_task():
     goals = Y.fk(np.full(Y.n, 0.3))
-    goals[1, :3, 3] += 10.0  # far out of reach, and of no account
+    goals[1, :3, 3] += 10.0  # far out of reach, but unconstrained
     task = [Task.position_only(), Task(position="", rotation="z")]
     assert IkSolver(Y, task=task).solve(goals).status is Status.SUCCESS
     assert IkSolver(Y, task=Task.position_only()).solve(goals).status is Status.TIMED_OUT

@@ -14,12 +14,12 @@ from dls_ik import IkSolver, RobotModel, Task
 from dls_ik.model import DhRow
 
 PUMA = RobotModel.from_name("puma560")
-KILO = 2.0**10  # a factor by which nothing is rounded
+KILO = 2.0**10  # factor without rounding
 FIELDS = ("success", "status", "q", "rotation_error", "iterations", "restarts")
 
 
 def random_poses(robot, b, seed):
-    """Return poses, of which a part is out of reach, and seeds."""
+    """Return poses, some of them out of reach, and seeds."""
     rng = np.random.default_rng(seed)
     Ts, seeds = robot.fk(robot.random(rng, b)), robot.random(rng, b)
     Ts[::4, :3, 3] *= 3.0
@@ -126,4 +126,5 @@ def test_weights_compensate_the_unit_of_prismatic_joints():
     assert found.success.all()
     ways = [np.linalg.norm(one.q - seeds, axis=1)]
     ways.append(np.linalg.norm((found.q - starts) / ([k] + [1.0] * 7), axis=1))
-    assert ways[1].mean() <= 1.15 * ways[0].mean()  # by other ways: of a mm less is moved
+    # The search, and so the answers, depend on the unit
+    assert ways[1].mean() <= 1.15 * ways[0].mean()

@@ -145,6 +145,6 @@ def test_timeout_with_the_real_clock(robot):
     T = out_of_grasp(robot, np.random.default_rng(7))
     solver = IkSolver(robot)
     solver.solve(T, timeout=0.0)
-    result = solver.solve(T, timeout=0.01)  # a search without a bound goes on for ever
+    result = solver.solve(T, timeout=0.01)  # a search without a bound would not end
     assert result.status is Status.TIMED_OUT
     assert result.duration >= 0.01

@@ -43,7 +43,7 @@ def answers_of_solve_types(robot, Ts, seeds):
             result = solver.solve_batch(Ts, where, max_joint_change=change)
             case = f"{robot.name} {kind} {starts} {where is None}"
             q = result.q
-            if kind == "distance":  # a slide stops where steps are short, which rounding decides
+            if kind == "distance":  # rounding decides where a slide with short steps stops
                 q = np.linalg.norm(q - (solver.search.middle if where is None else where), axis=1)
             found[case] = [q.tolist(), result.restarts.tolist()]
     return found
@@ -68,7 +68,7 @@ def test_plain_python_gives_the_same_answers():
 
 
 if __name__ == "__main__":
-    # Of its 64-bit words the random generator means to keep the low digits.
+    # The random generator intentionally keeps the low digits of its 64-bit words.
     warnings.simplefilter("error", RuntimeWarning)
     warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning, "dls_ik.core.search")
     json.dump(answers(), sys.stdout)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Headless Chromium looking at a viser page: what it draws, a mouse, and what it logs."""
+"""Headless Chromium with a viser page: its drawing, a mouse, and its log."""
 
 import contextlib
 import os
@@ -10,16 +10,17 @@ import time
 import numpy as np
 import pytest
 
-SOON = 600.0  # [s] only a page that is dead takes longer
+SOON = 600.0  # [s] only a dead page takes longer
 FLAGS = (
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
-    "--disable-gpu-compositing",  # by the same slow renderer: a frame costs a tenth without
+    # GPU compositing would use the same slow renderer, and a frame would take ten times as long
+    "--disable-gpu-compositing",
 )
 SIZE = {"width": 1280, "height": 800}  # [px]
 
-# viser's page lets its own tests at its scene: three.js objects by the names they have in Python.
+# Access of tests to viser's scene: three.js objects by the names of their nodes in Python
 NODE = "(name) => window.__viserMutable?.nodeRefFromName[name]"
 DRAWN = f"""(name) => {{
     const shown = (node) => node === null || (node.visible && shown(node.parent));
@@ -41,15 +42,16 @@ TRANSFORM = f"""([name, base]) => {{
     from.updateWorldMatrix(true, false);
     return from.matrixWorld.clone().invert().multiply(node.matrixWorld).toArray();
 }}"""
-CLICK = "element => element.click()"  # without waiting for frames, which software draws slowly
+CLICK = "element => element.click()"  # does not wait for frames, which software renders slowly
 FRAMES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
     requestAnimationFrame(done))))"""
-ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"  # [m]
+# Length of an arrow [m]
+ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"
 
 
 @contextlib.contextmanager
 def chromium():
-    """A browser that draws WebGL in software."""
+    """Return a browser that renders WebGL in software."""
     path = shutil.which("chromium") or pytest.skip("needs chromium: apt-get install -y chromium")
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
@@ -62,9 +64,9 @@ def chromium():
 
 @contextlib.contextmanager
 def open_page(browser, url, folder, name="page"):
-    """The page at a URL, closed at the end; an error that it logged fails the test.
+    """Open the page at a URL until the end of the context; an error in its log fails the test.
 
-    A picture ``name``-failed.png is kept of a test that fails.
+    If the test fails, a picture ``name``-failed.png is kept.
     """
     context = browser.new_context(viewport=SIZE)
     page = Page(context.new_page(), folder)
@@ -81,10 +83,10 @@ def open_page(browser, url, folder, name="page"):
 
 
 class Page:
-    """A viser page. Nodes of the scene are named as in Python; lengths are in [m]."""
+    """Viser page. Nodes of the scene are named as in Python; lengths are in [m]."""
 
     def __init__(self, page, folder):
-        self.page = page  # Playwright's
+        self.page = page  # page object of Playwright
         self.folder = folder
         self.errors = []
         page.set_default_timeout(1000 * SOON)
@@ -92,13 +94,13 @@ class Page:
         page.on("console", self._keep_error)
 
     def goto(self, url):
-        """Load the page and wait until viser's scene is there."""
+        """Load the page and wait for viser's scene."""
         self.page.goto(url)
         self.wait_for_node("")
         self._close_notice("Software WebGL rendering detected")
 
     def wait_until(self, condition, what="the condition", timeout=SOON):
-        """Wait until something holds; the value that held."""
+        """Wait until `condition` returns a true value, and return this value."""
         deadline = time.monotonic() + timeout
         while not (value := condition()):
             assert time.monotonic() < deadline, f"waited {timeout} s for {what}"
@@ -117,15 +119,15 @@ class Page:
         return self.page.evaluate(DRAWN, name)
 
     def pose(self, name, base=""):
-        """(4, 4) where the page draws a node, in the frame of another; the world's by default."""
+        """Return the drawn pose (4, 4) of a node in the frame of another one, or of the world."""
         return np.reshape(self.page.evaluate(TRANSFORM, [name, base]), (4, 4)).T
 
     def position(self, name, base=""):
-        """(3,) where the page draws a node."""
+        """Return the drawn position (3,) of a node."""
         return self.pose(name, base)[:3, 3]
 
     def settled(self, name, polls=10):
-        """(4, 4) where the page draws a node once it has stood still for some polls."""
+        """Return the drawn pose (4, 4) of a node after it was constant for `polls` polls."""
         poses = [self.pose(name)]
 
         def is_still():
@@ -136,7 +138,7 @@ class Page:
         return poses[-1]
 
     def pixel(self, name, offset=(0.0, 0.0, 0.0)):
-        """(2,) [px] where a point, given in the frame of a node, is on the page."""
+        """Return the position (2,) [px] on the page of a point, given in the frame of a node."""
         return np.array(self.page.evaluate(PIXEL, [name, [float(x) for x in offset]]))
 
     def press(self, name):
@@ -144,11 +146,11 @@ class Page:
         self.page.get_by_role("button", name=name, exact=True).evaluate(CLICK)
 
     def drag(self, start, end, steps=5):
-        """Drag with the mouse from one place of the page [px] to another."""
+        """Drag with the mouse from one point of the page [px] to another."""
         self._expect_canvas(start)
         self.page.mouse.move(*start)
         self.page.wait_for_timeout(200)
-        self.page.evaluate(FRAMES)  # the page finds what is under the mouse in its next frame
+        self.page.evaluate(FRAMES)  # the page finds the object under the mouse in its next frame
         self.page.mouse.down()
         for x, y in np.linspace(start, end, steps + 1)[1:]:
             self.page.mouse.move(x, y)
@@ -156,10 +158,11 @@ class Page:
         self.page.mouse.up()
 
     def drag_gizmo(self, name, axis, distance, steps=5):
-        """Drag a transform control by its arrow "x", "y" or "z"; (4, 4) where it came to rest.
+        """Drag a transform control by its arrow "x", "y" or "z"; return its final pose (4, 4).
 
-        The mouse takes the cone: lower on the shaft, at 0.65 of it, the arcs for turning begin. A
-        page that draws seldom is behind the mouse, and may miss that it took the arrow.
+        The mouse takes the cone; on the shaft, from 0.65 of its length inwards, it would take the
+        arcs for rotation. A page that draws rarely lags behind the mouse, and may not notice that
+        the mouse took the arrow.
         """
         direction, before = np.eye(3)["xyz".index(axis)], self.pose(name)
         grip = 0.9 * self.page.evaluate(ARROW, name) * direction
@@ -171,7 +174,7 @@ class Page:
         return after
 
     def screenshot(self, name):
-        """Keep a picture, in $DLS_IK_ARTEFACTS or the folder of the test; where it is."""
+        """Save a picture in $DLS_IK_ARTEFACTS or in the folder of the test; return its path."""
         folder = type(self.folder)(os.environ.get("DLS_IK_ARTEFACTS", self.folder))
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.png"

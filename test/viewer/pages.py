@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik view`` as a process of its own, on a port that is free."""
+"""``dls-ik view`` as a separate process, on an unused port."""
 
 import contextlib
 import signal
@@ -11,7 +11,7 @@ from programs import COMMAND, LONG, environment
 
 @contextlib.contextmanager
 def view(*arguments):
-    """The command while it serves; with its URL."""
+    """Yield the process and its URL while it serves."""
     process = subprocess.Popen(
         [*COMMAND, "view", "--port", "0", "--no-browser", *map(str, arguments)],
         env=environment(PYTHONUNBUFFERED="1", PYTHONFAULTHANDLER="1"),

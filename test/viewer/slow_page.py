@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A client of viser's server: it sends what a person gives, and applies late what it receives."""
+"""Client of viser's server that sends values as a person does, and applies messages late."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from viser import _messages as messages
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-SOON = 600.0  # [s] only a server that is dead takes longer
+SOON = 600.0  # [s] only a dead server takes longer
 CAMERA = messages.ViewerCameraMessage(
     wxyz=(1.0, 0.0, 0.0, 0.0),
     position=(1.0, 1.0, 1.0),
@@ -24,11 +24,11 @@ CAMERA = messages.ViewerCameraMessage(
     image_width=800,
     look_at=(0.0, 0.0, 0.0),
     up_direction=(0.0, 0.0, 1.0),
-)  # fmt: skip  without a camera viser takes nothing from a client
+)  # fmt: skip  without a camera viser ignores a client
 
 
 class SlowPage:
-    """A page at a port that draws no frame until it is asked for the errors of one."""
+    """Page that draws no frame until its errors are requested."""
 
     def __init__(self, port):
         self._socket = connect(
@@ -48,7 +48,7 @@ class SlowPage:
         self._thread.join()
 
     def wait_for(self, matches):
-        """Wait for a message since the beginning that matches, and return it."""
+        """Wait for the first message so far, or later, that matches; return it."""
         seen, deadline = 0, time.monotonic() + SOON
         with self._arrived:
             while True:
@@ -61,17 +61,17 @@ class SlowPage:
                 self._arrived.wait(left)
 
     def find(self, label):
-        """Wait for the widget of a label; return its uuid."""
+        """Wait for the widget with a label; return its uuid."""
         return self.wait_for(lambda m: m.get("props", {}).get("label") == label)["uuid"]
 
     def give(self, uuid, value):
-        """Send a value of a person for a widget."""
+        """Send a value for a widget, as a person does."""
         self._send(messages.GuiUpdateMessage(uuid, {"value": value}))
 
     def errors(self):
         """Return the updates that viser's page would refuse if one frame applied all messages.
 
-        It applies those that add or remove widgets first, and then all updates.
+        The page first applies the messages that add or remove widgets, then all updates.
         """
         with self._arrived:
             batch = list(self._messages)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a person gives on a page that the program changes too, and pages that draw seldom."""
+"""Values entered on a page that the program changes too, and pages that draw rarely."""
 
 import threading
 
@@ -41,7 +41,7 @@ def page(viewer):
 
 
 class Program:
-    """Shows its own value in a widget all the time, in a thread; inside a ``with`` statement."""
+    """Thread that continuously shows its own value in a widget, inside a ``with`` statement."""
 
     def __init__(self, widget):
         self._widget, self._stopped = widget, threading.Event()
@@ -107,7 +107,7 @@ def test_joints_that_a_person_moves_one_after_the_other_both_move(viewer, page):
 
 
 def legend(names):
-    """A function that tells messages which show curves of arms by these names."""
+    """Return a function that finds messages with curves of arms with these names."""
     labels = ["time", *(f"{letter} {name}" for letter, name in zip("ABCD", names, strict=False))]
 
     def matches(message):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of the page: arms that keep off them, and what is dragged, added and removed."""
+"""Obstacles of the page: arms that avoid them, and changes by dragging, adding and removing."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def session(scene):
 
 
 def run(session, scene, until, steps=3000):
-    """Step until the state is one; no step may lead into a collision. Return the last sample."""
+    """Step until a state is reached, and return the last sample; no step may collide."""
     before = getattr(session, "ticks", 0)
     was_free = False
     for k in range(before, before + steps):
@@ -57,11 +57,11 @@ def run(session, scene, until, steps=3000):
 def test_the_arm_goes_around_and_says_what_is_in_the_way(session, scene):
     session.drag_target(at(0.6, -0.25, 0.3))
     run(session, scene, "REACHED")
-    session.drag_target(at(0.6, 0.25, 0.3))  # behind the wall
+    session.drag_target(at(0.6, 0.25, 0.3))  # target behind the wall
     assert "goes around: wall and wam_" in run(session, scene, "JOINT_MOTION").message
     sample = run(session, scene, "REACHED")
     np.testing.assert_allclose(sample.T_tip, at(0.6, 0.25, 0.3), atol=1e-3)
-    session.drag_target(at(0.6, 0.0, 0.3))  # in it
+    session.drag_target(at(0.6, 0.0, 0.3))  # target inside the wall
     assert "in the way: wall and wam_" in run(session, scene, "STALLED").message
 
 
@@ -103,7 +103,7 @@ def test_obstacles_are_drawn_added_dragged_and_removed(scene):
         name = view.add_box([0.1, 0.1, 0.1], np.array([0.2, 0.4, 0.3]))
         assert (view.chosen, [*scene.objects]) == (name, ["wall", "floor", name])
         view.show(q)
-        view._handle.position = (0.3, 0.5, 0.4)  # as a drag does
+        view._handle.position = (0.3, 0.5, 0.4)  # same effect as a drag
         view._drag()
         np.testing.assert_allclose(scene.objects[name][:3, 3], [0.3, 0.5, 0.4])
         low, high = view.corners().min(axis=0), view.corners().max(axis=0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser: it loads, the arm follows the mouse, methods change, presets run."""
+"""The page in a real browser: loading, mouse, methods, presets."""
 
 import contextlib
 import csv
@@ -25,7 +25,7 @@ ROBOT = RobotModel.wam()
 SHAPES = load_shapes(shipped_urdf("wam"))
 LINKS = tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces))
 MOVING = tuple(link for link in LINKS if link in moving_links(ROBOT))
-# What the page may not connect to, as viser's page connects: in a worker.
+# Returns the address that the page must not connect to; like viser's page, it uses a worker.
 BLOCKED = """(url) => new Promise((done) => {
     const code = `self.addEventListener("securitypolicyviolation", (event) => {
         self.postMessage(event.blockedURI);
@@ -42,14 +42,14 @@ def url():
 
 
 def tip(page):
-    """(3,) where the arm's tip is drawn."""
+    """Return the drawn position (3,) of the arm's tip."""
     poses = link_poses(ROBOT, np.zeros(7))
     offset = (inverse(poses[LINKS[-1]]) @ poses[ROBOT.tip])[:, 3]
     return (page.pose(node_names("/arm_a", LINKS)[LINKS[-1]]) @ offset)[:3]
 
 
 def choose(page, place, option):
-    """Take an option of the list of methods at a place; the list of speeds is before them."""
+    """Choose an option in a list of methods; the list of speeds precedes them."""
     page.page.locator("input.mantine-Select-input:visible").nth(1 + place).evaluate(CLICK)
     page.page.get_by_role("option", name=option, exact=True).evaluate(CLICK)
 
@@ -59,7 +59,7 @@ def unfold(page, name):
 
 
 def fill(page, place, number):
-    """Write into the field beside a slider."""
+    """Enter a number in the field next to a slider."""
     field = page.page.locator("input.mantine-NumberInput-input:visible").nth(place)
     field.fill(str(number))
     field.press("Tab")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The presets are what they are called, for several robots, through the session of the page."""
+"""Presets behave as their names say, for several robots, through the session of the page."""
 
 import functools
 import itertools
@@ -17,7 +17,7 @@ from dls_ik.viewer.scene import extent
 from dls_ik.viewer.session import default_task, local_session
 from dls_ik.viewer.shapes import LinkBoxes, described_shapes
 
-CLOCK = itertools.count()  # [STEP] only goes forward
+CLOCK = itertools.count()  # unit STEP; it never goes back
 ROBOTS = ("wam", "puma560", "planar_2r")
 SINGULARITY, REACH, LIMIT = "Through a singularity", "Out of reach", "Into a joint limit"
 
@@ -35,7 +35,7 @@ def case(request):
 
 
 def play(session, title, presets, until=None):
-    """The views of a preset at each step, from its start to a time [s], by default one period."""
+    """Return the views of a preset at each step, until a time [s], by default one period."""
     session.play(presets[title])
     steps = round((until or presets[title].period) / STEP)
     return list(zip(*(session.step(next(CLOCK) * STEP) for _ in range(steps)), strict=True))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files of joint paths: those of ``dls-ik path``, recordings of the page, and what is neither."""
+"""Files of joint paths: those of ``dls-ik path``, recordings of the page, and invalid files."""
 
 import json
 

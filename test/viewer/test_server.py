@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command and its server: ports, how it ends, and who may talk to the page."""
+"""The command and its server: ports, shutdown, and access to the page."""
 
 import contextlib
 import http.client
@@ -48,7 +48,7 @@ def port(server):
     return server.get_port()
 
 
-# The command
+# Command
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def taken():
 
 
 def complaint_of(capsys, *arguments):
-    """The one line that says what is wrong, and the output."""
+    """Return the line with the error, and the output."""
     with pytest.raises(SystemExit) as ended:
         main(["view", "--no-browser", *map(str, arguments)])
     assert ended.value.code == 2
@@ -120,11 +120,11 @@ def test_it_says_where_it_is_and_ends_in_a_line():
     assert process.complained == "dls-ik: ended\n"
 
 
-# The gate: clients that send anything
+# Requests of clients that send any header
 
 
 def get(port, path="/", **headers):
-    """Status, headers in small letters, and body of a request; headers are as given."""
+    """Return status, headers in lower case, and body of a request with the given headers."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     with contextlib.closing(connection):
         connection.putrequest("GET", path, skip_host=True)
@@ -136,14 +136,14 @@ def get(port, path="/", **headers):
 
 
 def open_socket(port, origin, host="localhost"):
-    """A websocket that asks for a host, wherever that is."""
+    """Open a websocket on this machine with `host` in its header."""
     way = socket.create_connection(("127.0.0.1", port), timeout=LONG)
     url = f"ws://{host}:{port}"
     return connect(url, sock=way, origin=origin, subprotocols=[SUBPROTOCOL], proxy=None)
 
 
 def drag(x):
-    """What a page sends that drags the target."""
+    """Return the message of a page that drags the target."""
     moved = messages.TransformControlsUpdateMessage(
         name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position=(x, 0.0, 0.0)
     )
@@ -162,7 +162,7 @@ def drag(x):
         (f"http://{HERE}:8080", f"{HERE}:8080", "0.0.0.0", True),
         ("http://192.0.2.7:8080", "192.0.2.7:8080", "0.0.0.0", True),
         ("http://[2001:db8::7]:8080", "[2001:db8::7]:8080", "::", True),
-        # pages of others
+        # Pages of other hosts
         ("http://evil.example", "localhost:8080", "127.0.0.1", False),
         ("http://localhost:3000", "localhost:8080", "127.0.0.1", False),
         ("http://localhost.evil.example", "localhost:8080", "127.0.0.1", False),
@@ -171,7 +171,7 @@ def drag(x):
         ("null", "localhost:8080", "127.0.0.1", False),
         ("", "localhost:8080", "127.0.0.1", False),
         ("http://[", "localhost:8080", "127.0.0.1", False),
-        # names of others that were pointed here
+        # Foreign names that resolve to this machine
         ("http://evil.example:8080", "evil.example:8080", "127.0.0.1", False),
         ("http://evil.example:8080", "evil.example:8080", "0.0.0.0", False),
         ("http://evil.example:8080", "evil.example:8080", "arm.lab", False),
@@ -194,7 +194,7 @@ def test_who_is_welcome(origin, asked, host, welcome):
         ("http://evil.example", "localhost"),
         ("http://localhost:3000", "localhost"),
         ("null", "localhost"),
-        ("http://evil.example:{port}", "evil.example"),  # that was pointed here
+        ("http://evil.example:{port}", "evil.example"),  # name that resolves to this machine
     ],
 )
 def test_the_page_itself_connects_others_never(server, port, origin, host):
@@ -219,7 +219,8 @@ def test_messages_sent_with_the_handshake_of_a_foreign_page_move_nothing(server,
     ).format(port=port)
     dragged = drag(1.0)
     frame = bytes([0x82, 0x80 | 126, *len(dragged).to_bytes(2, "big"), 0, 0, 0, 0]) + dragged
-    for _ in range(5):  # with the handshake, so that it is there before anything is closed
+    # Sent with the handshake, so that the message arrives before the connection is closed
+    for _ in range(5):
         way = socket.create_connection(("127.0.0.1", port), timeout=LONG)
         with way, contextlib.suppress(ConnectionError):
             way.sendall(asks.encode() + 20 * frame)
@@ -262,5 +263,5 @@ def test_the_page_may_connect_to_its_own_server_only(port):
 def test_a_server_that_cannot_be_guarded_is_not_used():
     serve = websockets_server.serve
     with pytest.raises(GateError, match=r"pip install viser==\d"), guarded("127.0.0.1"):
-        pass  # a viser that starts its server in another way
+        pass  # stands for a viser that starts its server in another way
     assert websockets_server.serve is serve

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The session without a page: arms side by side, presets, recordings, and what is measured."""
+"""The session without a page: arms side by side, presets, recordings, and measures."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ from dls_ik.viewer.session import ArmView, Session, local_session
 from dls_ik.viewer.source import LocalSource, Sample
 
 DT = 0.01
-TIME = itertools.count(1000.0, DT)  # [s] of sessions that several steps of a test share
+TIME = itertools.count(1000.0, DT)  # clock of sessions that several steps of a test share [s]
 
 
 ROBOT = RobotModel.wam()
@@ -121,7 +121,7 @@ def test_slow_motion_and_pause_change_the_clock_and_nothing_else(session, preset
     session.pause(True)
     before = session.step(100.0)[0].sample
     assert session.step(101.0)[0].sample is before
-    session.place(ROBOT.clip(np.zeros(7)))  # is shown although the clock stands
+    session.place(ROBOT.clip(np.zeros(7)))  # shown although the clock stands still
     np.testing.assert_array_equal(session.step(102.0)[0].sample.q, ROBOT.clip(np.zeros(7)))
     np.testing.assert_allclose(session.target, ROBOT.fk(ROBOT.clip(np.zeros(7))))
 
@@ -168,7 +168,7 @@ def test_a_recording_has_a_row_for_each_arm_and_step_with_units(session):
         np.testing.assert_allclose(q, arm.sample.q, rtol=1e-8)
         assert float(text["tip x [m]"]) == pytest.approx(arm.sample.T_tip[0, 3])
     assert session.stop_recording() is None
-    session.reset()  # no target: empty cells
+    session.reset()  # no target, so cells are empty
     session.start_recording()
     run(session, 1, 7)
     line = next(csv.DictReader(io.StringIO(session.stop_recording().decode())))
@@ -220,7 +220,7 @@ def test_a_task_leaves_the_rest_free_and_shows_no_error_of_it():
     session, presets = local_session(robot, ["dls"], Task.position_only(), has_presets=False)
     assert presets == ()
     T = robot.fk(np.array([0.4, 0.9]))
-    T[:3, :3] = np.eye(3)  # which the arm cannot have there
+    T[:3, :3] = np.eye(3)  # orientation that the arm cannot have there
     for bare in (False, True):
         session.place(np.array([0.1, 0.5]))
         session.set_bare(bare)
@@ -255,7 +255,7 @@ def test_two_tips_have_a_target_each():
 
 
 class Tags(HTMLParser):
-    """The elements of a text, and the names of their attributes."""
+    """Elements of a text, and the names of their attributes."""
 
     def __init__(self, content):
         super().__init__()
@@ -268,7 +268,7 @@ class Tags(HTMLParser):
 
 
 class Gui:
-    """A place for the page's text."""
+    """Recipient of the page's text."""
 
     def add_html(self, content):
         self.content = content

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of a robot and their poses, and what a foreign URDF may make the viewer read."""
+"""Shapes of a robot, poses of its links, and files that a foreign URDF may read."""
 
 import base64
 import os
@@ -39,7 +39,7 @@ MATERIAL = "mtllib {}\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl a\nf 1 2 3\n"
 
 
 def robot_text(*visuals):
-    """A URDF with one link for each visual, in a row."""
+    """Return a URDF with one link for each visual, in a chain."""
     links = "".join(f'<link name="l{i}">{v}</link>' for i, v in enumerate(visuals))
     rows = "".join(
         joint(f"j{i}", "revolute", f"l{i}", f"l{i + 1}", SEGMENT, AXES[i % 3])
@@ -78,7 +78,8 @@ def test_links_that_move_are_told_from_those_that_do_not():
     expected = {link for link in still if np.abs(still[link] - moving[link]).max() > 1e-9}
     assert moving_links(WAM) == expected
     assert "wam_base" not in expected
-    for T in WAM.fk(WAM.random(np.random.default_rng(0), 20)):  # and back from quaternions
+    # Includes the conversion back from quaternions
+    for T in WAM.fk(WAM.random(np.random.default_rng(0), 20)):
         np.testing.assert_allclose(pose_from_wxyz(wxyz_from_pose(T), T[:3, 3]), T, atol=1e-12)
 
 
@@ -130,7 +131,7 @@ def test_a_link_without_its_mesh_has_its_collision_shapes_else_bones(tmp_path):
     for link in ("l2", "l3"):
         expected = [piece.mesh.extents for piece in skeleton(robot).of({link}).pieces]
         np.testing.assert_allclose([piece.mesh.extents for piece in drawn[link]], expected)
-    assert drawn["l4"] == []  # it never had a shape
+    assert drawn["l4"] == []  # has no shape in the URDF
     assert shapes.complaint == (
         "1 mesh missing or not readable: gone.stl; "
         "drawn instead: collision shapes and bones between joints"
@@ -179,12 +180,12 @@ def test_packages_are_found(tmp_path, monkeypatch, where):
     assert find_file("package://arm/meshes/b.stl", tmp_path / "arm" / "urdf") is None
 
 
-# A description that came over the network
+# Descriptions received over the network
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """A mesh in a package, and one beside it; the folder of packages."""
+    """Install a mesh in a package, and one next to the package; return the folder of packages."""
     share = tmp_path / "prefix" / "share"
     (share / "arm" / "meshes").mkdir(parents=True)
     for path in (share / "arm" / "meshes" / "a.stl", tmp_path / "private.stl"):
@@ -229,7 +230,7 @@ def test_the_declared_encoding_of_a_text_does_not_count():
     hidden = "--><!DOCTYPE robot [<!ENTITY e 'x'>]><!--".encode("utf-16-be")
     comment = f"<!-- +{base64.b64encode(hidden).decode().rstrip('=')}- -->"
     text = '<?xml version="1.0" encoding="UTF-7"?>' + comment + mesh("a.stl")
-    RobotModel.from_urdf(text)  # sees a comment
+    RobotModel.from_urdf(text)  # the parser takes it as a comment
     assert load_shapes(text, is_foreign=True).missing == ("a.stl",)
 
 
@@ -295,7 +296,7 @@ def test_a_robot_without_shapes_has_bones_from_joint_to_joint():
 
 
 class Scene:
-    """Keeps what is added, by name."""
+    """Scene that keeps the added nodes by name."""
 
     def __init__(self):
         self.nodes = {}

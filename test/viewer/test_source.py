@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The controller as a source: it goes where it is aimed, and keeps what it does when refused."""
+"""The controller as a source: it moves to its target, and keeps its state after a refusal."""
 
 from dataclasses import fields
 

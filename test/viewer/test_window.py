@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page from Python: it shows what it is given, inline too, and ends with the program."""
+"""The page from Python: content, notebooks, and its end with the program."""
 
 import csv
 import json
@@ -122,7 +122,7 @@ def test_joints_and_target_move_by_numbers_and_files_go_in_and_out(planar, open_
 
         unfold(page, "Target in numbers")
         page.page.get_by_label("xyz [mm]").first.wait_for(state="attached")
-        fill(page, 3, 250.0)  # after two joints and x
+        fill(page, 3, 250.0)  # preceded by the fields of two joints and x
         page.wait_until(lambda: planar.session.target[1, 3] == 0.25, "y at 250 mm")
 
         unfold(page, "Replay")
