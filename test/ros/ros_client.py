@@ -53,7 +53,7 @@ class NodeProcess:
     def __enter__(self):
         return self
 
-    def __exit__(self, failure, *_):
+    def __exit__(self, failure=None, *_):
         if failure is not None:  # pytest shows the output of failed tests
             print(self.output)
         self.process.terminate()  # not killed: what coverage counts is written at the end

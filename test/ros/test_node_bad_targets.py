@@ -68,7 +68,7 @@ def test_a_message_that_is_not_valid_stops_the_arm_on_its_way(arm, name):
     arm.send_alone(pose(shifted(0.0, 0.3, 0.0)))
     arm.moves()
     arm.send(message)
-    arm.says("not valid", *words)
+    arm.says("invalid target", *words)
     arm.node.wait_for_line("WARN", "refused")
     arm.stands()
     assert arm.error(shifted(0.0, 0.3, 0.0)) > 0.05
@@ -97,7 +97,7 @@ def test_any_number(arm, make, field, value):
     del arm.statuses[:]
     arm.send(make(field, value))
     if not math.isfinite(value):
-        arm.says("not valid")
+        arm.says("invalid target")
     arm.client.spin_for(0.05)
     arm.assert_calm()
 
@@ -154,7 +154,7 @@ def test_trajectory_of_one_pose_and_a_long_one(arm):
     assert arm.error(goal) > 0.05, "500 s long"
     message.poses[9_999].orientation.w = math.nan
     arm.send(message)
-    arm.says("not valid")
+    arm.says("invalid target")
     arm.assert_calm()
 
 

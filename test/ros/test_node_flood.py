@@ -165,7 +165,7 @@ def test_a_trajectory_that_is_too_long_is_refused_unread_and_the_longest_is_foll
     poses = trajectory([shifted()]).poses * (10 * MAX_POSES)
     arm.send(twist((0.0, 0.05, 0.0)))
     arm.send(PoseArray(poses=poses))
-    words = ("not valid", f"more than {MAX_POSES}", f"approximately {10 * MAX_POSES}")
+    words = ("invalid target", f"more than {MAX_POSES}", f"approximately {10 * MAX_POSES}")
     arm.says(*words, within=READY)
     arm.stands()
     assert arm.node.figures.rss < before + MOST_MEMORY

@@ -80,7 +80,7 @@ def assert_serves(arm):
         arm.send(twist((0.0, 0.05, 0.0)))
         arm.client.spin_for(0.1)  # no order is kept between topics
         arm.send(pose(shifted(), "nowhere"))
-        arm.says("not valid", "nowhere")
+        arm.says("invalid target", "nowhere")
     arm.goes(shifted(0.0, 0.1, 0.0))
     answer = arm.pause()
     assert answer.success, answer.message

@@ -316,11 +316,11 @@ REFUSED = {
     "unknown frame 'moon'": lambda: world(box("x", (0.0, 0.0, 0.0), frame="moon")),
     "'wam_link3' is a link of the robot": lambda: world(box("wam_link3", (0.0, 0.0, 0.0))),
     "joint_state has 1 names and 0 positions": lambda: with_joints(["wam_j1"]),
-    "a box is x, y, z, each from 1e-06": lambda: world(box("x", (0.0, 0.0, 0.0), (0.1, -0.1, 0.1))),
+    "a box must be x, y, z, each from 1e-06": lambda: world(box("x", (0.0, 0.0, 0.0), (0.1, -0.1, 0.1))),
     "a mesh has no triangles": lambda: world(bad_mesh(0)),
     "no object 'y' in the world": lambda: with_carried("wam_link7", CollisionObject(id="y")),
     "padding: unknown link 'finger'": lambda: with_margins(LinkPadding(link_name="finger")),
-    "scale of 'wam_link3' is from 0.01": lambda: with_margins(LinkScale(link_name="wam_link3")),
+    "scale of 'wam_link3' must be from 0.01": lambda: with_margins(LinkScale(link_name="wam_link3")),
 }
 
 

@@ -76,7 +76,7 @@ def test_status_is_published(streamer, client):
     bad.pose.position.x = math.nan
     streamer.targets.publish(bad)
     client.spin_until(lambda: statuses[-1].code == -1)
-    assert "not valid" in statuses[-1].message
+    assert "invalid target" in statuses[-1].message
     streamer.targets.publish(stamped(figure_of_eight(0.0)))
     client.spin_until(lambda: statuses[-1].code == 0)
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_followed():
     code, out, err = stream("--xyz", 0.4, 0, 0.5, "--frame", "nowhere")
     assert code == 1
     assert out.startswith("refused")
-    assert "the node refuses" in err
+    assert "rejected by the node" in err
     assert "'nowhere'" in err
     code, out, err = stream("--xyz", 9, 0, 0.5)
     assert code == 1
@@ -158,7 +158,7 @@ def test_a_node_that_goes_away_and_ctrl_c_that_stops_the_arm(at_home):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
     assert process.returncode == 130
-    assert err == "dls-ik: interrupted; the arm was told to stop\n"
+    assert err == "dls-ik: interrupted; the arm was commanded to stop\n"
     assert json.loads(out)["interrupted"]
 
 

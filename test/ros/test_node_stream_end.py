@@ -131,7 +131,7 @@ def test_releasing_a_joystick_idling_and_pausing_are_no_errors(arm):
     arm.pause(False)
     bad = pose(shifted(), "nowhere")
     arm.send(bad)
-    arm.says("not valid")
+    arm.says("invalid target")
     assert arm.statuses[-1].code == -1
     assert level(arm) == DiagnosticStatus.ERROR
 
@@ -150,7 +150,7 @@ def test_joint_states_that_are_required_and_missing_are_old_data():
 def test_the_end_of_the_node_is_not_taken_for_a_pause():
     with Watched("ending", feedback_mode="none") as arm:
         arm.send(pose(np.eye(4), "nowhere"))
-        arm.says("not valid")
+        arm.says("invalid target")
         assert arm.node.end() == 0
         assert not [line for line in arm.node.lines if line.endswith("stream: paused")]
         assert arm.node.count("stream: paused: the node is shutting down") == 1
