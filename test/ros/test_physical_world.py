@@ -23,7 +23,7 @@ from dls_ik.ros.util import Throttle
 pytest.importorskip("mujoco", reason="needs MuJoCo")
 pytestmark = pytest.mark.ros
 
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] timeout of an immediate event
 
 
 class Objects:

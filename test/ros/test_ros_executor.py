@@ -15,7 +15,7 @@ from dls_ik.ros.services.executor import (
     SerialExecutor,
 )
 
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] timeout of an immediate event
 
 
 class Executor(BoundedExecutor):
@@ -69,7 +69,7 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait(one):
     done = []
 
     def long(name):
-        while one.waiting < 3 and not done:  # until all are there
+        while one.waiting < 3 and not done:  # all three have arrived
             yield
         for _ in range(3):
             done.append(name)

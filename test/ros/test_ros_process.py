@@ -20,7 +20,7 @@ NAMESPACE = "{http://www.eprosima.com}"
 def without_profile(monkeypatch, tmp_path):
     """No profile is given, by variables or in the working directory."""
     for name in PROFILE_VARIABLES:
-        monkeypatch.setenv(name, "")  # so that it is restored in any case
+        monkeypatch.setenv(name, "")  # monkeypatch restores it in any case
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
