@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""How the node starts and ends, and where its robot comes from."""
+"""Tests of start and exit of the node, and of the sources of its robot."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A running node as the viewer sees it, and as the viewer drives it."""
+"""Tests of the viewer's view and control of a running node."""
 
 import time
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objects around the physical arm: changes that wait, that MuJoCo refuses, or of a robot before."""
+"""Tests of objects around the arm with masses: queued, refused and outdated changes."""
 
 import threading
 import time

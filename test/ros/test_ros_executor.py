@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait for a thread, and work of which only the latest counts."""
+"""Tests of requests that wait for a thread, and of work superseded by later work."""
 
 import math
 import threading

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a process of a node sets before rclpy starts."""
+"""Tests of the settings of a node's process before rclpy starts."""
 
 import os
 import xml.etree.ElementTree as ET

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of the node: changes that wait for others, are lost, or come while a robot is new."""
+"""Tests of the node's scene: queued and lost changes, and changes during a new robot."""
 
 import threading
 import time
