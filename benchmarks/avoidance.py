@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Streams among obstacles: the least distance, stops before a wall, sliding, the time of a cycle.
+"""Streams among obstacles: minimum distance, stops at a wall, sliding, and the time of a cycle.
 
-Random runs send poses, twists and trajectories to arms among boxes, balls and cylinders, with all
-limits on: loop times change, cycles are late, the stream pauses. Least distances are those of the
-exact library at the nearest commands of a run and at some others. A wall is approached at 0.5 m/s
-with 5 rad/s^2. A target is dragged below the top of a table and along it; errors are those along
-the top, and a joint turns round if its velocity changes its sign between 1 % of its limit. A target
-is dragged on below the top past a corner of the table, and back behind that edge; errors are those
-across the normal of the nearest points. Times
-of a cycle are processor times, and their ratio to those of the same stream without a scene.
+- Random runs: poses, twists and trajectories are sent to arms among boxes, balls and cylinders,
+  with all limits enabled, varying loop times, late cycles and pauses. An exact library computes
+  the distances at the closest commands of a run and at some other commands.
+- Wall: the arm moves to a wall at 0.5 m/s with 5 rad/s^2.
+- Slide: a target is dragged below the top of a table and along it. Errors are measured along the
+  top. A joint reverses if its velocity goes from 1 % of its limit to -1 %, or back.
+- Edge: a target is dragged below the top, past the edge of the table, and back behind the edge.
+  Errors are measured perpendicular to the normal of the closest points.
+- Cycle: processor time of a cycle, and its ratio to the same stream without a scene.
 """
 
 import time
@@ -30,11 +31,11 @@ from dls_ik.servo import Controller, ServoState
 
 ARMS = ("wam7", "fr3", "ur5e", "two_wams")
 MIN_DISTANCE = 0.01  # [m]
-STEPS = 1500  # of one run
+STEPS = 1500  # cycles of one run
 OBJECTS = 15
 JERKY = 0.4  # share of runs with a limit of jerk
-CHECKED = 8  # commands of a run that the exact library looks at, beside the nearest
-RADIUS = 0.05  # [m] of the links of arms without geometry
+CHECKED = 8  # commands of a run that the exact library checks, in addition to the closest
+RADIUS = 0.05  # [m] link radius of arms without geometry
 RUNS = columns(
     "arm; runs :d; cycles :d; least distance [mm] :.4f; limits passed [relative] :.1e; slowed or "
     "turned [%] :.1f; held up [%] :.1f; worst run :d"
@@ -73,20 +74,20 @@ def bodies_of(tree: Tree) -> dict[str, Body]:
 
 
 def arm(name: str) -> tuple[RobotModel, PlanningScene]:
-    """Return an arm, and the scene of it alone."""
+    """Return an arm and its scene without objects."""
     robot = moving(name, tip="left_wam_tip" if name == "two_wams" else None)
     bodies = None if "wam" in name else bodies_of(robot.tree)
     return robot, PlanningScene(robot, bodies=bodies)
 
 
 def clearance(scene: PlanningScene, q: Array) -> float:
-    """Return the least distance of a configuration (n,) by the exact library [m]."""
+    """Return the minimum distance of a configuration (n,) by the exact library [m]."""
     closest = scene.distance(q)
     return np.inf if closest is None else closest.distance
 
 
 def fill(scene: PlanningScene, rng: np.random.Generator, q: Array, count: int = OBJECTS) -> None:
-    """Add objects that are not too near at a configuration (n,)."""
+    """Add random objects that keep the required distance to the arm at a configuration (n,)."""
     made = 0
     while made < count:
         size, place = rng.uniform(0.05, 0.3, 3), rng.uniform((-1.0, -1.0, -0.7), (1.0, 1.0, 1.3))
@@ -104,7 +105,7 @@ def fill(scene: PlanningScene, rng: np.random.Generator, q: Array, count: int = 
 def free_start(
     scene: PlanningScene, rng: np.random.Generator, other: RobotModel | None = None
 ) -> Array:
-    """Return a configuration (n,) that is not too near to anything; place another arm beside it."""
+    """Return a configuration (n,) that keeps all distances, and place joints outside the chain."""
     while True:
         if other is not None:
             scene.set_joints(other.named(other.random(rng)))
@@ -118,7 +119,7 @@ class Run(NamedTuple):
 
     arm: str
     least: float  # [m]
-    excess: float  # over a limit, relative to it
+    excess: float  # maximum excess over a limit, relative to the limit
     turned: float  # share of cycles
     blocked: float
     seed: int
@@ -196,7 +197,7 @@ def _act(controller: Controller, rng: np.random.Generator, now: float, T: Array)
 
 
 def wall(rate: float, jerk: float = np.inf) -> list[Any]:
-    """Move toward a wall at 0.5 m/s; return a row."""
+    """Move to a wall at 0.5 m/s, and return the table row."""
     robot = moving("wam7")
     scene = PlanningScene(robot)
     scene.add_box("wall", [0.1, 2.0, 2.0], transform(translation=np.array([0.85, 0.0, 0.3])))
@@ -217,7 +218,7 @@ def wall(rate: float, jerk: float = np.inf) -> list[Any]:
 
 
 def slide(speed: float, behind: bool, rate: float = 200.0) -> list[Any]:
-    """Drag a target below the top of a table, and along it; return a row."""
+    """Drag a target below the top of a table and along it, and return the table row."""
     turns, errors, least = [], np.zeros(0), np.inf
     for with_table in (True, False):
         robot = moving("wam7")
@@ -255,7 +256,7 @@ def slide(speed: float, behind: bool, rate: float = 200.0) -> list[Any]:
 
 
 def edge(speed: float, rate: float = 200.0) -> list[Any]:
-    """Drag a target below the top of a table past its edge, and back behind that; return a row."""
+    """Drag a target below a table top, past the edge and back; return the table row."""
     turns, errors, least, dt = [], list[float](), np.inf, 1.0 / rate
     for with_table in (True, False):
         robot = moving("wam7")
@@ -272,7 +273,7 @@ def edge(speed: float, rate: float = 200.0) -> list[Any]:
         start, rates = T[:3, 3].copy(), []
         for i in range(round((1.0 + 0.6 / speed) * rate)):
             t = i * dt
-            way = max(speed * (t - 1.0), 0.0)  # out by 0.3 m and back
+            way = max(speed * (t - 1.0), 0.0)  # 0.3 m outwards and back
             moved = np.array([0.0, min(way, 0.6 - way), -min(0.1 * t, 0.08)])
             T[:3, 3] = start + moved
             controller.follow_pose(T, t)
@@ -291,13 +292,13 @@ def edge(speed: float, rate: float = 200.0) -> list[Any]:
 
 
 def _turns(v: Array) -> int:
-    """Count changes of the sign of a velocity (k,) between 1 % of its limit."""
+    """Return the number of sign changes of a velocity (k,), between 1 % and -1 % of its limit."""
     large = v[np.abs(v) > 0.01 * VELOCITY]
     return int(np.sum(large[1:] * large[:-1] < 0.0))
 
 
 def cycle_times(count: int, seed: int = 1) -> list[list[Any]]:
-    """Measure cycles with 20 objects and without; return rows."""
+    """Measure cycles with 20 objects and without, and return the table rows."""
     rng = np.random.default_rng(seed)
     robot, scene = arm("wam7")
     q = free_start(scene, rng)

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The chains that `benchmarks.chains` solves for: where each comes from, its ends, its task.
+"""Chains of `benchmarks.chains`: file, base, tip and task of each.
 
-Files without a folder are ours; the others lie in the `robots` of the package `example-robot-data`.
+Files without a folder belong to this repository, the others to the folder `robots` of the package
+`example-robot-data`.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution
@@ -23,19 +24,19 @@ TASKS = {POSE: "pose", POSITION: "position", POINTING: "pointing"}
 
 
 class ChainRow(NamedTuple):
-    """One chain and its task."""
+    """Chain and its task."""
 
     name: str
     file: str
-    base: str = ""  # the root
-    tip: str = ""  # the only one
+    base: str = ""  # empty: the root
+    tip: str = ""  # empty: the only tip
     task: Task = POSE
 
     def robot(self) -> RobotModel:
-        """Load it.
+        """Load the chain.
 
         Raises:
-            DlsIkError: the package is missing, or its file is not what it was.
+            DlsIkError: If the package is missing, or its file differs from the expected one.
         """
         folders = (_data(),) if "/" in self.file else OURS
         paths = [folder / self.file for folder in folders if (folder / self.file).is_file()]
@@ -45,7 +46,7 @@ class ChainRow(NamedTuple):
 
 
 def _data() -> Path:
-    """The folder of the package's robots; importing it would need pinocchio."""
+    """Return the folder of robots of the package; importing the package needs pinocchio."""
     try:
         found = distribution(DATA)
     except PackageNotFoundError as error:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random reachable poses on real chains: number missed by `auto`, and time.
 
-Columns are those of docs/lab/chains.md. Beyond limits and inaccurate (1e-6 m, 1e-6 rad) are
-answers that claim success and are none. Missed poses are listed with their joint values.
+docs/lab/chains.md describes the columns. "Beyond limits" and "inaccurate" (1e-6 m, 1e-6 rad) count
+answers that wrongly claim success. Missed poses are listed with their joint positions.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def errors(task: Task, wanted: np.ndarray, reached: np.ndarray) -> np.ndarray:
 
 
 class Poses(NamedTuple):
-    """Random poses of a chain, with the joint values that they come from."""
+    """Random poses of a chain, and their joint positions."""
 
     q: np.ndarray  # (b, n)
     Ts: np.ndarray  # (b, 4, 4)
@@ -54,7 +54,7 @@ class Poses(NamedTuple):
 
 
 class ChainSolver:
-    """A chain, the solver, and kinematics in NumPy to check it with."""
+    """Chain with its solver and with NumPy kinematics for the check."""
 
     def __init__(self, row: ChainRow) -> None:
         self.robot, self.task = row.robot(), row.task
@@ -62,12 +62,12 @@ class ChainSolver:
         self.fk = arm_of(self.robot).fk
 
     def poses(self, count: int, seed: int, seeded: bool) -> Poses:
-        """Draw poses, the same ones with seeds and without."""
+        """Draw random poses, which are the same with seeds and without."""
         qs, seeds = (self.robot.random(np.random.default_rng([seed, k]), count) for k in range(2))
         return Poses(qs, self.fk(qs), seeds if seeded else None)
 
     def seconds_on_one_thread(self, poses: Poses) -> float:
-        """Return the processor time of the kernel that a thread of a batch runs [s]."""
+        """Return the processor time of a batch on one thread [s]."""
         search, count = self.solver.search, len(poses.Ts)
         starts = search.middle if poses.seeds is None else poses.seeds
         rows = search.new_rows(count)
@@ -87,10 +87,10 @@ class ChainSolver:
 
 
 def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[list, list]:
-    """Return one row of the table, and rows of the missed poses."""
+    """Return one row of the table, and the rows of missed poses."""
     chain, seeds = ChainSolver(row), "random" if seeded else "none"
     poses = chain.poses(given.samples, given.seed, seeded)
-    chain.call_times(poses, 10)  # loads what is to be loaded
+    chain.call_times(poses, 10)  # loads the kernels
     times = chain.call_times(poses, given.calls)
     result = chain.solver.solve_batch(poses.Ts, poses.seeds)
     good, apart = result.success, errors(row.task, poses.Ts, chain.fk(result.q))
@@ -113,17 +113,17 @@ def measured(row: ChainRow, given: argparse.Namespace, seeded: bool) -> tuple[li
 
 
 def joints(robot: RobotModel) -> str:
-    """Return the number of joints, of prismatic and of continuous ones: `8 (1 P, 3 C)`."""
+    """Return the numbers of joints, prismatic and continuous joints, such as `8 (1 P, 3 C)`."""
     kinds = {"P": robot.chain.prismatic.sum(), "C": robot.continuous.sum()}
     special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
     return f"{robot.n} ({special})" if special else str(robot.n)
 
 
 def chosen(names: list[str]) -> list[ChainRow]:
-    """Return the chains of these names; all without names.
+    """Return the chains with the given names, or all chains if no names are given.
 
     Raises:
-        DlsIkError: an unknown name; the message lists the known ones.
+        DlsIkError: If a name is unknown; the message lists the known names.
     """
     known = {row.name: row for row in CHAINS}
     unknown = [name for name in names if name not in known]
@@ -133,7 +133,7 @@ def chosen(names: list[str]) -> list[ChainRow]:
 
 
 def main() -> None:
-    """Solve, and show."""
+    """Solve for all poses, and print the tables."""
     options = parser(__doc__, samples=10_000, seed=0)
     options.add_argument("chains", nargs="*", help="names, see --list; default: all of them")
     options.add_argument("--list", action="store_true", help="list the chains and stop")

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of methods: poses far, near, singular and at limits, and a stream.
 
-The WAM; cases and columns are those of docs/lab/choosing.md. Solved is within 1e-6 m and 1e-6
-rad, and inside the limits. Times are processor time of one thread in a batch, as a multiple of
-auto's on the same poses. The bound of `odls` in the stream is 2 rad/s for the norm. Which solution:
-the far poses by auto, medians of the distance from the seed and of sqrt(det(J J^T)).
+The robot is the WAM; docs/lab/choosing.md describes cases and columns. A pose is solved within
+1e-6 m, 1e-6 rad and the joint limits. Times are processor times of one thread in a batch, relative
+to `auto` on the same poses. In the stream, `odls` limits the norm of the joint velocity to 2 rad/s.
+The table of solutions shows `auto` on the far poses, with medians of the distance from the seed and
+of sqrt(det(J J^T)).
 """
 
 import math
@@ -34,13 +35,13 @@ WISHED = columns(
     "solve_type; solved [%] :.1f; from the seed [rad] :.2f; manipulability :.4f; a pose [us] :.0f"
 )
 BLOCKS = 3
-NEAR, TOUCH = 0.2, 0.003  # [rad] of seeds from the pose's joint values; of these from a singularity
+NEAR, TOUCH = 0.2, 0.003  # [rad] distance of seeds to solutions, and of solutions to a singularity
 SPEED, RATE = 0.1, 100.0  # [m/s], [Hz]
-BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] of a step, for methods that are made for a bound
+BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] options of methods that bound the step
 
 
 def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Generator) -> Any:
-    """Return joint values (count, n) of poses, and seeds (count, n)."""
+    """Return joint positions (count, n) of poses, and seeds (count, n)."""
     q = robot.random(rng, count)
     if case == "far":
         return q, robot.random(rng, count)
@@ -57,7 +58,7 @@ def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Gene
 def solved(
     robot: RobotModel, case: str, names: Sequence[str], samples: int, seed: int
 ) -> tuple[Any, Any]:
-    """Return shares solved [%] and times of a pose [s], (BLOCKS,) each, by method."""
+    """Return the solved shares [%] and times per pose [s], (BLOCKS,) each, by method."""
     rng = np.random.default_rng([seed, CASES.index(case)])
     solvers = {name: IkSolver(robot, name) for name in names}
     shares, times = {name: [] for name in names}, {name: [] for name in names}
@@ -71,12 +72,15 @@ def solved(
             shares[name].append(100.0 * float(np.mean(success)))
     for found in (shares, times):
         for values in found.values():
-            del values[0]  # the first loads kernels
+            del values[0]  # the first call loads kernels
     return shares, times
 
 
 def bare(path: Path, name: str) -> list[float]:
-    """Make a step for each target: fastest joint [rad/s], largest and rms error [mm] of lap 2."""
+    """Make one step per target; return the maximum joint speed [rad/s] and the errors of lap 2.
+
+    The errors are the maximum and the rms position error [mm].
+    """
     robot, Ts = RobotModel.wam(), targets(path)
     stepper = Stepper(robot, name, path.start(), **BOUND.get(name, {}))
     q = stepper.run(Ts, len(Ts)).q
@@ -85,7 +89,7 @@ def bare(path: Path, name: str) -> list[float]:
 
 
 def controlled(path: Path, name: str) -> list[float]:
-    """Follow as the node does: largest and rms error [mm] of the second lap."""
+    """Follow with the controller; return the maximum and rms error [mm] of the second lap."""
     robot, Ts = RobotModel.wam(), targets(path)
     controller = Controller(robot, name)
     controller.seed(path.start())
@@ -98,14 +102,14 @@ def controlled(path: Path, name: str) -> list[float]:
 
 def targets(path: Path) -> np.ndarray:
     """Return the targets (t, 4, 4) of two laps."""
-    turn = SPEED / path.length / RATE  # [rad] from one target to the next
+    turn = SPEED / path.length / RATE  # [rad] angle between successive targets
     return np.array([path.pose(turn * k) for k in range(round(4.0 * math.pi / turn))])
 
 
 def judged(robot: RobotModel, q: np.ndarray, Ts: np.ndarray) -> list[float]:
-    """Return the largest and the rms error of the position [mm] in the second lap."""
+    """Return the maximum and the rms position error [mm] of the second lap."""
     half = len(Ts) // 2
-    velocity = np.ones((len(Ts) - half, 3))  # the lag is not asked for
+    velocity = np.ones((len(Ts) - half, 3))  # unused, as the lag is not evaluated
     position, _, _ = errors(robot.fk(q[half:]), Ts[half:], velocity)
     return [1e3 * float(position.max()), 1e3 * rms(position)]
 
@@ -146,7 +150,7 @@ def tables(names: Sequence[str], samples: int, seed: int) -> list[Table]:
 
 
 def main() -> None:
-    """Measure and show."""
+    """Measure, and print the tables."""
     options = parser(__doc__, samples=600, seed=0)
     options.add_argument("--methods", nargs="+", default=METHODS, help="beside auto")
     given = options.parse_args()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node of this process that talks to the nodes measured: its messages, tasks that wait."""
+"""Client node of a benchmark: subscriptions without an executor, and waiting tasks."""
 
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -33,10 +33,10 @@ def client_node(
 
 
 class Inbox:
-    """A subscription whose messages are fetched, by a node that no executor spins.
+    """Subscription that is polled, in a node that no executor spins.
 
     Args:
-        node: its namespace and context are used.
+        node: Node whose namespace and context are used.
     """
 
     def __init__(self, node: Node, kind: Any, topic: str) -> None:
@@ -47,7 +47,7 @@ class Inbox:
         )
 
     def take(self) -> list[Any]:
-        """Return all messages that wait."""
+        """Return all queued messages."""
         found, handle, kind = [], self._subscription.handle, self._subscription.msg_type
         with handle:
             while (pair := handle.take_message(kind, False)) is not None:

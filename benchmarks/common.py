@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Options of all benchmarks, the machine they run on, and tables as text and as JSON."""
+"""Common parts of the benchmarks: options, description of the machine, tables and JSON files."""
 
 import argparse
 import json
@@ -22,25 +22,25 @@ from rich.table import Table as RichTable
 from dls_ik import DlsIkError, RobotModel, __version__
 from dls_ik.plot import check_picture
 
-WIDTH = 200  # characters of a table that does not go to a terminal
+WIDTH = 200  # characters per line of a table that is not printed to a terminal
 
 
 class Column(NamedTuple):
-    """A heading, and the format of the values below it."""
+    """Heading and value format of a column."""
 
-    name: str  # with the unit in brackets
+    name: str  # heading, with the unit in brackets
     form: str = "s"
 
 
 def columns(text: str) -> list[Column]:
-    """Read headings with format specifications: ``robot; joints :d; solved [%] :.2f``."""
+    """Return columns from headings and formats, such as ``robot; joints :d; solved [%] :.2f``."""
     parts = (part.strip().partition(" :") for part in text.split(";"))
     return [Column(name, form or "s") for name, _, form in parts]
 
 
 @dataclass
 class Table:
-    """Rows of values; None is shown as -."""
+    """Table of values; None is printed as -."""
 
     title: str
     columns: Sequence[Column]
@@ -48,12 +48,12 @@ class Table:
 
 
 def parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
-    """Return options that every benchmark has, and those of ``COMMON`` with the defaults given.
+    """Return a parser of the options of every benchmark, and of ``COMMON`` with given defaults.
 
-    The machine as it is now is beside the options, in `before`.
+    The default `before` of the parser is the present state of the machine.
 
     Args:
-        description: docstring of the benchmark, whose first line is shown.
+        description: Docstring of the benchmark; its first line is printed.
     """
     line = (description or "").strip().partition("\n")[0]
     result = argparse.ArgumentParser(
@@ -68,7 +68,7 @@ def parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
 
 
 def positive(text: str) -> int:
-    """Read a whole number above 0, for argparse."""
+    """Return a whole number above 0, for argparse."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not above 0")
@@ -83,7 +83,7 @@ def robot_of(name: str, base: str | None = None, tip: str | None = None) -> Robo
 
 
 def argument(convert: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a converter for argparse, which shows errors of dls_ik as they are."""
+    """Return a converter for argparse that prints errors of dls_ik unchanged."""
 
     def converted(text: str) -> Any:
         try:
@@ -98,7 +98,7 @@ robot_from = argument(robot_of)
 
 
 def add_plot(options: argparse.ArgumentParser, what: str) -> None:
-    """Add the option for a picture; a wrong suffix is refused before anything is measured."""
+    """Add the option for a picture, which refuses a wrong suffix before the measurement."""
     options.add_argument(
         "--plot", metavar="FILE", type=argument(_picture), help=f"draw {what} there"
     )
@@ -120,21 +120,21 @@ COMMON: dict[str, tuple[Callable[[str], Any], str]] = {
 
 
 def quartiles(values: Any) -> tuple[float, float, float]:
-    """Return the median and the quartiles around it."""
+    """Return the median and the lower and upper quartile."""
     low, middle, high = np.percentile(np.asarray(values, float), (25, 50, 75))
     return float(middle), float(low), float(high)
 
 
 def spread(values: Any) -> str:
-    """Write the median of a ratio with its quartiles."""
+    """Return the text of the median of a ratio with its quartiles."""
     middle, low, high = quartiles(values)
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def finish(given: Any, tables: Sequence[Table], notes: Sequence[str] = (), **versions: str) -> None:
-    """Show the tables and the machine, and write them as JSON to `given.json`, if it is given.
+    """Print the tables and the machine, and write them as JSON to `given.json`, if it is given.
 
-    With ``-`` JSON goes to stdout, and the tables to stderr.
+    If `given.json` is ``-``, JSON goes to stdout and the tables to stderr.
     """
     about = {**given.before, **versions, "load_after": round(os.getloadavg()[0], 1)}
     stream = sys.stderr if given.json == "-" else sys.stdout
@@ -152,7 +152,7 @@ def finish(given: Any, tables: Sequence[Table], notes: Sequence[str] = (), **ver
 
 
 def guarded(main: Callable[[], None]) -> None:
-    """Run a benchmark; an error of dls_ik is shown in one line."""
+    """Run a benchmark, and print an error of dls_ik as one line."""
     try:
         main()
     except DlsIkError as error:
@@ -185,7 +185,7 @@ def _show(stream: TextIO, about: dict[str, Any], tables: Sequence[Table], notes:
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine and the versions that figures depend on."""
+    """Return a description of the machine and the versions that affect the results."""
     return {
         "date": date.today().isoformat(),
         "processor": _processor(),
@@ -212,6 +212,6 @@ def _version(package: str) -> str:
 
 
 def thread_counts() -> list[int]:
-    """Return 1, 2, 4, ... and as many as there are cores for this process."""
+    """Return the thread counts 1, 2, 4, ... and the number of cores of this process."""
     cores = len(os.sched_getaffinity(0))
     return sorted({min(2**i, cores) for i in range(cores.bit_length() + 1)})

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that happens to a stream in a campaign, drawn from a seed.
+"""Random events of a stream in a campaign, drawn from a seed.
 
-Each kind of event has random numbers of its own, so that a run without some kinds is otherwise the
-same: that is how a failure is reduced to the kinds that it needs.
+Each kind of event has its own random numbers, so a run without some kinds is otherwise the same. A
+failure can thus be reduced to the necessary kinds of events.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ from dls_ik.servo import Controller
 from dls_ik.solver.plugins import register_method
 
 MAX_OBJECTS = 8
-ALWAYS = ("pose", "resume", "appear")  # kinds of every run
-TRIES = 40  # random configurations or places
+ALWAYS = ("pose", "resume", "appear")  # event kinds of every run
+TRIES = 40  # maximum number of random configurations or places
 PLUGIN, FAILING = "campaign_step", "campaign_failing_step"
 METHODS = ("ctp+sd+svf", "svf", "jd", "odls", PLUGIN, FAILING)
-SHARES = (0.4, 0.15, 0.15, 0.1, 0.15, 0.05)  # of them
+SHARES = (0.4, 0.15, 0.15, 0.1, 0.15, 0.05)  # probabilities of METHODS
 
 
 class Event(NamedTuple):
-    """A kind of event."""
+    """Kind of event."""
 
-    act: Callable[[Stream, np.random.Generator], str]  # returns what it did, in words
-    interval: float  # mean number of cycles between two
+    act: Callable[[Stream, np.random.Generator], str]  # returns a description of the event
+    interval: float  # mean number of cycles between events
 
 
 def damped_step(J: Array, e: Array, state: Any) -> Array:
-    """Make a damped least squares step, as a method of a user."""
+    """Return a damped least squares step, as a user's method."""
     step: Array = J.T @ np.linalg.solve(J @ J.T + 1e-3 * np.eye(len(J)), e)
     return step
 
 
 def failing_step(J: Array, e: Array, state: Any) -> Array:
-    """Make steps of `damped_step` with a target at hand, and fail far from it."""
+    """Return the step of `damped_step` near the target, and fail far from it."""
     if np.linalg.norm(e) > 0.5:
         raise ValueError("this plug-in fails far from the target")
     return damped_step(J, e, state)
 
 
 def register_plugins() -> None:
-    """Make the plug-ins of the campaign methods of this process."""
+    """Register the plug-ins of the campaign as methods of this process."""
     register_method(PLUGIN, damped_step)
     register_method(FAILING, failing_step)
 
@@ -100,9 +100,9 @@ def draw_settings(rng: np.random.Generator, name: str) -> Settings:
 
 
 def draw_intervals(rng: np.random.Generator) -> dict[str, float]:
-    """Draw the kinds of events of a run, and the mean numbers of cycles between them.
+    """Draw the event kinds of a run, and the mean number of cycles between events of each kind.
 
-    Runs in which few kinds are frequent reach states that a mixture of all hardly reaches.
+    Runs with few frequent kinds reach states that a mixture of all kinds rarely reaches.
     """
     return {
         kind: max(2.0, event.interval * float(rng.choice([0.3, 1.0, 3.0])))
@@ -114,7 +114,7 @@ def draw_intervals(rng: np.random.Generator) -> dict[str, float]:
 def draw_start(
     name: str, rng: np.random.Generator, distance: float
 ) -> tuple[Array, dict[str, float]]:
-    """Draw joint values (n,) with no two links closer than a distance [m], and other joints'."""
+    """Draw joint positions (n,) that keep a distance of links [m], and those of other joints."""
     from benchmarks.composition_stream import Surrounding
 
     model = arm_model(name)
@@ -144,7 +144,7 @@ def draw_shape(rng: np.random.Generator) -> Shape:
 def draw_place(
     stream: Stream, rng: np.random.Generator, shape: Shape, clear: float
 ) -> Array | None:
-    """Draw a pose (4, 4) at which a shape is farther than a distance [m] from the arm, or None."""
+    """Draw a pose (4, 4) of a shape with at least a distance [m] to the arm, or return None."""
     tip = stream.robot.fk(stream.q)[:3, 3]
     for _ in range(TRIES):
         place = rng.uniform((-1.0, -1.0, -0.7), (1.0, 1.0, 1.3))
@@ -180,7 +180,7 @@ def pose(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def toward(stream: Stream, rng: np.random.Generator) -> Array:
-    """Return the way (3,) from the tip to the middle of an object [m], or a random one."""
+    """Return the vector (3,) from the tip to the centre of an object [m], or a random vector."""
     loose = [each for _, each in sorted(stream.around.things.items()) if not each.link]
     if not loose:
         return rng.normal(0.0, 0.3, 3)
@@ -189,7 +189,7 @@ def toward(stream: Stream, rng: np.random.Generator) -> Array:
 
 
 def next_pose(stream: Stream, rng: np.random.Generator) -> str:
-    """Send the next pose of a stream, a little beside the one before."""
+    """Send the next pose of a stream, close to the previous one."""
     T = getattr(stream, "streamed", None)
     if T is None or rng.random() < 0.01:
         T = stream.robot.fk(stream.q)
@@ -228,13 +228,13 @@ def trajectory(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def pause(stream: Stream, rng: np.random.Generator) -> str:
-    """Pause."""
+    """Pause the stream."""
     stream.cycle.submit(Controller.pause)
     return "pause"
 
 
 def resume(stream: Stream, rng: np.random.Generator) -> str:
-    """Resume, and clear a fault now and then."""
+    """Resume the stream, and sometimes clear a fault."""
     held = stream.controller.hold_reason
     if not held:
         return ""
@@ -244,7 +244,7 @@ def resume(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def reset(stream: Stream, rng: np.random.Generator) -> str:
-    """Reset."""
+    """Reset the stream."""
     stream.cycle.submit(Controller.reset)
     return "reset"
 
@@ -294,7 +294,7 @@ def change(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def slider(stream: Stream, rng: np.random.Generator) -> str:
-    """Move a slider: a parameter changes in each of some cycles."""
+    """Move a slider: change a parameter in each of several cycles."""
     stream.slider = int(rng.integers(5, 20)), int(rng.choice([1, 2, 5]))
     return "a slider is moved"
 
@@ -322,7 +322,7 @@ def replace(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def appear(stream: Stream, rng: np.random.Generator, clear: float | None = None) -> str:
-    """Add an object; now and then too close."""
+    """Add an object, sometimes too close."""
     around = stream.around
     if not stream.has_taken_up or len(around.things) >= MAX_OBJECTS:
         return ""
@@ -353,7 +353,7 @@ def move(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def convey(stream: Stream) -> None:
-    """Move the object that is on its way by a step."""
+    """Move the conveyed object by a step."""
     name, step, left = stream.conveyor
     around = stream.around
     thing = around.things.get(name)
@@ -379,7 +379,7 @@ def disappear(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def attach(stream: Stream, rng: np.random.Generator) -> str:
-    """Put an object into the hand: a small ball ahead of the tip."""
+    """Attach an object: a small ball in front of the tip."""
     around = stream.around
     if not stream.has_taken_up or any(each.link for each in around.things.values()):
         return ""
@@ -404,7 +404,7 @@ def attach(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def detach(stream: Stream, rng: np.random.Generator) -> str:
-    """Detach an object; it stays in the world or is removed."""
+    """Detach an object, and keep it in the world or remove it."""
     around = stream.around
     held = [name for name, each in around.things.items() if each.link]
     if not held or not stream.has_taken_up:
@@ -455,7 +455,7 @@ def dropout(stream: Stream, rng: np.random.Generator) -> str:
 
 
 def push(stream: Stream, rng: np.random.Generator) -> str:
-    """Move the arm by hand while it takes no commands."""
+    """Move the arm by hand while it follows no commands."""
     if not stream.is_free:
         return ""
     stream.push(stream.robot.clip(stream.arm_q + rng.normal(0.0, 0.03, len(stream.arm_q))))

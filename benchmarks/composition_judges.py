@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Judges of a stream's record; they share no code with the package.
+"""Judges of the record of a stream, which share no code with the package.
 
-Each judge returns findings (violations) and raises the figures of a run to the largest seen.
+Each judge records findings (violations) and the maximum ratios of a run.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from dls_ik.core.types import Array
 from dls_ik.servo.motion import StopPath
 
 LIMITS = ("position", "velocity", "acceleration", "jerk")
-RELATIVE = 1e-6  # over a limit of the joints, beside rounding
-TIP_RELATIVE = 1e-3  # over a speed of the tip between cycle points
-POINT_RELATIVE = 1e-2  # over a limit between points of a trajectory
-DISTANCE = 1e-6  # [m] below the distance that a pair keeps
-SPHERES = 2e-3  # [m] the same of a pair that was too near: bounds of the package are of spheres
-DEEP_SHARE = 0.1  # share of a penetration by which it may deepen: a sphere measures it otherwise
-STOP_PERIOD = 6  # commands between two whose stops are looked at
-STOP_SHARES = np.array([0.12, 0.25, 0.4, 0.6, 0.8, 1.0])  # of a stop, at which it is looked at
-FINE = 24  # samples of a stop in flight where the scene changes
-RATCHET = 100  # commands after which pairs that are too near have to keep what they have now
-TOUCHING = 2e-3  # [m] bounds of the package are below exact distances by up to this
+RELATIVE = 1e-6  # allowed relative excess over a joint limit
+TIP_RELATIVE = 1e-3  # allowed relative excess over a tip speed between cycle points
+POINT_RELATIVE = 1e-2  # allowed relative excess over a limit between points of a trajectory
+DISTANCE = 1e-6  # [m] allowed error of the required distance of a pair
+SPHERES = 2e-3  # [m] allowed error after a pair was too close, as the package bounds use spheres
+DEEP_SHARE = 0.1  # share by which a penetration may deepen, as spheres measure it differently
+STOP_PERIOD = 6  # commands between checked stops
+STOP_SHARES = np.array([0.12, 0.25, 0.4, 0.6, 0.8, 1.0])  # checked instants of a stop
+FINE = 24  # samples of a stop in flight when the scene changes
+RATCHET = 100  # commands after which pairs that are too close must keep their present distance
+TOUCHING = 2e-3  # [m] maximum difference of exact distances and the bounds of the package
 DEEPER = 1e-7  # [m]
-SUBSTEPS = 4  # parts of a cycle in which the tip is looked at
-ON_STOP = 1e-9  # [rad or m] between a command and the stop that it follows
-TIP_PERIOD = 10  # commands between two whose stops are looked at for the speed of the tip
+SUBSTEPS = 4  # parts of a cycle for the check of the tip
+ON_STOP = 1e-9  # [rad or m] maximum difference of a command and the stop that it follows
+TIP_PERIOD = 10  # commands between stops that are checked for the tip speed
 FAULTS = {
     "contact": "a contact cannot be avoided",
     "deviation": "more than max_deviation",
@@ -44,7 +44,7 @@ FAULTS = {
 
 
 class Finding(NamedTuple):
-    """A violation."""
+    """Violation of an invariant."""
 
     judge: str
     cycle: int
@@ -55,29 +55,31 @@ class Finding(NamedTuple):
 
 @dataclass
 class Figures:
-    """Largest ratios of a run, and its findings."""
+    """Maximum ratios of a run, and its findings."""
 
     findings: list[Finding] = field(default_factory=list)
-    ratios: dict[str, float] = field(default_factory=dict)  # by judge: value over what is allowed
-    least: float = np.inf  # distance over the distance to keep
+    ratios: dict[str, float] = field(default_factory=dict)  # value / allowed value, by judge
+    least: float = np.inf  # minimum of distance / required distance
     exact: int = 0  # distances by the library
     faults: dict[str, int] = field(default_factory=dict)
 
     def note(self, judge: str, ratio: float) -> None:
-        """Keep the largest ratio of a judge."""
+        """Record a ratio of a judge if it is the maximum so far."""
         self.ratios[judge] = max(ratio, self.ratios.get(judge, 0.0))
 
     def found(self, judge: str, cycle: int, value: float, allowed: float, text: str) -> None:
-        """Keep the first finding of a judge."""
+        """Record the first finding of a judge."""
         if all(finding.judge != judge for finding in self.findings):
             self.findings.append(Finding(judge, cycle, value, allowed, text))
 
 
 def judge(wire: Wire, truths: dict[str, bool], figures: Figures) -> None:
-    """Judge a record.
+    """Judge a record, and store the results in `figures`.
 
     Args:
-        truths: whether faults of a kind have a reason, by FAULTS; contacts are looked at here.
+        wire: Record of a stream.
+        truths: Whether faults of each kind in FAULTS have a reason; contacts are checked here.
+        figures: Results of the run.
     """
     for cycle, text in wire.problems:
         figures.found("state", cycle, 1.0, 0.0, text)
@@ -102,7 +104,7 @@ def _limits(chapter: Chapter, name: str) -> Array:
 
 
 def _rows(chapter: Chapter) -> tuple[Array, Array, Array, Array]:
-    """Return commands (m, n), times (m,) [s], starts (m, n), and which of them start at rest."""
+    """Return commands (m, n), times (m,) [s], starts (m, n), and whether each starts at rest."""
     rows = chapter.rows
     q, dt = np.array([row.q for row in rows]), np.array([row.dt for row in rows])
     rests = np.array([row.start is not None for row in rows])
@@ -127,7 +129,7 @@ def _judge_motion(chapter: Chapter, wire: Wire, figures: Figures) -> None:
 
 
 def _rates(wire: Wire) -> tuple[float, float, float]:
-    """Return limits of acceleration and jerk; time [s] for which a limit before a change holds."""
+    """Return the acceleration and jerk limits, and the time [s] that a previous limit is valid."""
     settings = wire.settings
     jerk = settings.jerk or np.inf
     A = np.inf if settings.acceleration >= 1e8 else settings.acceleration
@@ -135,15 +137,15 @@ def _rates(wire: Wire) -> tuple[float, float, float]:
 
 
 def paths_between(rows: list[Row]) -> Array:
-    """Return paths (m, SUBSTEPS + 1, n) from one command to the next.
+    """Return paths (m, SUBSTEPS + 1, n) between successive commands.
 
-    A command that follows the stop in flight is reached on that stop, all others on a straight
-    line. Where the joints slow down at different rates, a straight line can turn the tip faster at
-    one end than the stop does anywhere.
+    A command that follows the stop in flight is reached along that stop, all others along a
+    straight line. If the joints slow down at different rates, a straight line may turn the tip
+    faster than the stop does.
     """
     shares = np.linspace(0.0, 1.0, SUBSTEPS + 1)
     paths = np.empty((len(rows), SUBSTEPS + 1, len(rows[0].q)))
-    before, stop, elapsed = rows[0].q, None, 0.0  # stop in flight, and time on it [s]
+    before, stop, elapsed = rows[0].q, None, 0.0  # stop in flight, and time along the stop [s]
     for path, row in zip(paths, rows, strict=True):
         if row.start is not None:
             before, stop = row.start, None
@@ -213,7 +215,7 @@ def _judge_points(chapter: Chapter, wire: Wire, figures: Figures) -> None:
 def _padded(run: list[Message]) -> list[Array]:
     """Return times, positions, velocities and accelerations with equal numbers of points.
 
-    The last point, at which the arm is at rest, is repeated a second later, as often as needed.
+    The last point, at rest, is repeated at intervals of a second as often as necessary.
     """
     most = max(len(m.offsets) for m in run)
     arrays: list[list[Array]] = [[], [], [], []]
@@ -227,7 +229,7 @@ def _padded(run: list[Message]) -> list[Array]:
 
 
 def _windows(messages: list[Message], jumps: Container[int]) -> Iterator[list[Message]]:
-    """Yield runs of messages of consecutive cycles, between cycles that start as measured."""
+    """Yield messages of consecutive cycles, split at cycles that start at the measurement."""
     run: list[Message] = []
     for message in messages:
         if run and (message.cycle != run[-1].cycle + 1 or message.cycle in jumps):
@@ -242,7 +244,7 @@ def _windows(messages: list[Message], jumps: Container[int]) -> Iterator[list[Me
 
 
 def stop_samples(stop: StopPath | None, count: int) -> Array:
-    """Return joint values (k, n) along a stop from its beginning to its end; none without one."""
+    """Return joint positions (k, n) along a stop from its start to its end; (0, n) without one."""
     if stop is None:
         return np.zeros((0, 0))
     duration = float(stop.durations.sum(axis=0).max(initial=0.0))
@@ -263,7 +265,7 @@ def least_on_stop(world: World, pair: int, stop: StopPath) -> float:
 
 
 def pair_keys(world: World) -> list[tuple[Any, ...]]:
-    """Return what each pair is of: two pairs of one key have the same distance everywhere."""
+    """Return a key of each pair; pairs with equal keys have equal distances everywhere."""
     parts = [(part.name, id(part.shape), part.link, part.T.tobytes()) for part in world.parts]
     standing = [_standing_joints(world, part.link) for part in world.parts]
     pairs = world.pairs.tolist()
@@ -274,7 +276,7 @@ def _standing_joints(world: World, link: int) -> set[tuple[int, float]]:
     """Return the joints outside the chain that move a link, with their values [rad or m]."""
     kinematics, found = world.kinematics, set[tuple[int, float]]()
     while link:
-        joint = link - 1  # that moves the link
+        joint = link - 1  # the joint that moves the link
         if kinematics.column[joint] < 0:
             found.add((joint, float(kinematics.offset[joint])))
         link = int(kinematics.parent[joint])
@@ -282,21 +284,24 @@ def _standing_joints(world: World, link: int) -> set[tuple[int, float]]:
 
 
 class DistanceJudge:
-    """Compares the exact distances of commands, and of stops behind them, with those to keep.
+    """Judge of the exact distances of commands, and of the stops that follow them.
 
-    A pair keeps `min_distance`. Where a change of the scene or of the arm's place left less, it
-    keeps the smallest distance along the stop in flight, and what it has regained since, as far as
-    the spheres tell with which the package bounds distances.
+    A pair must keep `min_distance`. After a change of the scene or a jump of the arm left a
+    smaller distance, the pair must keep the minimum distance along the stop in flight, and any
+    distance regained since, within the accuracy of the spheres by which the package bounds
+    distances.
     """
 
     def __init__(self, chapter: Chapter, min_distance: float, figures: Figures) -> None:
         self._chapter, self._min, self._figures = chapter, min_distance, figures
-        self._floors: dict[tuple[Any, ...], float] = {}  # of pairs that are known, by key
+        self._floors: dict[
+            tuple[Any, ...], float
+        ] = {}  # required distances of known pairs by key [m]
 
     def run(self) -> None:
         """Judge all commands of a chapter."""
         rows, scenes = self._chapter.rows, self._chapter.scenes
-        latest = dict(scenes)  # the last one of each row counts
+        latest = dict(scenes)  # the last scene of each row is valid
         marks = {*latest, *range(0, len(rows), RATCHET)}
         marks |= {i for i, row in enumerate(rows) if row.is_measured}
         cuts = sorted(mark for mark in marks if mark < len(rows))
@@ -333,7 +338,7 @@ class DistanceJudge:
         self._floors = dict(zip(keys, floors.tolist(), strict=True))
 
     def _admit(self, world: World, fresh: Array, floors: Array, first: int) -> None:
-        """Lower the floors of new pairs to what the stop in flight leaves."""
+        """Lower the floors of new pairs to the minimum distance along the stop in flight."""
         row = self._chapter.rows[first]
         before = self._chapter.rows[first - 1] if first else None
         stop = None if before is None or row.start is not None else before.stop
@@ -368,7 +373,7 @@ class DistanceJudge:
                 figures.found("distance", cycle, float(d), float(floor), text)
 
     def _regain(self, world: World, floors: Array, stop: StopPath | None) -> None:
-        """Raise the floors of pairs that are farther apart again, along the whole stop."""
+        """Raise the floors of pairs whose distance has grown along the whole stop."""
         if stop is None:
             return
         for p in np.flatnonzero(floors < self._min).tolist():
@@ -388,7 +393,7 @@ def _judge_fault(fault: Fault, chapter: Chapter, truths: dict[str, bool], figure
 
 
 def _is_contact(fault: Fault, chapter: Chapter) -> bool:
-    """Return whether the stop in flight brings a pair into contact, or a new object is in one."""
+    """Return whether a pair is in contact along the stop in flight, or a new object is."""
     world, before = fault.worlds
     known = set(pair_keys(world if before is None else before))
     start = chapter.rows[fault.row - 1].q if fault.row else chapter.start

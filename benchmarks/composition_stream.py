@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A stream as the node runs it, in simulated time, with everything on the wire recorded.
+"""Stream of the node in simulated time, with a record of all published messages.
 
-The cycles are those of the node (:class:`ServoCycle`, arms and parameters of the node, messages).
-Only the loop's thread and the middleware are left out: time is an argument, and the joint states
-come from a simulated arm that follows the commands with a lag.
+The cycles, arms, parameters and messages are those of the node (:class:`ServoCycle`). Only the
+thread of the loop and the middleware are replaced: time is an argument, and the joint states come
+from a simulated arm that follows the commands with a lag.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dls_ik.scene.shapes import Shape
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
 
-START = float(2**20)  # [s] of simulated time, ahead of the machine's clock
+START = float(2**20)  # [s] initial simulated time, ahead of the machine's clock
 NEAR = 6.0  # times min_distance
 WINDOW, WINDOW_PERIOD = 30, 400  # cycles whose trajectory messages are kept, and their period
 ARMS: dict[str, tuple[str, str | None]] = {
@@ -51,7 +51,7 @@ ARMS: dict[str, tuple[str, str | None]] = {
 class Settings(NamedTuple):
     """Read-only parameters of a node, and the arm behind it."""
 
-    name: str  # of ARMS
+    name: str  # name in ARMS
     rate: float  # [Hz]
     acceleration: float  # [rad/s^2]; infinite: no limit
     jerk: float  # 0: none [rad/s^3]
@@ -60,8 +60,8 @@ class Settings(NamedTuple):
     trajectory_points: int
     feedback_mode: str
     when_stuck: str
-    lag: float  # [s] of the simulated arm
-    noise: float  # of its encoders [rad or m]
+    lag: float  # [s] lag of the simulated arm
+    noise: float  # [rad or m] noise of the encoders
     plans_late: bool  # the planner answers after some cycles
 
     @property
@@ -85,7 +85,7 @@ class Settings(NamedTuple):
 
 
 class ArmModel(NamedTuple):
-    """A robot, its scene without objects, and what the judge knows of them."""
+    """Robot, its scene without objects, and the judge's model of both."""
 
     robot: RobotModel
     scene: PlanningScene
@@ -126,25 +126,25 @@ def arm_model(name: str, velocity: float = 2.0) -> ArmModel:
 
 
 class Thing(NamedTuple):
-    """An object of the scene as the campaign put it there."""
+    """Object that the campaign added to the scene."""
 
     shape: Shape
     T: Array  # (4, 4) T_root_object, or T_link_object if a link carries it
-    link: str = ""  # that carries it
+    link: str = ""  # link that carries the object; empty: none
     touch_links: frozenset[str] = frozenset()
 
 
 class Surrounding:
-    """The campaign's own record of the objects, and the scenes that are given to the node."""
+    """Record of the campaign's objects, and the scenes for the node."""
 
     def __init__(self, model: ArmModel, values: dict[str, float]) -> None:
         self.things: dict[str, Thing] = {}
-        self.values = dict(values)  # of joints outside the chain
+        self.values = dict(values)  # positions of joints outside the chain
         self._count = 0
         self.use(model)
 
     def use(self, model: ArmModel) -> None:
-        """Put the same objects around another robot; carried ones are left out."""
+        """Place the objects around another robot; attached objects are dropped."""
         self.model, self.scene = model, model.scene.copy()
         self.things = {name: each for name, each in self.things.items() if not each.link}
         known = model.robot.tree.joint
@@ -155,12 +155,12 @@ class Surrounding:
             self.scene.add(name, each.shape, each.T)
 
     def new_name(self) -> str:
-        """Return the name of another object."""
+        """Return an unused object name."""
         self._count += 1
         return f"object{self._count}"
 
     def world(self, extra: dict[str, Thing] | None = None) -> World:
-        """Return the shapes that the judge compares."""
+        """Return the shapes whose distances the judge computes."""
         model, things = self.model, {**self.things, **(extra or {})}
         parts, pairs = list(model.parts), list(model.own_pairs)
         moved = model.moved_by
@@ -193,14 +193,14 @@ class Surrounding:
 
 
 class DelayedExecutor(Executor):
-    """Runs jobs in the simulated time: each some cycles after it was submitted."""
+    """Executor in simulated time that runs each job some cycles after its submission."""
 
     def __init__(self, delay: int) -> None:
         self._delay, self._jobs = delay, list[tuple[int, Any, Future[Any]]]()
         self._cycle = 0
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Take a job."""
+        """Queue a job."""
         future: Future[Any] = Future()
         self._jobs.append((self._cycle + self._delay, lambda: fn(*args, **kwargs), future))
         return future
@@ -219,13 +219,13 @@ class DelayedExecutor(Executor):
 
 
 class SimulatedStates(CurrentStateMonitor):
-    """Joint states of a simulated arm, judged by the rules of the node."""
+    """Joint states of a simulated arm, with the freshness rules of the node."""
 
     def __init__(self, node: Any, display_only: bool, noise: float, seed: int) -> None:
         super().__init__(node, None, display_only)
-        self._changed = -np.inf  # listening began long ago
+        self._changed = -np.inf  # the subscription counts as old
         self.positions: dict[str, float] = {}
-        self.heard = START  # [s] when the last message came
+        self.heard = START  # [s] arrival of the last message
         self._noise, self._rng = noise, np.random.default_rng([seed, 99])
 
     def hear(self, now: float) -> None:
@@ -257,7 +257,7 @@ class SimulatedStates(CurrentStateMonitor):
 
 @cache
 def quiet_node() -> Any:
-    """Return the node that log lines and joint states of all streams of this process use."""
+    """Return the node that all streams of this process share for log lines and joint states."""
     context = rclpy.Context()
     context.init()
     node = rclpy.create_node("compositions", context=context)
@@ -275,7 +275,7 @@ def close_node() -> None:
 
 
 class Stream:
-    """A stream that is driven cycle by cycle, and its record.
+    """Stream that runs cycle by cycle, and its record.
 
     Args:
         q: (n,) where the arm starts.
@@ -303,16 +303,21 @@ class Stream:
         self.streamed: Array | None = None  # (4, 4) the last pose of a stream
         self.slider: tuple[int, int] | None = None  # changes left, and cycles between two
         self.conveyor: tuple[str, Array, int] | None = None  # object, step (3,), steps left
-        self.delay, self.lateness = 1.0, 0.0  # of the next cycle [periods], of its command [s]
-        self.dropout = 0  # cycles without joint states to come
+        self.delay, self.lateness = (
+            1.0,
+            0.0,
+        )  # next cycle: delay [periods], lateness of its command [s]
+        self.dropout = 0  # remaining cycles without joint states
         self.truths = {"measurement": False, "plug-in": True, "deviation": False}
-        self._elapsed = 0.0  # [s] since the start; `now` is too large to resolve nanoseconds' parts
+        self._elapsed = (
+            0.0  # time since the start [s]; `now` does not resolve fractions of a nanosecond
+        )
         self._unheard = 0.0  # [s]
         self._arm_in_use: Arm | None = None
-        self._gap = 0.0  # [s] of cycles whose commands did not go out
+        self._gap = 0.0  # [s] time of cycles whose commands were not published
         self._stop: StopPath | None = None
         self.wire = Wire(settings)
-        self.arm_q: Array = q.copy()  # where the simulated arm is
+        self.arm_q: Array = q.copy()  # (n,) position of the simulated arm
         self._goal = q.copy()
         self._hear()
         self._use(self._new_arm())
@@ -369,7 +374,7 @@ class Stream:
         self.scene_changed()
 
     def replace(self, name: str, q: Array, values: dict[str, float]) -> None:
-        """Replace the robot by one with other joints, which stands at q (n,)."""
+        """Replace the robot by one with other joints, at rest at q (n,)."""
         self.settings = self.settings._replace(name=name)
         self.model = arm_model(name)
         self.around = Surrounding(self.model, values)
@@ -378,11 +383,11 @@ class Stream:
 
     @property
     def has_taken_up(self) -> bool:
-        """Return whether the arm in use has the joints of the one that was given last."""
+        """Return whether the arm in use has the joints of the latest robot."""
         return self.robot.joint_names == self.model.robot.joint_names
 
     def scene_changed(self) -> None:
-        """Record the scene as it stands from the next cycle on."""
+        """Record the current scene from the next cycle on."""
         if self._arm_in_use is not None:
             self.wire.scene(self.around.world())
 
@@ -390,12 +395,12 @@ class Stream:
 
     @property
     def is_free(self) -> bool:
-        """Return whether the arm takes no commands, so that others may move it."""
+        """Return whether the arm follows no commands, so it may be moved otherwise."""
         return self.report is not None and not self.report.is_command
 
     @property
     def brakes(self) -> bool:
-        """Return whether the arm moves close to something, where events matter most."""
+        """Return whether the arm moves near an object, where events matter most."""
         output = None if self.report is None else self.report.output
         if output is None or output.nearest is None:
             return False
@@ -404,11 +409,11 @@ class Stream:
         )
 
     def push(self, q: Array) -> None:
-        """Move the arm that takes no commands to q (n,)."""
+        """Move an arm that follows no commands to q (n,)."""
         self.arm_q, self._goal = q.copy(), q.copy()
 
     def advance(self, periods: float = 1.0) -> None:
-        """Run a cycle, with the delays and the silence that events ask for."""
+        """Run a cycle, with the delays and dropouts of the events."""
         delay, self.delay = max(self.delay, periods) if self.delay > 1.0 else periods, 1.0
         late, self.lateness = self.lateness, 0.0
         is_silent, self.dropout = self.dropout > 0, max(self.dropout - 1, 0)
@@ -453,7 +458,7 @@ class Stream:
         self._publish(report, gap)
 
     def _take_up(self, report: Any, gap: float) -> None:
-        """Note that another arm is in use since this cycle."""
+        """Record that another arm is in use from this cycle on."""
         before, arm = self._arm_in_use, report.arm
         if arm is before:
             return
@@ -476,7 +481,7 @@ class Stream:
         return [OUTPUTS[each](spec) for each in self.settings.output_types]
 
     def _publish(self, report: Any, gap: float) -> None:
-        """Record the command, and everything that the judges need beside it."""
+        """Record the command and all other data for the judges."""
         self._stop = None
         self.wire.state(report, self.cycles)
         if not report.is_command or report.output is None:
@@ -504,7 +509,7 @@ class Stream:
         self._goal = q
 
     def _advance(self, gap: float, arm: Arm) -> tuple[bool, float, float]:
-        """Return how a command continues the one before after a gap [s].
+        """Return how a command continues the previous command after a gap [s].
 
         Returns:
             True if it starts at rest; the time to it [s]; and how long the arm was on the stop

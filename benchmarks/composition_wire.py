@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Record of everything that a stream published, as the judges read it."""
+"""Record of all published data of a stream, for the judges."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from benchmarks.composition_stream import ArmModel, Settings
 
 NO_STATE = "a status without text"
-SAME_PLACE = 1e-9  # [rad or m] between the last command and the start of the next one
-MIN_PUSH = 5e-3  # [rad or m] between a held command and the measurement where another one starts
+SAME_PLACE = 1e-9  # [rad or m] maximum gap of the last command and the next start
+MIN_PUSH = 5e-3  # [rad or m] a start this far from the held command is at the measurement
 
 
 class Limits(NamedTuple):
-    """Limits in force from a row on."""
+    """Limits that are valid from a row on."""
 
     lower: Array  # (n,) [rad or m]
     upper: Array  # (n,)
@@ -34,34 +34,34 @@ class Limits(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A command, or the place on the stop where a late command continues."""
+    """Command, or the point of the stop at which a late command continues."""
 
     cycle: int
     q: Array  # (n,) [rad or m]
-    dt: float  # [s] since the row before
-    start: Array | None  # (n,) where it starts at rest; None: it continues the row before
-    is_measured: bool  # it starts where the arm was measured
-    stop: StopPath | None  # behind the command
-    limits: int  # number of the limits in force
-    is_still: bool = False  # its velocity is published as zero
+    dt: float  # [s] time since the previous row
+    start: Array | None  # (n,) start at rest; None: continues the previous row
+    is_measured: bool  # the start is the measured position
+    stop: StopPath | None  # stop that follows the command
+    limits: int  # index of the valid limits
+    is_still: bool = False  # the published velocity is zero
 
 
 class Fault(NamedTuple):
-    """The start of a fault."""
+    """Start of a fault."""
 
     cycle: int
     row: int  # number of the first row after it
     message: str
     worlds: tuple[World, World | None]  # the scene then, and the one before if it has changed
-    stop: StopPath | None  # in flight
+    stop: StopPath | None  # stop in flight
 
 
 class Message(NamedTuple):
-    """A joint trajectory: k points."""
+    """Joint trajectory with k points."""
 
     cycle: int
-    row: int  # of its command
-    time: float  # [s] since the start
+    row: int  # row of its command
+    time: float  # time since the start [s]
     offsets: Array  # (k,) time from start [s]
     q: Array  # (k, n)
     v: Array  # (k, n)
@@ -69,19 +69,19 @@ class Message(NamedTuple):
 
 
 class Chapter:
-    """The record of one set of joints."""
+    """Record of one set of joints."""
 
     def __init__(self, model: ArmModel, world: World, q: Array) -> None:
         self.model, self.start = model, q.copy()
         self.rows: list[Row] = []
         self.limits: list[Limits] = []
-        self.scenes: list[tuple[int, World]] = [(0, world)]  # with the first row in each
+        self.scenes: list[tuple[int, World]] = [(0, world)]  # scenes with their first rows
         self.messages: list[Message] = []
         self.faults: list[Fault] = []
 
 
 class Wire:
-    """Collects the record of a stream, by chapters."""
+    """Recorder of a stream, by chapters."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -95,16 +95,16 @@ class Wire:
 
     @property
     def now(self) -> Chapter:
-        """The chapter that is written."""
+        """Current chapter."""
         return self.chapters[-1]
 
     def chapter(self, model: ArmModel, world: World, q: Array) -> None:
-        """Begin the record of other joints, at rest at q (n,)."""
+        """Start a chapter for other joints, at rest at q (n,)."""
         self.chapters.append(Chapter(model, world, q))
         self._rests, self._rest_at = True, q.copy()
 
     def limits(self, robot: RobotModel, parameters: Parameters) -> None:
-        """Note the limits in force from the next command on."""
+        """Record the limits that are valid from the next command on."""
         scale = parameters.scale or 1.0
         speeds = parameters.max_linear_speed, parameters.max_angular_speed
         linear, angular = (scale * x if np.isfinite(x) else np.inf for x in speeds)
@@ -112,19 +112,19 @@ class Wire:
         self.now.limits.append(limits)
 
     def scene(self, world: World) -> None:
-        """Note another scene from the next command on."""
+        """Record another scene from the next command on."""
         self.now.scenes.append((len(self.now.rows), world))
 
     def silence(self, q: Array | None) -> None:
-        """Note a cycle without a command: the arm rests, and others may move it to q (n,)."""
+        """Record a cycle without a command: the arm rests, or is moved otherwise to q (n,)."""
         self._rests, self._rest_at = True, q
 
     def withdraw(self, has_stop: bool) -> None:
-        """Note a command that did not go out; without a stop the arm stands at the last one."""
+        """Record an unpublished command; without a stop the arm rests at the last command."""
         self._rests = self._rests or not has_stop
 
     def state(self, report: Any, cycle: int) -> None:
-        """Note the state of a cycle, and check its text."""
+        """Record the state of a cycle, and check its message."""
         state, chapter = report.state, self.now
         self.states[state.name] = self.states.get(state.name, 0) + 1
         if not report.message.strip():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of compositions: all that a running node allows, interleaved, and judged from outside.
+"""Campaign of compositions: random interleaved inputs of a running node, judged independently.
 
 Each run draws a robot, the parameters of a node and a start. Targets, services, live parameters,
 robot descriptions, changes of the scene, late and missed cycles and bad joint states come in random
@@ -35,8 +35,8 @@ from benchmarks.composition_stream import ARMS, Stream
 from benchmarks.servo_runs import in_processes
 
 STEPS = 1000  # cycles of a run
-NEAR_CYCLES = 4  # that a cycle in motion near something counts as, for events
-REDUCED = 3  # failures that are reduced, of those printed
+NEAR_CYCLES = 4  # weight of a cycle in motion near an object, for the intervals of events
+REDUCED = 3  # number of printed failures that are reduced
 PRINTED = 10
 SHOWN = 12  # last events before a failure
 JUDGES = (
@@ -59,11 +59,11 @@ class Run(NamedTuple):
     cycles: int
     figures: Figures
     script: tuple[str, ...]  # events until the first finding
-    seconds: float  # of the processor
+    seconds: float  # processor time [s]
 
 
 class Campaign:
-    """One run: a stream, and the events that are drawn for it.
+    """Run of the campaign: a stream and its random events.
 
     Args:
         seed: of the campaign; number: of the run.
@@ -99,7 +99,7 @@ class Campaign:
                 break
 
     def step(self) -> None:
-        """Let the events of a cycle happen, and run it."""
+        """Trigger the events of a cycle, and run the cycle."""
         stream = self.stream
         self._clock += NEAR_CYCLES if stream.brakes else 1
         due = [kind for kind, cycle in self._next.items() if cycle <= self._clock]
@@ -118,7 +118,7 @@ class Campaign:
         stream.advance(float(self._jitter.uniform(0.9, 1.1)))
 
     def figures(self) -> Figures:
-        """Judge the record."""
+        """Return the results of the judges."""
         figures, stream = Figures(), self.stream
         if stream.failure is not None:
             text = f"an exception: {stream.failure!r}"
@@ -128,7 +128,7 @@ class Campaign:
 
 
 def run(task: tuple[int, int, str, tuple[str, ...]]) -> Run:
-    """Run and judge: the seed of the campaign, the number of the run, a robot, kinds left out."""
+    """Run and judge a task: campaign seed, run number, robot, and excluded event kinds."""
     seed, number, name, without = task
     begin = time.process_time()
     campaign = Campaign(seed, number, name, without)
@@ -144,7 +144,7 @@ def run(task: tuple[int, int, str, tuple[str, ...]]) -> Run:
 
 
 def needed_kinds(found: Run, seed: int, name: str) -> tuple[tuple[str, ...], Run]:
-    """Return the kinds of events that may be left out with the same finding, and that run."""
+    """Return the event kinds that can be excluded with the same finding, and the reduced run."""
     judges = {finding.judge for finding in found.figures.findings[:1]}
     without: tuple[str, ...] = ()
     for kind in EVENTS:
@@ -155,7 +155,7 @@ def needed_kinds(found: Run, seed: int, name: str) -> tuple[tuple[str, ...], Run
 
 
 def report(failed: list[Run], seed: int, name: str) -> str:
-    """Return failures in words, and how to repeat them."""
+    """Return a text about the failures, and the commands that repeat them."""
     lines = []
     for i, found in enumerate(failed[:PRINTED]):
         without: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ def report(failed: list[Run], seed: int, name: str) -> str:
 
 
 def tables(found: list[Run]) -> list[Table]:
-    """Return the figures by robot."""
+    """Return the tables of results by robot."""
     counts, ratios = Table("compositions", TABLE), Table("largest ratio to a limit", RATIOS)
     for name in [*ARMS, "all"]:
         runs = [each for each in found if name in (each.name, "all")]
@@ -208,7 +208,7 @@ def findings_of(found: Iterable[Run]) -> dict[str, list[tuple[int, Finding]]]:
 
 
 def main() -> None:
-    """Run the campaign and show its figures."""
+    """Run the campaign and print its results."""
     options = parser(__doc__, seed=0, processes=1)
     options.add_argument("--cycles", type=positive, default=1_000_000, help="of all runs")
     options.add_argument("--robot", choices=list(ARMS), default="", help="only this one")

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Everything at once, at random: parameters, requests, robots, targets, pause and reset.
+"""Random concurrent inputs: parameters, requests, robots, targets, pause and reset.
 
-What must hold: docs/lab/benchmarks.md, Concurrency. All actions are drawn from the seed, for each
-task its own; their times depend on the machine too. The exit code is 1 where something did not
-hold; where a call is not answered within a minute the node writes down where its threads are.
+docs/lab/benchmarks.md, section Concurrency, lists the invariants. The actions of each task are
+drawn from the seed; their times also depend on the machine. The exit code is 1 if an invariant was
+violated. If a call is not answered within a minute, the node dumps the stacks of its threads.
 """
 
 import math
@@ -48,8 +48,8 @@ from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
-PATIENCE = 60.0  # [s] after which what is waited for counts as never to come
-DUMP = 3.0  # [s] for the node to write down where its threads are
+ANSWER_TIMEOUT = 60.0  # [s] maximum wait for an answer or an event
+DUMP_TIME = 3.0  # [s] time in which the node dumps the stacks of its threads
 FAULTS = ("Traceback", "internal error", "FATAL", "a callback failed", "cycle of the stream failed")
 SERVICES = {
     "compute_ik": GetPositionIK,
@@ -61,7 +61,13 @@ SERVICES = {
 }
 TARGETS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 SUCCESS = 1
-ASK, CHANGE, SWAP, ORDER, PERIOD = 0.05, 0.2, 0.7, 1.5, 0.03  # [s] mean pauses; between targets
+ASK, CHANGE, SWAP, ORDER, PERIOD = (
+    0.05,
+    0.2,
+    0.7,
+    1.5,
+    0.03,
+)  # [s] mean pauses of the tasks, period of targets
 
 GOOD: tuple[Mapping[str, Sequence[Any]], ...] = (
     {
@@ -114,7 +120,7 @@ BAD: tuple[Mapping[str, Sequence[Any]], ...] = (
 
 
 class World:
-    """A context in which the node runs, and tasks work on it."""
+    """Context with the running node and the tasks that use it."""
 
     def __init__(self) -> None:
         self.ledger, self.history, self.log = Ledger(), History(), []  # type: Any, Any, list[str]
@@ -136,12 +142,12 @@ class World:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        """End the node."""
+        """Stop the node."""
         self._stack.close()
         self._read_log()
 
     def wait_ready(self) -> None:
-        """Wait for the services of the node, and for its first word."""
+        """Wait for the services of the node, and for its first log line."""
         deadline = time.monotonic() + STARTING
         while not (self.log and all(each.service_is_ready() for each in self._clients.values())):
             if time.monotonic() > deadline or not self.process.is_running:
@@ -149,11 +155,11 @@ class World:
             self._turn(())
 
     def add(self, task: Callable[..., Steps], *arguments: Any) -> None:
-        """Let a task begin."""
-        self._tasks.append(Task(task(self, *arguments), PATIENCE))
+        """Start a task."""
+        self._tasks.append(Task(task(self, *arguments), ANSWER_TIMEOUT))
 
     def call(self, service: str, request: Any) -> Future:
-        """Send a request, to be yielded."""
+        """Send a request, and return its future for the task to yield."""
         self.ledger.done[f"calls of {service}"] += 1
         return self._clients[service].call_async(request)
 
@@ -164,9 +170,9 @@ class World:
         return dict(zip(names, map(parameter_value_to_python, response.values), strict=True))
 
     def run(self, duration: float, enough: Callable[[Ledger], bool] = lambda _: True) -> None:
-        """Let the tasks work for a time [s], and until there was enough; then wait for all answers.
+        """Run the tasks for a time [s], or longer until the counts suffice; then await all answers.
 
-        A task that waits in vain ends it; the log of the node then has where its threads were.
+        A task that times out stops the run; the log of the node then has the stacks of its threads.
         """
         end = time.monotonic() + duration
         try:
@@ -181,7 +187,7 @@ class World:
             pass
         except TimeoutError as error:
             self.process.signal(signal.SIGABRT)
-            time.sleep(DUMP)
+            time.sleep(DUMP_TIME)
             self._read_log()
             dump = "\n".join(self.log[-200:])
             self.ledger.check(False, "every call is answered", f"{error};\n{dump}")
@@ -204,7 +210,7 @@ class World:
 
 
 def ask_ik(world: World, rng: np.random.Generator) -> Steps:
-    """Ask for joint values again and again."""
+    """Request inverse kinematics repeatedly."""
     yield lambda: world.history.model is not None
     while True:
         yield float(rng.exponential(ASK))
@@ -222,7 +228,7 @@ def ask_ik(world: World, rng: np.random.Generator) -> Steps:
 
 
 def ask_fk(world: World, rng: np.random.Generator) -> Steps:
-    """Ask where links are at joint values."""
+    """Request forward kinematics repeatedly."""
     yield lambda: world.history.model is not None
     while True:
         yield float(rng.exponential(ASK))
@@ -247,7 +253,7 @@ def _refused(world: World, response: Any, is_right: bool) -> None:
 
 
 def ik_request(robot: RobotModel, rng: np.random.Generator) -> tuple[Any, str, np.ndarray]:
-    """Return a request of any kind; the link that it is for, and its pose (4, 4)."""
+    """Return a random request, its link, and its pose (4, 4)."""
     request = GetPositionIK.Request()
     asked = request.ik_request
     kind = rng.choice(["tip", "link", "far", "nonsense"], p=[0.7, 0.1, 0.1, 0.1])
@@ -280,7 +286,7 @@ def ik_request(robot: RobotModel, rng: np.random.Generator) -> tuple[Any, str, n
 
 
 def change(world: World, rng: np.random.Generator, part: int) -> Steps:
-    """Change some of a part of the parameters; nobody else changes those."""
+    """Change random parameters of a group that no other task changes."""
     names = list(GOOD[part])
     truth = yield from world.parameters(names)
     while True:
@@ -307,14 +313,14 @@ def change(world: World, rng: np.random.Generator, part: int) -> Steps:
 
 
 def _some(rng: np.random.Generator, of: Mapping[str, Sequence[Any]], most: int) -> dict[str, Any]:
-    """Return some parameters, and a value for each."""
+    """Return random parameters with random values."""
     count = int(rng.integers(1, most + 1))
     names = [list(of)[i] for i in rng.choice(len(of), count, replace=False)]
     return {name: of[name][int(rng.integers(len(of[name])))] for name in names}
 
 
 def swap_robots(world: World, rng: np.random.Generator) -> Steps:
-    """Send descriptions; wait until a good one is in force, or send others meanwhile."""
+    """Send descriptions, and sometimes wait until a valid one is in use."""
     publisher = world.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
     while True:
         count = int(rng.integers(2, 5)) if rng.random() < 0.2 else 1
@@ -333,7 +339,7 @@ def swap_robots(world: World, rng: np.random.Generator) -> Steps:
 
 
 def send_targets(world: World, rng: np.random.Generator) -> Steps:
-    """Streams of poses and twists, single trajectories, nonsense, and silence."""
+    """Send streams of poses and twists, single trajectories, invalid targets, and nothing."""
     publishers = {kind: world.node.create_publisher(kind, t, 1) for t, kind in TARGETS.items()}
     yield lambda: world.history.model is not None
     while True:
@@ -347,7 +353,7 @@ def send_targets(world: World, rng: np.random.Generator) -> Steps:
 
 
 def _maker(kind: str, robot: RobotModel, rng: np.random.Generator) -> Callable[[float], Any]:
-    """Return a function of time that makes messages, for a robot that may be replaced soon."""
+    """Return a function from time to messages, for a robot that may be replaced soon."""
     middle = 0.5 * (robot.random(rng) + robot.clip(np.zeros(robot.n)))
     swing, speed = 0.3 * rng.standard_normal(robot.n), rng.uniform(1.0, 4.0)
 
@@ -371,7 +377,7 @@ def _maker(kind: str, robot: RobotModel, rng: np.random.Generator) -> Callable[[
 
 
 def order(world: World, rng: np.random.Generator) -> Steps:
-    """Pause, and watch that the arm stands until it is to go on; or reset."""
+    """Reset, or pause and check that the arm rests until it resumes."""
     yield lambda: world.history.model is not None
     while True:
         yield float(rng.exponential(ORDER))
@@ -405,8 +411,8 @@ def _standstill(world: World, since: float) -> float:
 
 
 def run(duration: float, seed: int, enough: Callable[[Ledger], bool] = lambda _: True) -> World:
-    """Let all tasks work on one node for a time [s], and until there was enough."""
-    good_robots(), broken_robots()  # not while the node waits
+    """Run all tasks on one node for a time [s], or longer until the counts suffice."""
+    good_robots(), broken_robots()  # built before the node waits for a robot
     rngs = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(20))
     with World() as world:
         world.wait_ready()
@@ -433,7 +439,7 @@ def run(duration: float, seed: int, enough: Callable[[Ledger], bool] = lambda _:
 
 
 def main() -> None:
-    """Run and show."""
+    """Run the tasks, and print the results."""
     options = parser(__doc__, seed=0)
     options.add_argument("--minutes", type=float, default=10.0, help="of the run")
     given = options.parse_args()

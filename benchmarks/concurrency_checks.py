@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that replace each other, and checks of the node's answers and commands against them."""
+"""Robots for the concurrency benchmark, and checks of the node's answers and commands."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -16,32 +16,32 @@ from dls_ik.errors import Code
 from dls_ik.model.files import shipped_urdf
 from dls_ik.ros.frames import matrix_from_pose
 
-MOST = 20  # violations that are kept with their words
-LOOSEST = 1e-4  # [m, rad] tolerance that the parameters are ever given
-TIGHT = 1e-9  # [rad]
-ACCELERATION = 8.0  # [rad/s^2] that the node is given
+MAX_VIOLATION_TEXTS = 20
+MAX_TOLERANCE = 1e-4  # [m, rad] maximum solver tolerance that the tasks set
+LIMIT_TOLERANCE = 1e-9  # [rad]
+ACCELERATION = 8.0  # [rad/s^2] parameter of the node
 ROUNDED = 1.0 + 1e-6
-SETTLED = 0.5  # [s] after which an arm keeps limits that came in motion like all others
-KEPT = 5000  # commands
+SETTLED = 0.5  # [s] time after a change in motion until all limits are kept
+KEPT = 5000  # number of recent commands kept
 ONE_ROBOT, LIMITS, CALM = "a command is of one robot", "limits kept", "no jump"
 READY = re.compile(r"ready after \S+ s: r(\d+),")
 
 
 class Ledger:
-    """Counts by kind; the words of the first violations."""
+    """Counts by kind, and texts of the first violations."""
 
     def __init__(self) -> None:
-        self.done: Counter[str] = Counter()  # what was sent to the node
-        self.checked: Counter[str] = Counter()  # by invariant
-        self.violations: Counter[str] = Counter()  # by invariant
+        self.done: Counter[str] = Counter()  # number of inputs by kind
+        self.checked: Counter[str] = Counter()  # number of checks by invariant
+        self.violations: Counter[str] = Counter()  # number of violations by invariant
         self.words: list[str] = []
 
     def check(self, holds: bool, invariant: str, words: str) -> None:
-        """Count a check; keep the words if it does not hold."""
+        """Count a check, and keep its text if it fails."""
         self.checked[invariant] += 1
         if not holds:
             self.violations[invariant] += 1
-            if len(self.words) < MOST:
+            if len(self.words) < MAX_VIOLATION_TEXTS:
                 self.words.append(f"{invariant}: {words}")
 
 
@@ -49,17 +49,17 @@ class Ledger:
 
 
 class Described(NamedTuple):
-    """A description of a robot."""
+    """Robot description."""
 
-    text: str  # with NAME for its name
-    model: RobotModel | None  # None: no robot can be made of it
+    text: str  # URDF with the placeholder NAME
+    model: RobotModel | None  # None: the description is invalid
 
 
 @cache
 def good_robots() -> tuple[Described, ...]:
-    """Return robots of 2 to 9 joints; the first two have the same names and other limits.
+    """Return robots of 2 to 9 joints; the first two have equal names and different limits.
 
-    The last one has shapes, so that answers free of collisions are found.
+    The last robot has shapes, for collision-free answers.
     """
     trees = [_shipped("wam"), _narrow(), _shipped("puma560"), _shipped("planar_2r")]
     texts = [*(ET.tostring(tree, encoding="unicode") for tree in trees), _snake(9)]
@@ -88,7 +88,7 @@ def _shipped(name: str) -> ET.Element:
 
 
 def _narrow() -> ET.Element:
-    """A WAM with other limits and a longer first link."""
+    """Return a WAM with other limits and a longer first link."""
     root = _shipped("wam")
     for limit in root.iter("limit"):
         for end in ("lower", "upper"):
@@ -113,25 +113,25 @@ def _snake(n: int) -> str:
 
 
 class History:
-    """All descriptions in the order in which they were sent, and the last one called ready.
+    """History of the sent descriptions, in order, and of the robots that the node logged as ready.
 
-    The log of the node is the only source. At any time the robot in force is the last one that the
-    node called ready, or one that was sent after it.
+    The log of the node is the only source. At any time the robot in use is the last one that was
+    logged as ready, or one that was sent later.
     """
 
     def __init__(self) -> None:
         self.sent: list[RobotModel | None] = []  # None: broken
         self.last_ready = -1  # index in `sent`
-        self.ready: list[int] = []  # all that were called so
+        self.ready: list[int] = []  # all indices logged as ready
         self.refused = 0
 
     def send(self, robot: Described) -> str:
-        """Note that a description is about to be sent; return it, with a name of its own."""
+        """Record that a description will be sent, and return it with a unique name."""
         self.sent.append(robot.model)
         return robot.text.replace("NAME", f"r{len(self.sent) - 1}")
 
     def read(self, line: str) -> None:
-        """Take a line of the node's log."""
+        """Read a line of the node's log."""
         if found := READY.search(line):
             self.last_ready = int(found[1])
             self.ready.append(self.last_ready)
@@ -139,16 +139,16 @@ class History:
 
     @property
     def model(self) -> RobotModel | None:
-        """The robot last called ready."""
+        """The last robot that was logged as ready."""
         return self.sent[self.last_ready] if self.last_ready >= 0 else None
 
     def was_other_between(self, first: int, last: int, names: tuple[str, ...]) -> bool:
-        """Test if a robot with other joints was in force between, maybe without a command."""
+        """Return whether a robot with other joints may have been in use between two robots."""
         between = (self.sent[i] for i in self.ready if first < i < last)
         return any(model is not None and model.joint_names != names for model in between)
 
     def since(self, first: int) -> dict[int, RobotModel]:
-        """Return all that may have been in force since `first` was ready, by index in `sent`."""
+        """Return the robots that may have been in use since `first`, by index in `sent`."""
         first = max(first, 0)
         return {i: m for i, m in enumerate(self.sent[first:], first) if m is not None}
 
@@ -157,11 +157,11 @@ class History:
 
 
 def explains_ik(
-    robot: RobotModel, response: Any, link: str, T: np.ndarray, tolerance: float = LOOSEST
+    robot: RobotModel, response: Any, link: str, T: np.ndarray, tolerance: float = MAX_TOLERANCE
 ) -> bool:
-    """Test if an answer of compute_ik is right for a robot: names, limits, and the pose (4, 4).
+    """Return whether an answer of compute_ik is correct for a robot: names, limits, pose (4, 4).
 
-    Joints that do not move the link keep their values, which may be those of the robot before.
+    Joints that do not move the link keep their positions, possibly those of the previous robot.
     The tolerance is that of the solver [m, rad].
     """
     state = response.solution.joint_state
@@ -172,7 +172,7 @@ def explains_ik(
     q = np.array(state.position)
     moving = {joint.name for joint in robot.tree.path(robot.base, link or robot.tip)}
     stays = np.array([name not in moving for name in robot.joint_names])
-    if not robot.within_limits(np.where(stays, robot.clip(q), q), TIGHT):
+    if not robot.within_limits(np.where(stays, robot.clip(q), q), LIMIT_TOLERANCE):
         return False
     at, tip = robot.link_pose(link or robot.tip, q), robot.fk(q)
     arm = np.linalg.norm(at[:3, 3] - tip[:3, 3])  # a link of the tip is off by what the tip turns
@@ -181,7 +181,7 @@ def explains_ik(
 
 
 def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str, float]) -> bool:
-    """Test if poses of links are those of a robot at joint values by name."""
+    """Return whether poses of links are those of a robot at joint positions by name."""
     if response.fk_link_names != links or len(response.pose_stamped) != len(links):
         return False
     if any(link not in robot.tree.child_joints for link in links):
@@ -190,11 +190,13 @@ def explains_fk(robot: RobotModel, response: Any, links: list[str], q: dict[str,
     known = {name: value for name, value in q.items() if name in robot.tree.mimic_of}
     at = [robot.tree.pose(link, known) for link in links]
     poses = [matrix_from_pose(stamped.pose) for stamped in response.pose_stamped]
-    return frames == {robot.tree.root} and bool(np.abs(np.array(at) - poses).max() < TIGHT)
+    return frames == {robot.tree.root} and bool(
+        np.abs(np.array(at) - poses).max() < LIMIT_TOLERANCE
+    )
 
 
 def is_ik_refusal(response: Any, links: list[str], robots: Collection[RobotModel]) -> bool:
-    """Test if a refusal of compute_ik has a code, a message and no values, and a true cause."""
+    """Return whether a refusal of compute_ik has a code, a message, no positions, and a cause."""
     message = getattr(response.error_code, "message", "on Humble")
     if not message or "internal error" in message or response.solution.joint_state.name:
         return False
@@ -204,7 +206,7 @@ def is_ik_refusal(response: Any, links: list[str], robots: Collection[RobotModel
 
 
 def is_fk_refusal(response: Any, links: list[str], robots: Collection[RobotModel]) -> bool:
-    """Test if a refusal is for a link that a robot does not have."""
+    """Return whether a refusal is for a link that a robot lacks."""
     unknown = any(link not in robot.tree.child_joints for robot in robots for link in links)
     return unknown and response.error_code.val == Code.INVALID_LINK_NAME
 
@@ -213,12 +215,12 @@ def is_fk_refusal(response: Any, links: list[str], robots: Collection[RobotModel
 
 
 class Command(NamedTuple):
-    """A command that was received."""
+    """Received command."""
 
     names: tuple[str, ...]
     q: np.ndarray  # (n,) [rad]
     v: np.ndarray  # (n,) [rad/s]
-    time: float  # by its stamp [s]
+    time: float  # stamp [s]
 
     def of(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Return positions and velocities of joints; zeros where they are not in the command."""
@@ -233,22 +235,22 @@ class Command(NamedTuple):
 
 
 class Commands:
-    """Checks each command against the one before and against the robots it may be of.
+    """Check of each command against the previous command and the robots that may be in use.
 
-    A robot that was replaced returns by another description only. The step between two commands is
-    bounded by the velocity, as a cycle counts two periods at most; the stamps allow for more where
-    messages are lost. For a while after another robot came in motion its limits of velocity bind a
-    joint only as soon as it is inside, and one of position stops it however hard.
+    The step between two commands is bounded by the velocity limits and two periods, as a cycle is
+    at most two periods long; if messages were lost, the stamps allow a longer step. For the time
+    `SETTLED` after a change of the robot in motion, a joint must keep its new velocity limit only
+    once it is within the limit, and a position limit may stop the joint at any deceleration.
 
     Args:
-        period: of the node's cycles [s].
+        period: Period of the node's cycles [s].
     """
 
     def __init__(self, history: History, ledger: Ledger, period: float) -> None:
         self._history, self._ledger, self._longest = history, ledger, 2.0 * period
         self.received: deque[Command] = deque(maxlen=KEPT)
-        self._possible: set[int] = set()  # indices of the robots that the last one may be of
-        self._replaced = -np.inf  # [s] when one of several robots may have been in force last
+        self._possible: set[int] = set()  # indices of the robots of the last command
+        self._replaced = -np.inf  # [s] last time at which several robots were possible
 
     def take(self, message: Any) -> None:
         """Check a ``sensor_msgs/JointState`` of the node."""
@@ -266,7 +268,7 @@ class Commands:
         settled = self._possible if new.time - self._replaced > SETTLED else set()
         inside = [i for i, each in alike.items() if _is_inside(each, new, old, i in settled)]
         self._ledger.check(bool(inside), LIMITS, words)
-        last = min(self._possible, default=0)  # the others may not have been in force yet
+        last = min(self._possible, default=0)  # later robots may not be in use yet
         calm = [
             i
             for i in inside
@@ -282,31 +284,31 @@ class Commands:
         self.received.append(new)
 
     def _is_calm(self, robot: RobotModel, new: Command, old: Command, settled: bool) -> bool:
-        """Test if a command follows from the one before."""
+        """Return whether a command is consistent with the previous command."""
         if old.names != new.names:
             return True
         elapsed = max(new.time - old.time, 0.0)
         longest = elapsed + self._longest
         speed = np.maximum(np.abs(new.v), np.abs(old.v))
-        if elapsed > self._longest:  # some were lost between
+        if elapsed > self._longest:  # messages were lost
             speed = np.maximum(speed, robot.velocity)
-        near = np.abs(new.q - old.q) <= speed * longest * ROUNDED + TIGHT
+        near = np.abs(new.q - old.q) <= speed * longest * ROUNDED + LIMIT_TOLERANCE
         smooth = np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED
         if not settled:
             slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
-            smooth |= slower & (_beyond(robot, new.q) >= -TIGHT)
+            smooth |= slower & (_beyond(robot, new.q) >= -LIMIT_TOLERANCE)
         return bool((near & smooth).all())
 
 
 def _is_inside(robot: RobotModel, new: Command, old: Command, settled: bool) -> bool:
-    """Test if a command keeps a robot's limits, or is no farther beyond than the one before."""
+    """Return whether a command keeps a robot's limits, or exceeds them no more than before."""
     q, v = old.of(robot.joint_names) if old is not new else (robot.clip(new.q), 0.0 * new.v)
     fastest = robot.velocity * ROUNDED
     slow = np.abs(new.v) <= (fastest if settled else np.maximum(fastest, np.abs(v)))
-    back = _beyond(robot, new.q) <= np.maximum(_beyond(robot, q), 0.0) + TIGHT
+    back = _beyond(robot, new.q) <= np.maximum(_beyond(robot, q), 0.0) + LIMIT_TOLERANCE
     return bool((slow & back).all())
 
 
 def _beyond(robot: RobotModel, q: np.ndarray) -> np.ndarray:
-    """Return how far each joint is beyond its limits (n,) [rad], below zero within."""
+    """Return the excess of each joint over its limits (n,) [rad]; negative within the limits."""
     return np.maximum(robot.lower - q, q - robot.upper)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact distances of configurations, as a judge: own forward kinematics and bounds, then coal.
+"""Exact distances of configurations for the judges, independent of the package.
 
-A bound from below that is cheap and shares no code with the package (the spheres that cover one
-shape, and the signed distance of their centres to the other one) leaves few pairs of a batch of
-configurations open. The library coal answers for these.
+A cheap lower bound rules out most pairs of a batch of configurations: spheres cover one shape, and
+the signed distance of their centres to the other shape is computed. The library coal computes the
+distances of the remaining pairs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba import njit
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Shape, Sphere
 
-TOLERANCE, ITERATIONS = 1e-9, 1000  # of the iterations of coal [m]
+TOLERANCE, ITERATIONS = 1e-9, 1000  # options of coal: tolerance [m], maximum iterations
 SPHERE, BOX, CYLINDER, CAPSULE = range(4)
 MAX_CELLS = 8  # spheres along one axis of a shape
 FIXED, REVOLUTE, PRISMATIC = range(3)
@@ -30,14 +30,14 @@ JOINT_KINDS = {"fixed": FIXED, "prismatic": PRISMATIC}  # other joints turn
 
 
 class Kinematics(NamedTuple):
-    """The joints of a URDF from the root outward; joint j moves link j + 1."""
+    """Joints of a URDF from the root outward; joint j moves link j + 1."""
 
     parent: Indices  # (m,) link that carries the joint
     origin: Array  # (m, 3, 4) T_parent_joint
     axis: Array  # (m, 3)
     kind: Indices  # (m,) FIXED, REVOLUTE or PRISMATIC
-    column: Indices  # (m,) of the configurations; -1: the joint stands at `offset`
-    factor: Array  # (m,) of a joint that mimics another one, else 1
+    column: Indices  # (m,) column of the configurations; -1: the joint is fixed at `offset`
+    factor: Array  # (m,) factor of a mimic joint, else 1
     offset: Array  # (m,) [rad or m]
 
 
@@ -182,16 +182,16 @@ def rotation(roll: float, pitch: float, yaw: float) -> Array:
 class LinkTree:
     """Links and joints of a URDF, read from its text."""
 
-    links: tuple[str, ...]  # from the root outward
+    links: tuple[str, ...]  # ordered from the root outward
     joints: tuple[str, ...]  # joint j moves link j + 1
-    model: Kinematics  # without columns: every joint stands at 0
+    model: Kinematics  # no columns: every joint is at 0
     mimic: tuple[tuple[str, float, float], ...]  # (m,) master, factor and offset; itself, 1, 0
 
     def for_joints(self, names: Iterable[str], values: Mapping[str, float]) -> Kinematics:
         """Return the kinematics for configurations (n,) of some joints.
 
         Args:
-            values: of all other joints [rad or m].
+            values: Positions of all other joints [rad or m].
         """
         columns = {name: k for k, name in enumerate(names)}
         column, offset = np.full(len(self.joints), -1), np.zeros(len(self.joints))
@@ -206,7 +206,7 @@ class LinkTree:
 
 @lru_cache(maxsize=64)
 def link_tree(urdf: str) -> LinkTree:
-    """Read the text of a URDF."""
+    """Return the links and joints in the text of a URDF."""
     root = ET.fromstring(urdf)
     below: dict[str, list[Any]] = {}
     for joint in root.findall("joint"):
@@ -247,7 +247,7 @@ def _numbers(element: Any, name: str, default: str) -> list[float]:
 
 
 class PlacedPart(NamedTuple):
-    """A shape on a link, under the name of its link or object."""
+    """Shape on a link, with the name of its link or object."""
 
     name: str
     link: int
@@ -317,12 +317,12 @@ def _geometry(shape: Shape) -> Any:
 
 
 class World:
-    """The shapes of a robot and the objects around it between two changes of the scene.
+    """Shapes of a robot and the objects around it, between two changes of the scene.
 
     Args:
-        kinematics: of the joints of the configurations.
-        parts: shapes of links and objects; link 0 carries the objects of the world.
-        pairs: (p, 2) numbers of parts that are to stay apart.
+        kinematics: Kinematics of the joints of the configurations.
+        parts: Shapes of links and objects; link 0 carries the objects of the world.
+        pairs: (p, 2) indices of parts that must keep their distance.
     """
 
     def __init__(self, kinematics: Kinematics, parts: list[PlacedPart], pairs: Indices) -> None:

@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reactions of the arm to faults: times until it is at rest and moves again, and steps.
+"""Reactions of the arm to faults: times until rest and until the next motion, and command steps.
 
-A simulated arm without a bound on its speed follows the trajectories of a node (100 Hz, 60 points,
-8 rad/s^2), whose target swings to and fro at 0.3 m/s, sent at 50 Hz by a client that never stops.
+A simulated arm without speed limit follows the trajectories of a node (100 Hz, 60 points,
+8 rad/s^2). The target swings to and fro at 0.3 m/s; a client sends it at 50 Hz without a stop.
 
-reported: until the status says so. at rest: until the joints of the arm are at rest, by its own
-joint states, or the commands where there are none; with 40 ms to be sure. moves again: from the end
-of the fault (the node is ready, is continued, is reset, receives joint states) until the arm moves.
-largest step: from one command to the next, or from the arm to the first command, relative to its
-bound, which is the velocity limit times the time between them, and one period more for the jitter
-of the stamps.
+- reported: time until the status reports the fault.
+- at rest: time until the joints of the arm are at rest, by their joint states, or by the commands
+  if there are no joint states; includes 40 ms of observation.
+- moves again: time between the end of the fault (the node is ready, continued or reset, or receives
+  joint states) and the next motion.
+- largest step: step between successive commands, or between the arm and the first command, relative
+  to its bound: the velocity limit times the time between them plus one period for stamp jitter.
 """
 
 import signal
@@ -34,10 +35,10 @@ from dls_ik import DlsIkError, RobotModel
 from dls_ik.ros.client.ik_client import stamped_pose
 
 RATE, ACCELERATION, POINTS = 100, 8.0, 60  # [Hz], [rad/s^2], of a trajectory
-START = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad] of the WAM
+START = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad] joint positions of the WAM
 SWING, PULSE = 0.12, 2.5  # [m], [rad/s] of the motion to and fro
 PATIENCE = 60.0  # [s]
-STILL = 1e-4  # [rad/s] from joint states
+STILL = 1e-4  # [rad/s] speed by joint states below which the arm is at rest
 COLUMNS = columns(
     "fault; times :d; reported [s]; at rest [s], median (largest); moves again [s], median "
     "(largest); largest step [rad] :.4f; its bound [rad] :.4f"
@@ -45,7 +46,7 @@ COLUMNS = columns(
 
 
 class Step(NamedTuple):
-    """A step between commands, of the joint that comes nearest to its bound."""
+    """Step between commands of the joint that is closest to its bound."""
 
     size: float  # [rad]
     bound: float  # [rad]
@@ -57,7 +58,7 @@ class Step(NamedTuple):
 
 
 class Reaction(NamedTuple):
-    """The reaction to one fault: times [s], and the largest step."""
+    """Reaction to one fault: times [s] and the largest step."""
 
     reported: float | None
     at_rest: float
@@ -66,7 +67,7 @@ class Reaction(NamedTuple):
 
 
 class FaultRig:
-    """The processes, and a client in this one; a context."""
+    """Context with the node and the simulated arm as processes, and a client in this process."""
 
     def __init__(self, name: str, driver: str) -> None:
         self.robot = RobotModel.wam()
@@ -86,7 +87,7 @@ class FaultRig:
         arm = {"robot": "wam", "limit_velocity": "false", "initial_positions": START}
         self._arm_command = ros_node("dls_ik.ros.sim_arm.node", name, **arm)
         self.states: list[tuple[float, Any, Any]] = []  # when [s], positions, velocities
-        self.commands: list[tuple[float, Any, Any]] = []  # by their stamps [s]
+        self.commands: list[tuple[float, Any, Any]] = []  # stamp [s], positions and velocities
         self.status = ""
         self.is_streaming = True
 
@@ -103,12 +104,16 @@ class FaultRig:
         self._stack.close()
 
     def start_again(self) -> None:
-        """Start another node, after the one before ended."""
+        """Start a new node after the exit of the previous node."""
         self.node = self._stack.enter_context(Process(self.command))
         self.node.wait_ready()
 
     def until(self, is_so: Callable[[], bool], what: str) -> float:
-        """Wait, and return how long [s]; raise a DlsIkError after a minute."""
+        """Wait for a condition and return the waiting time [s].
+
+        Raises:
+            DlsIkError: If the condition does not hold within a minute.
+        """
         begin = time.perf_counter()
         while not is_so():
             if time.perf_counter() - begin > PATIENCE:
@@ -122,11 +127,11 @@ class FaultRig:
         self.until(lambda: time.perf_counter() >= end, "a while")
 
     def is_moving(self) -> bool:
-        """Test if the arm moves."""
+        """Return whether the arm moves."""
         return bool(self.states) and bool(np.abs(self.states[-1][2]).max() > 0.05)
 
     def is_at_rest(self) -> bool:
-        """Test if the arm has been at rest for ten readings."""
+        """Return whether the arm was at rest in the last ten readings."""
         recent = np.array([v for _, _, v in self.states[-10:]])
         return len(recent) == 10 and bool(np.abs(recent).max() < STILL)
 
@@ -191,7 +196,7 @@ def largest(steps: Sequence[Step]) -> Step:
 
 
 def stream_ceases(rig: FaultRig) -> Reaction:
-    """No more targets come."""
+    """Measure a stream of targets that stops."""
     rig.is_streaming = False
     ends = ("no target received", "the stream has ended", "at the target")
     reported = rig.until(lambda: any(words in rig.status for words in ends), "status")
@@ -201,13 +206,13 @@ def stream_ceases(rig: FaultRig) -> Reaction:
 
 
 def node_killed(rig: FaultRig) -> Reaction:
-    """SIGKILL; another node is started."""
+    """Measure SIGKILL of the node, followed by a new node."""
     rig.node.signal(signal.SIGKILL)
     return resumed(rig, rig.until(rig.is_at_rest, "standstill"), rig.start_again)
 
 
 def node_stopped(rig: FaultRig) -> Reaction:
-    """SIGSTOP for two seconds."""
+    """Measure SIGSTOP of the node for two seconds."""
     rig.node.sleep()
     at_rest = rig.until(rig.is_at_rest, "standstill")
     rig.spin(2.0 - at_rest)
@@ -215,7 +220,7 @@ def node_stopped(rig: FaultRig) -> Reaction:
 
 
 def node_ended(rig: FaultRig) -> Reaction:
-    """SIGINT in motion; another node is started."""
+    """Measure SIGINT of the node in motion, followed by a new node."""
     rig.node.signal(signal.SIGINT)
     at_rest = rig.until(rig.is_at_rest, "standstill")
     rig.until(lambda: not rig.node.is_running, "the end of the node")
@@ -223,7 +228,7 @@ def node_ended(rig: FaultRig) -> Reaction:
 
 
 def resumed(rig: FaultRig, at_rest: float, resume: Callable[[], None]) -> Reaction:
-    """End the fault of a node whose arm is at rest; return the reaction."""
+    """Clear the fault of a node whose arm is at rest, and return the reaction."""
     q, before = rig.states[-1][1], rig.worst_step()
     rig.commands.clear()
     resume()
@@ -233,7 +238,7 @@ def resumed(rig: FaultRig, at_rest: float, resume: Callable[[], None]) -> Reacti
 
 
 def driver_silent(rig: FaultRig) -> Reaction:
-    """Joint states cease, and come again; a required driver needs a reset then."""
+    """Measure joint states that stop and resume; a required driver then needs a reset."""
     rig.call(SetBool, "sim_arm/silence", data=True)
     reported = rig.until(lambda: "joint states" in rig.status, "status")
     at_rest = reported + rig.until(lambda: not rig.commands[-1][2].any(), "standstill")
@@ -283,7 +288,7 @@ def row(name: str, reactions: list[Reaction]) -> list[Any]:
 
 
 def main() -> None:
-    """Measure and show."""
+    """Measure all faults, and print the table."""
     given = parser(__doc__, repeats=5).parse_args()
     finish(given, [Table("Faults", COLUMNS, measured(given.repeats))])
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers side by side on goals among obstacles, as :mod:`benchmarks.scenes` reads them.
+"""Comparison of solvers on goals among obstacles, which :mod:`benchmarks.scenes` reads.
 
-Poses of the goals from random seeds. A peer solves again from another seed until an exact check
-finds the answer free. Times are processor time; of TRAC-IK, which runs in a process of its own and
-is started again where it hangs, those on the clock. The first solve after a change of the scene,
-which packs it for the kernels, is left out. The last column counts answers that the library alone
-finds in collision, of one seed.
+The goals are solved from random seeds. A peer solves again from another seed until an exact check
+finds its answer collision-free. Times are processor times, but wall-clock times for TRAC-IK, which
+runs in a separate process that is restarted when it hangs. The first solve after a change of the
+scene is left out, as it packs the scene for the kernels. The last column counts the answers from
+one seed that the collision library finds in collision.
 """
 
 import sys
@@ -25,8 +25,8 @@ from dls_ik.core.collision import FREE
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
 
-LIMIT = 0.1  # [s] for a pose
-HUNG = 5.0  # [s] after which a peer counts as hung
+LIMIT = 0.1  # [s] time limit of a pose
+HUNG = 5.0  # [s] a peer without an answer for this time counts as hung
 TRAC_IK = "TRAC-IK, 5 ms"  # its default timeout, of benchmarks.peers
 SEEDS = 2000
 BATCH = 10_000
@@ -36,13 +36,13 @@ FOUND = columns(
 )
 RATE = columns("solver; poses :d; solved [%] :.2f; each [us] :.1f; a second :.0f")
 Answer = tuple[Array | None, float]  # q (n,) if there is one; the time it took [s]
-Solve = Callable[[Array, Array], Answer]  # of a pose, with seeds (s, n) for its attempts
+Solve = Callable[[Array, Array], Answer]  # arguments: pose, and seeds (s, n) of the attempts
 Enter = Callable[[], Array]  # enters a scene, and returns the goal (n,)
-Look = Callable[[str, int, Array], None]  # at the answer (n,) of a solver to a goal
+Look = Callable[[str, int, Array], None]  # arguments: solver, goal, and answer (n,)
 
 
 def once(robot: RobotModel, scene: PlanningScene | None) -> Solve:
-    """Return a solve of dls_ik."""
+    """Return a solver of dls_ik that makes one call."""
     solver = IkSolver(robot, scene=scene, timeout=LIMIT)
 
     def solve(T: Array, seeds: Array) -> Answer:
@@ -54,10 +54,10 @@ def once(robot: RobotModel, scene: PlanningScene | None) -> Solve:
 
 
 class TracIk:
-    """TRAC-IK by pytracik, in a process that is replaced where it hangs.
+    """TRAC-IK by pytracik, in a process that is replaced when it hangs.
 
     Raises:
-        PeerError: it is not installed.
+        PeerError: If pytracik is not installed.
     """
 
     def __init__(self, robot: RobotModel, python: str) -> None:
@@ -70,7 +70,7 @@ class TracIk:
         return peer
 
     def solve(self, T: Array, seeds: Array) -> Answer:
-        """Return the answer from the first seed; none, after the limit, where it hangs."""
+        """Return the answer from the first seed; no answer if the process hangs."""
         try:
             found = self._peer.solve(TRAC_IK, T[None], seeds[:1], LIMIT, HUNG)
         except PeerError:
@@ -82,12 +82,12 @@ class TracIk:
         return None if q is None else self._robot.clip(q), 1e-6 * float(found.times[0])
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._peer.close()
 
 
 def checked(scene: PlanningScene, attempt: Solve) -> Solve:
-    """Return a solver that tries again until an exact check finds the answer free."""
+    """Return a solver that repeats attempts until an exact check finds one collision-free."""
 
     def solve(T: Array, seeds: Array) -> Answer:
         spent, k = 0.0, 0
@@ -105,7 +105,7 @@ def checked(scene: PlanningScene, attempt: Solve) -> Solve:
 
 @contextmanager
 def peers(robot: RobotModel, scene: PlanningScene, python: str) -> Iterator[dict[str, Solve]]:
-    """Provide the solvers that are installed."""
+    """Yield the installed solvers by name."""
     with ExitStack() as stack:
         found = {
             "dls_ik with the scene": once(robot, scene),
@@ -130,7 +130,7 @@ def solved(
     python: str = sys.executable,
     look: Look = lambda name, number, q: None,
 ) -> Table:
-    """Solve all problems by all solvers; `python` runs TRAC-IK, `look` sees the first answers."""
+    """Solve all problems with all solvers; `python` runs TRAC-IK, `look` gets the first answers."""
     with peers(scene.robot, scene, python) as solvers:
         return _compared(scene, given, repeats, seed, solvers, look)
 

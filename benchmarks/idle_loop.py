@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A loop at a rate that does nothing, and the lateness of a loop."""
+"""Idle loop at a fixed rate, for comparison, and the lateness of a loop."""
 
 import json
 import signal
@@ -20,14 +20,14 @@ from dls_ik.ros.util import Throttle
 
 
 class Lateness:
-    """Reconstructs the deadlines of the node's loop from the begins of its cycles.
+    """Estimator of the lateness of the node's loop, from the start times of its cycles.
 
-    Deadlines are a period apart; a cycle that begins more than a period after its own sets the next
-    one a period after itself. A cycle never begins before its deadline; if one seems to, the
-    deadlines were assumed too late.
+    Deadlines are one period apart. After a cycle that starts more than a period late, the next
+    deadline is one period after that start. No cycle starts before its deadline; if one seems to,
+    the assumed deadlines are moved earlier.
 
     Args:
-        period: of the loop [s].
+        period: Period of the loop [s].
     """
 
     def __init__(self, period: float) -> None:
@@ -35,7 +35,7 @@ class Lateness:
         self._deadline: float | None = None
 
     def of(self, times: Iterable[float]) -> list[float]:
-        """Return the lateness of the next cycles [s], for the times of their begins [s]."""
+        """Return the lateness of the next cycles [s] from their start times [s]."""
         found = []
         for begin in times:
             if self._deadline is None or begin < self._deadline:
@@ -47,7 +47,7 @@ class Lateness:
 
 
 def late_figures(late: np.ndarray) -> list[float]:
-    """Return percentiles 50, 99, 99.9 and largest [ms] of the lateness [s]."""
+    """Return the 50th, 99th and 99.9th percentile and the maximum [ms] of the lateness [s]."""
     if not len(late):
         return [np.nan] * 4
     return (1e3 * np.percentile(late, (50, 99, 99.9, 100))).tolist()
@@ -59,7 +59,7 @@ def missed(late: np.ndarray, period: float) -> int:
 
 
 def run(rate: float, targets: TargetBuffer, starts: list[float]) -> None:
-    """Cycle until the targets are closed; note when each cycle began [s]."""
+    """Run cycles until the targets are closed, and record the start time of each cycle [s]."""
     pacer = Pacer(rate, time.monotonic())
     while targets.wait(*pacer.window()):
         now = time.monotonic()
@@ -68,7 +68,7 @@ def run(rate: float, targets: TargetBuffer, starts: list[float]) -> None:
 
 
 def main() -> None:
-    """Cycle, and print the lateness of each cycle [us] once a second, until a signal."""
+    """Run cycles until a signal, and print their lateness [us] once a second."""
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())

@@ -27,16 +27,16 @@ from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.options import gentle_acceleration
 
 RUNS = 30
-DURATION = 2.5  # [s] of a run
+DURATION = 2.5  # [s] duration of a run
 NEAR = 0.03  # [m] bound of the distance below which commands are measured exactly
-NUM_STOP_SAMPLES = 4  # of the stop behind a command
+NUM_STOP_SAMPLES = 4  # samples of the stop that follows a command
 BENT = (0.0, 0.0, 0.0, 2.3, 0.0, 0.4, 0.0)
 JERK = {"jerk": 60.0}
 SPEED = {"max_linear_speed": 0.3}
 OVERLAP, GAP = -0.005, 0.0005  # [m] distances of a sphere at the start
 PLACED = 1e-5  # [m] tolerance of the gap
 FAR = np.array([6.0, 0.0, 0.0])  # [m]
-CYCLES = 300  # of a run beside a sphere
+CYCLES = 300  # cycles of a run next to a sphere
 UNRELATED = columns("sphere 6 m away; runs :d; faults :d")
 ROWS = columns(
     "options that take turns; rate [Hz] :.0f; changes [1/s] :.0f; commands :d; closer than the "
@@ -47,7 +47,7 @@ Options = Mapping[str, Any]
 
 
 class Outcome(NamedTuple):
-    """Figures of some runs."""
+    """Results of several runs."""
 
     commands: int
     closer: int  # commands closer than min_distance
@@ -77,7 +77,8 @@ def simulate(
 
     Args:
         given: Options that take turns; `acceleration` is a share of the gentle limits.
-        rate: [Hz] of the cycles; changes: [1/s], 0 for a single one at a random time.
+        rate: Rate of the cycles [Hz].
+        changes: Rate of the changes [1/s]; 0: a single change at a random time.
     """
     rng, found = np.random.default_rng(seed), []
     robot = moving("wam7")
@@ -178,11 +179,11 @@ def touch(scene: PlanningScene, rng: np.random.Generator, q: Array, distance: fl
 def leave_sphere(
     seed: int, moves: bool, cycles: int = CYCLES, *, is_taken_back: bool = False
 ) -> str:
-    """Move away from a sphere that is touched; return the message of a fault, or an empty one.
+    """Move away from a touched sphere, and return the message of a fault, or an empty string.
 
     Args:
         moves: Move another sphere, 6 m away, in every cycle.
-        is_taken_back: Take every second command back, as a node does if a command is too late.
+        is_taken_back: Roll back every second command, as the node does if a command is too late.
     """
     rng = np.random.default_rng(seed)
     robot, scene = arm("wam7")

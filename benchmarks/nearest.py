@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest of all solutions: how often solve_type "distance" finds it, and its time.
+"""Closest of all solutions: share of poses for which solve_type "distance" finds it, and time.
 
 Poses and seeds are of joint values uniform within the limits; in a second table the seed is the
 pose's own configuration moved by 0.5 rad or m in each joint (one sigma). The reference is the best
@@ -16,7 +16,7 @@ from benchmarks.common import Table, columns, finish, guarded, parser, robot_fro
 from dls_ik import IkSolver, RobotModel
 
 REFERENCE = 1000  # attempts
-SHARE = 1.02  # of the reference's distance that counts as found
+SHARE = 1.02  # maximum distance relative to the reference that counts as found
 NEAR = 0.5  # [rad or m]
 COLUMNS = columns(
     "robot; joints :d; solved [%] :.2f; within 2 % [%] :.2f; first found within 2 % [%] :.1f; "

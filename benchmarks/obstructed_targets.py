@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Targets among random obstacles that a free path reaches: how many a stream reaches, and how soon.
+"""Targets among random obstacles with a collision-free path: share reached by a stream, and time.
 
-Scenes of boxes, cylinders and spheres around the arm. A case is a configuration to start from and
-one whose pose is the target; both keep `min_distance` and 2 mm more, and a way between them was
-found by a long search. The controller starts from the first, and gets the pose of the second. Times
-are of the motion, not of the processor.
+The scenes have boxes, cylinders and spheres around the arm. A case has a start configuration and a
+goal configuration; both keep `min_distance` plus 2 mm, and a long search found a path between them.
+The controller starts at the first, and its target is the pose of the second. Times are durations of
+the motion, not processor times.
 """
 
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.scene.shapes import Box, Cylinder, Shape, Sphere
 from dls_ik.servo import Controller, ServoState
 
-SPARE = 0.002  # [m] beside min_distance
+SPARE = 0.002  # [m] added to min_distance
 WITHIN = 10.0  # [s]
-NODES = 20_000  # of the search that shows that a target can be reached
+NODES = 20_000  # maximum nodes of the search that proves a target reachable
 COLUMNS = columns(
     "robot; targets :d; straight [%] :.0f; reached [%] :.1f; in 10 s [%] :.1f; median [s] :.1f; "
     "95 % [s] :.1f; least distance [mm] :.3f; joint motion [%] :.0f"
@@ -33,14 +33,14 @@ class Outcome(NamedTuple):
     """Outcome of a case."""
 
     is_straight: bool  # the straight joint path is free
-    time: float  # [s] until the target is reached; infinite if it is not
-    least: float  # [m] distance on the way, by spheres
+    time: float  # [s] time of arrival at the target; infinite if not reached
+    least: float  # [m] minimum distance during the motion, by spheres
     moved_joints: bool  # a joint motion was made
-    state: ServoState  # at the end
+    state: ServoState  # final state
 
 
 def random_scene(robot: RobotModel, rng: np.random.Generator, objects: int) -> PlanningScene:
-    """Return a scene of objects around an arm, none of which touches what its base carries."""
+    """Return a scene of objects around an arm that do not touch the links fixed to its base."""
     scene = PlanningScene(robot)
     reach = float(np.linalg.norm(robot.fk(robot.random(200, rng))[:, :3, 3], axis=1).max())
     for number in range(objects):
@@ -65,7 +65,7 @@ def free_configuration(scene: PlanningScene, rng: np.random.Generator, distance:
 def outcome(
     controller: Controller, scene: PlanningScene, ends: tuple[Array, Array], dt: float, limit: float
 ) -> Outcome:
-    """Move to the pose of the second configuration (n,) from the first, for a time [s] at most."""
+    """Move from the first configuration (n,) to the pose of the second, with a time limit [s]."""
     start, goal = ends
     robot, least, moved = controller.robot, np.inf, False
     controller.reset()
@@ -82,7 +82,7 @@ def outcome(
 
 
 def run(robot: RobotModel, given: Any) -> list[Any]:
-    """Return the figures of a robot."""
+    """Return the results of a robot."""
     found, rng = list[Outcome](), np.random.default_rng(given.seed)
     while len(found) < given.samples:
         scene = random_scene(robot, rng, given.objects)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The arm with masses in MuJoCo: how far it is behind its commands, and how fast it is simulated.
+"""Arm with masses in MuJoCo: its tracking error and lag, and the speed of the simulation.
 
 The controller follows a figure of eight, 0.3 m wide, with the WAM at 250 Hz, within 10 rad/s^2.
 Each command goes to the arm a cycle ahead, with velocities, and a stop after it, as trajectories of
@@ -21,7 +21,7 @@ from dls_ik.scene.shapes import link_bodies
 from dls_ik.servo import Controller
 
 RATE = 250.0  # [Hz]
-STOP = 0.2  # [s] after a command, in which the arm would stop without another one
+STOP = 0.2  # [s] duration of the stop that follows a command
 BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0)  # [Hz]
 COLUMNS = columns(
     "bandwidth [Hz] :g; feed-forward; speed [m/s] :.2f; joint error, max [mrad] :.2f; tip behind "
@@ -31,7 +31,7 @@ COLUMNS = columns(
 
 
 def run(bandwidth: float, feed_forward: float, speed: float, laps: int) -> list[Any]:
-    """Return a row: figures of the laps after the first one."""
+    """Return a row with the results of the laps after the first lap."""
     robot, path, dt = moving("wam7"), paths()["lemniscate"], 1.0 / RATE
     start = path.start()
     controller = Controller(robot, **LIMITS["acceleration"])
@@ -71,7 +71,7 @@ def run(bandwidth: float, feed_forward: float, speed: float, laps: int) -> list[
 
 
 def command(now: float, q: np.ndarray, velocity: np.ndarray) -> Path:
-    """Return a path that is at q a cycle later, and then slows down."""
+    """Return a path that reaches q after one cycle and then stops."""
     times = now + 1.0 / RATE + np.array([0.0, STOP])
     positions = np.array([q, q + 0.5 * STOP * velocity])
     return Path(times, positions, np.array([velocity, 0.0 * velocity]))

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations looked at by Pinocchio: is anything in collision, and where is the tip?
+"""Check of configurations by Pinocchio: collisions and tip poses.
 
 ``python -m benchmarks.pinocchio_check`` reads cases as JSON and answers in JSON. It runs under any
 Python that has Pinocchio with coal, without dls_ik: Pinocchio reads the URDF and its meshes itself,
-and the objects are those of the file as it stands.
+and the objects come unchanged from the file.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LIMIT = 1800.0  # [s]
 
 
 class PinocchioCheck:
-    """Gathers configurations in groups, for one run of another process.
+    """Groups of configurations for one run of another process.
 
     Args:
-        urdf: file of the robot; its folder and the one above are those of ``package://``.
-        python: that has Pinocchio.
+        urdf: File of the robot; ``package://`` refers to its folder and the folder above.
+        python: Python that has Pinocchio.
     """
 
     def __init__(self, urdf: Path, python: str) -> None:
@@ -42,10 +42,10 @@ class PinocchioCheck:
     def add(
         self, group: str, scene: PlanningScene, file: Path, values: dict[str, float], q: Array
     ) -> None:
-        """Add configurations (b, n) in a scene, which was read from a file.
+        """Add configurations (b, n) in a scene that was read from a file.
 
         Args:
-            values: of other joints.
+            values: Positions of the other joints [rad or m].
         """
         from dls_ik.scene.formats import read_yaml
 
@@ -70,7 +70,7 @@ class PinocchioCheck:
         """Return group, configurations, those in collision, tip off [m], random ones in collision.
 
         Raises:
-            DlsIkError: Pinocchio is not there, or cannot read the robot.
+            DlsIkError: If Pinocchio is missing, or cannot read the robot.
         """
         from dls_ik import DlsIkError
 
@@ -112,7 +112,7 @@ def _shape(primitive: dict[str, Any]) -> Any:
 
 
 def _obj(path: Path, scale: Any) -> Any:
-    """Return the triangles of an OBJ file; Pinocchio 4.1 reads ones that the file does not have."""
+    """Return the triangles of an OBJ file; Pinocchio 4.1 adds triangles of its own."""
     import coal
 
     lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line]
@@ -199,7 +199,7 @@ def _answer(model: Any, shapes: Any, own: dict[str, list[int]], case: dict[str, 
 
 
 def main() -> None:
-    """Answer what is asked on stdin."""
+    """Check the cases on stdin, and print the answers."""
     asked = json.load(sys.stdin)
     json.dump(_answers(asked["urdf"], asked["cases"]), sys.stdout)
 

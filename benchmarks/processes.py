@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes as processes of their own: start, wait for, end and measure them."""
+"""Nodes in separate processes: start, wait, stop and measure."""
 
 import os
 import signal
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from dls_ik import DlsIkError
 from dls_ik.ros.util import ChildProcess, stay_alone
 
-STARTING = 180.0  # [s] for a node to be ready, with nothing in the cache of kernels
-READY = "ready"  # in the line that says so
+STARTING = 180.0  # [s] maximum start time of a node with an empty kernel cache
+READY = "ready"  # word in the log line of a ready node
 ENDED = "ended, or took too long"
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,7 +31,7 @@ def ros_node(program: str, namespace: str, **parameters: Any) -> list[str]:
 
 
 class Process(ChildProcess):
-    """A context in which a process runs, in a ROS domain of ours; its output lines are queued."""
+    """Context with a running process in our ROS domain; its output lines are queued."""
 
     def __init__(self, command: Sequence[str], **environment: str) -> None:
         stay_alone()
@@ -39,16 +39,16 @@ class Process(ChildProcess):
         super().__init__(command, self._lines.put, ROOT, **environment)
 
     def __enter__(self) -> "Process":
-        """Start it."""
+        """Start the process."""
         self.started = time.perf_counter()
         super().__enter__()
         return self
 
     def wait_ready(self) -> float:
-        """Wait for the line that says that it is ready; return the time since the start [s].
+        """Wait for the line that contains READY, and return the time since the start [s].
 
         Raises:
-            DlsIkError: it ended, or took too long; with what it said last.
+            DlsIkError: If the process exited or timed out; the message has its last output.
         """
         said: deque[str] = deque(maxlen=5)
         while READY not in (line := self._next(self.started + STARTING - time.perf_counter())):
@@ -61,14 +61,14 @@ class Process(ChildProcess):
         """Return the next line of output.
 
         Raises:
-            DlsIkError: it ended, or took too long.
+            DlsIkError: If the process exited or timed out.
         """
         if (line := self._next(patience)) == ENDED:
             raise DlsIkError(f"{' '.join(self.command)} {ENDED}")
         return line
 
     def lines(self) -> list[str]:
-        """Return the lines since, without waiting."""
+        """Return the queued lines without waiting."""
         found = []
         while not self._lines.empty():
             found.append(self._lines.get())
@@ -81,11 +81,11 @@ class Process(ChildProcess):
             return ENDED
 
     def sleep(self) -> None:
-        """Suspend it."""
+        """Suspend the process."""
         self.signal(signal.SIGSTOP)
 
     def wake(self) -> None:
-        """Resume it."""
+        """Resume the process."""
         self.signal(signal.SIGCONT)
 
     def processor_time(self) -> float:
@@ -98,10 +98,10 @@ class Process(ChildProcess):
 
 
 def wait_until(is_so: Callable[[], bool], what: str, patience: float = 15.0) -> None:
-    """Poll a condition.
+    """Wait until a condition holds.
 
     Raises:
-        DlsIkError: it did not become true in time.
+        DlsIkError: If the condition does not hold in time.
     """
     deadline = time.perf_counter() + patience
     while not is_so():
@@ -116,21 +116,21 @@ MEBIBYTE = 1024.0  # [kB]
 
 
 class ProcFigures(NamedTuple):
-    """Memory, threads and files of a process, by /proc."""
+    """Memory, threads and files of a process, from /proc."""
 
     rss: float  # [MiB] resident
     pss: float  # [MiB] resident, of shared pages its part
     uss: float  # [MiB] resident, its own pages alone
     threads: int
     files: int  # open
-    priority: int  # of real time, the highest of its threads; 0: none
+    priority: int  # maximum real-time priority of its threads; 0: none
 
 
 def proc_figures(pid: int) -> ProcFigures:
     """Measure a process.
 
     Raises:
-        OSError: it has ended.
+        OSError: If the process has exited.
     """
     folder = Path(f"/proc/{pid}")
     sizes: dict[str, float] = {}

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Collision checks and solutions in scenes and requests of MoveIt, as MotionBenchMaker writes them.
+"""Collision checks and solutions in scenes and requests of MoveIt, written by MotionBenchMaker.
 
-A folder has files scene*.yaml (moveit_msgs/PlanningScene) and request*.yaml (MotionPlanRequest) of
-the same number; folders below it are rows of the table. Goals are joint values; joints beside the
-chain stand as in the start state. Configurations are drawn around the goals. Times are processor
-times of one thread; the last is of coal alone, without spheres, called from Python for each pair.
-With --plan the ways from start to goal are found instead, by PlanningScene.plan.
+A folder has files scene*.yaml (moveit_msgs/PlanningScene) and request*.yaml (MotionPlanRequest)
+with matching numbers; each subfolder is a row of the table. Goals are joint positions; joints
+outside the chain have the positions of the start state. Configurations are drawn around the goals.
+Times are processor times of one thread; the last column is the time of coal alone, without spheres,
+called from Python for each pair. With --plan, PlanningScene.plan plans paths from start to goal
+instead.
 """
 
 import sys
@@ -30,7 +31,7 @@ from dls_ik.scene.formats import read_yaml
 
 AROUND = 0.3  # [rad or m] standard deviation
 EXACT = 5  # configurations of a scene that are checked by coal alone
-STEP = 0.02  # [rad or m] between the configurations of a way that Pinocchio looks at
+STEP = 0.02  # [rad or m] maximum distance of the checked configurations of a path
 COLUMNS = columns(
     "folder; problems :d; pairs :d; goals free :d; open [%] :.2f; batch [us] :.1f; "
     "single [us] :.1f; distance [us] :.0f; coal alone [us] :.0f; differ :d"
@@ -45,19 +46,19 @@ CHECKED = columns(
 
 
 class Problem(NamedTuple):
-    """A request, and the scene it is for."""
+    """Request and its scene."""
 
     scene: Path
-    values: dict[str, float]  # of the start state, by joint
+    values: dict[str, float]  # joint positions of the start state
     start: Array  # (n,)
     goal: Array  # (n,)
 
 
 def problems(folder: Path, robot: RobotModel) -> Iterator[Problem]:
-    """Read the requests of a folder that have a goal of joint values.
+    """Return the requests in a folder whose goal is given as joint positions.
 
     Raises:
-        SceneError: a file that is not YAML.
+        SceneError: If a file is not YAML.
     """
     for path in sorted(folder.glob("request*.y*ml")):
         (request,) = read_yaml(path.read_text(encoding="utf-8"))
@@ -75,10 +76,10 @@ def problems(folder: Path, robot: RobotModel) -> Iterator[Problem]:
 
 
 def enter(scene: PlanningScene, problem: Problem) -> Array:
-    """Load the scene of a problem; return its goal (n,).
+    """Load the scene of a problem, and return its goal (n,).
 
-    Its robot may be another description: joints that this one leaves out are, too, and a matrix of
-    allowed collisions that leaves out some of its shapes does not count.
+    The problem may refer to another description of the robot: joints that this description lacks
+    are dropped, and an allowed collision matrix that lacks some of the shapes is ignored.
     """
     (fields,) = read_yaml(problem.scene.read_text(encoding="utf-8"))
     matrix = fields.get("allowed_collision_matrix", {}).get("entry_names", [])
@@ -93,7 +94,7 @@ def enter(scene: PlanningScene, problem: Problem) -> Array:
 def row(
     name: str, scene: PlanningScene, given: list[Problem], samples: int, seed: int
 ) -> list[Any]:
-    """Return the figures of a folder."""
+    """Return the results of a folder."""
     rng, times, free, differ = np.random.default_rng(seed), [], 0, 0
     for problem in given:
         enter(scene, problem)
@@ -128,7 +129,7 @@ def ways(
     repeats: int,
     check: PinocchioCheck | None,
 ) -> list[Any]:
-    """Plan from start to goal by several seeds; return the figures of a folder."""
+    """Plan from start to goal with several seeds, and return the results of a folder."""
     times, solved, straight, corners = list[float](), 0, 0, list[int]()
     for problem in given:
         goal = enter(scene, problem)
@@ -150,7 +151,7 @@ def ways(
 
 
 def _along(way: Array) -> Array:
-    """Return configurations (b, n) along a way (m, n), no farther apart than STEP."""
+    """Return configurations (b, n) along a path (m, n), at most STEP apart."""
     parts = [
         np.linspace(a, b, 1 + int(np.ceil(np.abs(b - a).max() / STEP)), endpoint=False)
         for a, b in pairwise(way)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Round trip of compute_ik: the node beside a trivial server of the same type.
+"""Round trip of compute_ik: the node compared with a trivial server of the same type.
 
-Both run in processes of their own and are called in turns by this one, with the same requests:
-random reachable poses of the WAM from random joint values. Both take part in the same graph all the
-time; the node's stream rests, but publishes its joint states at its usual 100 Hz. The third row is
-the solver called in this process for the same poses.
+Both run in separate processes and are called in turns with the same requests: random reachable
+poses of the WAM from random joint positions. Both stay in the same ROS graph; the node's stream is
+at rest, but publishes joint states at its usual 100 Hz. The third row is the solver in this process
+for the same poses.
 """
 
 import time
@@ -21,8 +21,8 @@ from benchmarks.processes import Process, ros_node, wait_until
 from dls_ik import DlsIkError, IkSolver, RobotModel
 from dls_ik.ros.client.ik_client import ik_request
 
-TIMEOUT = 0.05  # [s] to solve in, the node's own default
-ANSWER = 5.0  # [s] to answer in
+TIMEOUT = 0.05  # [s] solver timeout, the node's default
+ANSWER = 5.0  # [s] maximum time until an answer
 WARM_UP = 50  # calls that are not counted
 BLOCK = 100  # calls whose medians make one ratio
 SUCCESS = 1
@@ -35,7 +35,7 @@ COLUMNS = columns(
 
 
 def timed_call(client: Any, executor: Any, request: Any) -> tuple[float, bool]:
-    """Return the time until the answer [s], and whether it is success."""
+    """Return the time until the answer [s], and whether it succeeded."""
     begin = time.perf_counter()
     future = client.call_async(request)
     executor.spin_until_future_complete(future, ANSWER)
@@ -48,7 +48,7 @@ def timed_call(client: Any, executor: Any, request: Any) -> tuple[float, bool]:
 def measured(
     node: Any, executor: Any, calls: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """(calls, 2) by callee: time [s], success."""
+    """Return the calls (calls, 2) of each callee: time [s], success."""
     clients = {n: node.create_client(GetPositionIK, f"/{n}/compute_ik") for n in SERVERS}
     for name, client in clients.items():
         wait_until(client.service_is_ready, f"compute_ik of {SERVERS[name]}")
@@ -69,7 +69,7 @@ def measured(
 
 
 def rows(found: dict[str, np.ndarray]) -> list[list[Any]]:
-    """The figures of each callee; ratios are of medians of blocks."""
+    """Return the results of each callee, with ratios of block medians."""
     blocks = {
         name: [np.median(part) for part in np.array_split(values[:, 0], -(-len(values) // BLOCK))]
         for name, values in found.items()
@@ -84,7 +84,7 @@ def rows(found: dict[str, np.ndarray]) -> list[list[Any]]:
 
 
 def main() -> None:
-    """Start the servers, call, and show."""
+    """Start the servers, call them, and print the table."""
     options = parser(__doc__, seed=0)
     options.add_argument("--calls", type=positive, default=2000, help="of each server")
     given = options.parse_args()

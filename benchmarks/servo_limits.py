@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The largest violation of any limit by the controller, over many random cycles. Simulated.
+"""Maximum violation of any limit by the simulated controller, over many random cycles.
 
-Each run takes a shipped robot or a random arm of one to eight joints, and random limits, options
-and loop times. It is given poses within and beyond reach, streams of them, twists, trajectories,
-jumps, pauses and starts beyond the limits, in random order. The loop time changes from cycle to
-cycle, and now and then a cycle is late, after the arm went on along the stop of the last command by
-itself; where it was then counts as a command. Violations are relative to the limit: of the
-position to its range; a joint that begins beyond a limit may not go farther. Velocity,
-acceleration and jerk are divided differences of the commands over the times that they are due.
+Each run uses a shipped robot or a random arm of one to eight joints, with random limits, options
+and loop times. The inputs are poses within and out of reach, streams of poses, twists,
+trajectories, jumps, pauses and starts outside the limits, in random order. The loop time varies,
+and sometimes a cycle is late, after the arm continued along the stop of the last command; its
+position then counts as a command. Violations are relative to the limit, for positions to the range;
+a joint that starts outside its limits may not move farther out. Velocity, acceleration and jerk are
+divided differences of the commands over their due times.
 """
 
 import math
@@ -25,7 +25,7 @@ SHIPPED = (
     "wam7", "puma560", "planar_2r", "ur10e", "fr3", "iiwa14", "irb140", "stanford", "cobra600"
 )  # fmt: skip
 METHODS = (None, None, None, "auto", "jd", "svf", "odls")
-STEPS = 2000  # of one run
+STEPS = 2000  # cycles of one run
 JERKY = 0.3  # share of runs with a limit of jerk
 LATE = 0.03  # share of cycles
 COLUMNS = columns(
@@ -73,7 +73,7 @@ def controller_for(robot: RobotModel, rng: np.random.Generator, jerky: bool) -> 
 
 
 def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndarray) -> np.ndarray:
-    """Send the controller a random input or nothing; return the last pose of the stream."""
+    """Send the controller a random input or nothing, and return the last pose of the stream."""
     robot, choice = controller.robot, rng.random()
     if choice < 0.004:  # a jump, now and then beyond reach
         T = robot.fk(robot.random(rng))
@@ -94,7 +94,7 @@ def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndar
 
 
 def begin(controller: Controller, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Start at random joint values, sometimes beyond the limits; return them and the pose."""
+    """Start at random joint positions, sometimes outside the limits; return them and the pose."""
     robot = controller.robot
     q = robot.random(rng)
     if rng.random() < 0.2:
@@ -141,7 +141,7 @@ def run(seed: int) -> Run:
 
 
 class Path:
-    """Checks each command against the limits and the commands before."""
+    """Checker of each command against the limits and the previous commands."""
 
     def __init__(self, robot: RobotModel, options: Any, q: np.ndarray) -> None:
         self._robot, self._options = robot, options

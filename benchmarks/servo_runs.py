@@ -19,7 +19,7 @@ from dls_ik import DlsIkError, RobotModel
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "urdf", ROOT / "test" / "urdf")
 CORES = os.cpu_count()
-VELOCITY = 2.0  # [rad/s or m/s] of every joint
+VELOCITY = 2.0  # [rad/s or m/s] velocity limit of every joint
 
 
 @cache
@@ -27,7 +27,7 @@ def moving(name: str, velocity: float = VELOCITY, tip: str | None = None) -> Rob
     """Return a robot of this repository, all joints with the same velocity limit.
 
     Raises:
-        DlsIkError: no such file.
+        DlsIkError: If the file does not exist.
     """
     paths = [folder / f"{name}.urdf" for folder in FOLDERS]
     for path in paths:
@@ -42,7 +42,7 @@ def moving(name: str, velocity: float = VELOCITY, tip: str | None = None) -> Rob
 def in_processes(
     work: Callable[..., Any], tasks: Sequence[Any], processes: int, title: str
 ) -> list[Any]:
-    """Return the results of `work` for all tasks in order; a progress bar goes to stderr."""
+    """Return the results of `work` for all tasks in order, with a progress bar on stderr."""
     results = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(title, total=len(tasks))
@@ -59,7 +59,7 @@ def in_processes(
 
 
 def joint_time(robot: RobotModel, way: np.ndarray, acceleration: float) -> float:
-    """Return the least time [s] for a motion from rest to rest by `way` (n,)."""
+    """Return the minimum time [s] of a motion from rest to rest by `way` (n,) [rad or m]."""
     d, v = np.abs(way), robot.velocity
     if np.isinf(acceleration):
         return float((d / v).max())

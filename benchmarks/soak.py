@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Hours of work: memory, deadlines and calls of a node that streams and serves eight clients.
+"""Endurance: memory, deadlines and calls of a node that streams and serves eight clients for hours.
 
-What is measured and judged: docs/lab/benchmarks.md, Endurance. Lateness is by the stamps of the
-commands, which are taken when a cycle begins. Ctrl-C, SIGTERM and a terminal that is closed end or
-leave the run with what was measured: start it with nohup, and it outlives the terminal.
+docs/lab/benchmarks.md, section Endurance, describes the measurements and verdicts. Lateness is
+computed from the stamps of the commands, taken at the start of a cycle. Ctrl-C, SIGTERM and a
+closed terminal stop the run, with a report of the results so far; a run that was started with nohup
+continues after the terminal is closed.
 """
 
 import json
@@ -32,20 +33,20 @@ from dls_ik.ros.frames import fill_pose
 
 NAME, TARGETS = "soak", 100.0  # namespace, [Hz]
 ACCELERATION = 10.0  # [rad/s^2]
-SETTLING = 3.0  # [s] before anything is noted
+SETTLING = 3.0  # [s] time before the first sample
 FAULTS = ("Traceback", "ERROR", "FATAL", "internal error")
-START = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])  # [rad] of the WAM
+START = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])  # [rad] joint positions of the WAM
 SWING = np.array([0.5, 0.3, 0.3, 0.5, 0.4, 0.4, 0.6])  # [rad] to either side
 PERIODS = np.array([7.0, 5.0, 11.0, 6.0, 9.0, 4.0, 3.0])  # [s] of each joint's swing
-TIGHT = 1e-9  # [rad] beyond a limit
+TIGHT = 1e-9  # [rad] allowed excess over a limit
 
 
 class Commands:
-    """Sends the current target and reads commands.
+    """Client that sends the current target and reads the commands.
 
     Args:
-        name: namespace of the node.
-        rate: of the node [Hz].
+        name: Namespace of the node.
+        rate: Rate of the node [Hz].
     """
 
     def __init__(self, node: Node, name: str, rate: float) -> None:
@@ -59,11 +60,11 @@ class Commands:
 
     @property
     def is_connected(self) -> bool:
-        """True if the node has subscribed to targets."""
+        """Whether the node has subscribed to targets."""
         return bool(self._targets.get_subscription_count())
 
     def send(self) -> None:
-        """Send the target of now, which the arm can reach and follow."""
+        """Send the current target, which the arm can reach and follow."""
         phase = 2.0 * np.pi * (time.monotonic() - self._begin) / PERIODS
         self._T = self._robot.fk(START + SWING * np.sin(phase))
         fill_pose(self._message.pose, self._T)
@@ -73,8 +74,8 @@ class Commands:
         """Check the messages since the last call.
 
         Returns:
-            Lateness of the cycles [s], number of commands and of those out of bounds, distance of
-            the newest from the target [m].
+            Lateness of the cycles [s], number of commands, number of commands out of bounds, and
+            distance of the latest command to the target [m].
         """
         heard = self._commands.take()
         late = self._lateness.of(m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in heard)
@@ -89,7 +90,7 @@ class Commands:
 
 
 class Soak:
-    """The processes of a run, and a sample of each second."""
+    """Processes of a run, with one sample per second."""
 
     def __init__(self, stack: ExitStack, given: Any) -> None:
         self.rate, self.samples = given.rate, []  # type: float, list[dict[str, Any]]
@@ -116,7 +117,7 @@ class Soak:
         wait_until(lambda: self._stream.is_connected, "the node takes targets")
 
     def run(self, duration: float) -> None:
-        """Stream, and note a sample each second; a node that ends, ends the run."""
+        """Stream and record a sample each second; stop if the node exits."""
         self._follow(SETTLING)
         self._look(0.0)
         self.late, self.samples = {name: array("d") for name in self.late}, []
@@ -129,7 +130,7 @@ class Soak:
                 self._say(said)
 
     def end(self) -> None:
-        """Let the clients wait for pending answers, and read their counts."""
+        """Stop the clients after their pending answers, and read their counts."""
         self._clients.signal(signal.SIGINT)
         with suppress(Exception):
             while (line := self._clients.line(60.0)) != "end":
@@ -193,7 +194,7 @@ class Soak:
 
 
 def main() -> None:
-    """Run and show, also after Ctrl-C."""
+    """Run and print the report, also after Ctrl-C."""
     options = parser(__doc__, seed=0)
     options.add_argument("--minutes", type=float, default=10.0, help="of the run")
     options.add_argument("--rate", type=positive, default=500, help="of the node [Hz]")

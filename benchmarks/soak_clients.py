@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients of compute_ik for a soak: ``python -m benchmarks.soak_clients COUNT SEED SERVICE``.
 
-Each has a client of its own and asks a few times a second, never before it has the answer to the
-call before. All are in one process and one thread, so that they cost the machine little. Every
-answer is checked. Prints what came of the last second as JSON until SIGINT, then waits for what is
-still on its way and prints the rest.
+Each client sends a few requests per second, but only after the previous answer. All clients share
+one process and one thread, to keep the load of the machine low. Every answer is checked. The
+program prints the counts of the last second as JSON until SIGINT, then waits for pending answers
+and prints the remaining counts.
 """
 
 import json
@@ -26,22 +26,22 @@ from dls_ik.errors import Code
 from dls_ik.ros.client.ik_client import DEPTH, ik_request
 from dls_ik.solver.options import SolverOptions
 
-MEAN_PAUSE = 0.3  # [s] between an answer and the next call
+MEAN_PAUSE = 0.3  # [s] mean time between an answer and the next call
 TURN = 0.02  # [s] at most, from one look at the clock to the next
-PATIENCE = 30.0  # [s] after which a call counts as lost
+PATIENCE = 30.0  # [s] a call without an answer for this time counts as lost
 HARD = 0.05  # share of poses with the rotation of another, which often cannot be reached
 
 
 class Asker:
-    """What all clients ask, and the counts of what they were answered since the last report."""
+    """Requests of all clients, and counts of their answers since the last report."""
 
     def __init__(self, seed: int) -> None:
         self._robot, self._rng = RobotModel.wam(), np.random.default_rng(seed)
         self._found: Counter[str] = Counter()
-        self._worst = 0.0  # [s] of the calls
+        self._worst = 0.0  # [s] maximum time of a call
 
     def ask(self, client: Any) -> Steps:
-        """Call again and again."""
+        """Call the service repeatedly."""
         robot, rng, tolerance = self._robot, self._rng, SolverOptions().position_tolerance
         while True:
             yield float(rng.exponential(MEAN_PAUSE))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Report of a soak: figures, verdicts, tables and a picture."""
+"""Report of a soak: statistics, verdicts, tables and a picture."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dls_ik.plot.canvas import GREY, heading, log_axis, new_figure, panel_title,
 SHORTEST = 10  # samples
 MOST = 120  # points of a curve
 NAMES = {"rss": "resident", "pss": "its share of it", "uss": "its own pages"}
-MINUTE = 60.0  # [s] that does not count, and that a median is of
-MOST_GROWTH = 1.0  # [%] of memory
-ORDINARY, SPARE = 3.0, 1e-4  # of a loop of ordinary priority, and of all: see `deadlines`
+MINUTE = 60.0  # [s] length of the ignored start, and window of the medians
+MOST_GROWTH = 1.0  # [%] maximum growth of memory
+ORDINARY, SPARE = 3.0, 1e-4  # factor without real-time priority, and allowance: see `deadlines`
 MEMORY = columns(
     "memory of the node; second minute [MiB] :.2f; last minute [MiB] :.2f; growth [%] :.2f; "
     "slope [MiB/h] :.2f"
@@ -35,18 +35,18 @@ COUNTS = columns("what; count :d")
 
 
 class Verdict(NamedTuple):
-    """The result of one check."""
+    """Result of one check."""
 
     holds: bool | None  # None: it cannot be judged here
     words: str
 
     def __str__(self) -> str:
-        """As it is printed."""
+        """Return the verdict as printed."""
         return f"{WORDS[self.holds]}: {self.words}"
 
 
 class Growth(NamedTuple):
-    """Growth of one figure of memory after the first minute."""
+    """Growth of one memory statistic after the first minute."""
 
     before: float  # [MiB] median of the second minute
     after: float  # [MiB] median of the last minute
@@ -54,12 +54,12 @@ class Growth(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """Growth [%]."""
+        """Relative growth [%]."""
         return 100.0 * (self.after / self.before - 1.0)
 
 
 def growth(samples: list[dict[str, Any]], name: str) -> Growth:
-    """Return the growth of a figure of the samples; a short run is cut into quarters."""
+    """Return the growth of a statistic of the samples; a short run is split into quarters."""
     t = np.array([sample["time"] for sample in samples])
     values = np.array([sample[name] for sample in samples])
     minute = min(MINUTE, 0.25 * float(t[-1]))
@@ -103,14 +103,14 @@ def verdicts(
 
 
 def memory(samples: list[dict[str, Any]]) -> Verdict:
-    """Test if resident memory grows by less than a percent after the first minute."""
+    """Check that resident memory grows by less than a percent after the first minute."""
     found = growth(samples, "rss")
     words = f"memory grew by {found.percent:.2f} % after the first minute, at most {MOST_GROWTH:g}"
     return Verdict(found.percent < MOST_GROWTH, words)
 
 
 def deadlines(samples: list[dict[str, Any]], late: dict[str, np.ndarray], rate: float) -> Verdict:
-    """Compare the missed deadlines with those of the idle loop; without priority allow more."""
+    """Compare the missed deadlines with those of the idle loop; allow more without priority."""
     load = float(np.median([sample["load"] for sample in samples]))
     factor = 1.0 if has_priority(samples) else ORDINARY
     node, idle = (missed(late[name], 1.0 / rate) for name in ("node", "idle"))
@@ -123,12 +123,12 @@ def deadlines(samples: list[dict[str, Any]], late: dict[str, np.ndarray], rate: 
 
 
 def has_priority(samples: list[dict[str, Any]]) -> bool:
-    """Test if the node's loop had real-time priority all the time."""
+    """Return whether the node's loop always had real-time priority."""
     return all(sample["priority"] for sample in samples)
 
 
 def steady(what: str, counts: list[int]) -> Verdict:
-    """Test if a count is not higher at the end than in the first half."""
+    """Check that a count is not higher at the end than in the first half."""
     most, last = max(counts[: len(counts) // 2]), min(counts[-10:])
     return Verdict(last <= most, f"{last} {what} at the end, {most} at most in the first half")
 
@@ -188,7 +188,7 @@ def _lines(axes: Axes, t: Any, series: dict[str, Any], unit: str, title: str) ->
 
 
 class Measured(NamedTuple):
-    """All measurements."""
+    """All measurements of a run."""
 
     samples: list[dict[str, Any]]  # one a second
     late: dict[str, np.ndarray]  # [s] of each cycle of the node and of the idle loop
@@ -198,7 +198,7 @@ class Measured(NamedTuple):
 
 
 def report(soak: Measured, given: Any, interrupted: bool) -> int:
-    """Show and save what was measured; return the exit code."""
+    """Print and save the measurements, and return the exit code."""
     if len(soak.samples) < SHORTEST:
         raise DlsIkError("too short to say anything: less than 10 s")
     late, counts, code = soak.late, soak.counts, soak.exit_code
@@ -221,7 +221,7 @@ def report(soak: Measured, given: Any, interrupted: bool) -> int:
 
 
 def notes_of(soak: Measured) -> list[str]:
-    """Return figures that are not in a table."""
+    """Return the results that are not in a table."""
     last, first = soak.samples[-1], soak.samples[0]
     share = (last["processor"] - first["processor"]) / (last["time"] - first["time"])
     away = float(np.median([sample["away"] for sample in soak.samples]))

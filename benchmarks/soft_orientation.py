@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Position before orientation for an arm of five joints: time of a call of RobotKinematics.
 
-Each pose is some millimetres and hundredths of a radian from where the arm is, as the next one of a
-teleoperation, and not quite reachable. Times are processor time of one thread. The error is the
-root of the weighted sum of squares; least is SciPy's, from the same joint values.
+Each pose is a few millimetres and hundredths of a radian from the current pose, like the next pose
+of a teleoperation, and not exactly reachable. Times are processor times of one thread. The error is
+the root of the weighted sum of squares; the minimum is computed by SciPy from the same joint
+positions.
 """
 
 import time
@@ -30,7 +31,7 @@ ENOUGH = 1e-5  # errors below count as this
 
 
 def cases(kinematics: RobotKinematics, samples: int, seed: int) -> list[tuple[Any, Any]]:
-    """Return joint values [deg] with a gripper's, and the next pose of each."""
+    """Return joint positions [deg], gripper included, and the next pose of each."""
     rng, robot = np.random.default_rng(seed), kinematics.robot
     found = []
     for q in 0.8 * robot.random(samples, rng):
@@ -42,7 +43,7 @@ def cases(kinematics: RobotKinematics, samples: int, seed: int) -> list[tuple[An
 
 
 def timed(call: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Any]:
-    """Return the results of calls in a row, and the processor time of each [us]."""
+    """Return the results of successive calls, and their processor times [us]."""
     results, times = [], np.empty(len(given))
     for i, arguments in enumerate(given):
         begin = time.thread_time()

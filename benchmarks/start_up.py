@@ -31,7 +31,7 @@ from dls_ik.warm_up import compile_kernels
 
 COLUMNS = columns("step; processor [s] :.2f; wall [s] :.2f; mark [s]")
 PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH")
-BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"  # by the wheels of rclpy, which then leave PATHS
+BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"  # set by the wheels of rclpy, which then keep PATHS
 MEASURED = """
 import json, resource, time
 stamps = []
@@ -62,7 +62,7 @@ ALL_KERNELS = f"from {compile_kernels.__module__} import compile_kernels; compil
 
 
 class Cost(NamedTuple):
-    """What a step takes [s]."""
+    """Time of a step [s]."""
 
     processor: float
     wall: float
@@ -76,8 +76,8 @@ class Environment(NamedTuple):
     """A Python with the package."""
 
     python: Path
-    folder: Path  # where processes run
-    packaging: Cost  # of installing the package, without its requirements
+    folder: Path  # working directory of the processes
+    packaging: Cost  # cost of the installation without requirements
 
     def run(self, code: str, **environment: str) -> list[Cost]:
         """Run code in a new process; return the cost up to each stamp, from the one before."""
@@ -99,7 +99,7 @@ def run(command: list[Path | str], folder: Path = ROOT, **environment: str) -> s
     """Run a program and return its output.
 
     Raises:
-        DlsIkError: it failed.
+        DlsIkError: If the program failed.
     """
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, env={**os.environ, **environment}
@@ -119,10 +119,10 @@ def current_environment() -> Environment:
 
 @contextmanager
 def new_environment() -> Iterator[Environment]:
-    """Make an environment with the package, and without ROS.
+    """Create an environment with the package and without ROS.
 
     Raises:
-        DlsIkError: something cannot be installed.
+        DlsIkError: If an installation fails.
     """
     base = getattr(sys, "_base_executable", sys.executable)
     site = ["--system-site-packages"] if "ROS_DISTRO" in os.environ else []
@@ -159,7 +159,7 @@ def _is_ours(path: str) -> bool:
 
 
 def install_ros(python: Path) -> None:
-    """Install rclpy and the messages where ROS 2 is not sourced."""
+    """Install rclpy and the messages if ROS 2 is not sourced."""
     if "ROS_DISTRO" not in os.environ:
         pip(python, "-r", "requirements/ros.txt")
         run([python, "underlay/build.py"])
@@ -188,12 +188,12 @@ def _processor_time_of_children() -> float:
 
 
 def least(step: Callable[[], Cost], repeats: int) -> Cost:
-    """Repeat a step; return the least processor time and the least wall time."""
+    """Repeat a step, and return its minimum processor time and minimum wall time."""
     return Cost(*map(min, zip(*(step() for _ in range(repeats)), strict=True)))
 
 
 def measure_library(table: Table, environment: Environment, repeats: int) -> None:
-    """Measure what needs no ROS."""
+    """Measure the steps that need no ROS."""
     add = adder(table)
     with TemporaryDirectory() as cache:
         answer, named, cycle = environment.run(FURTHER_ANSWERS, NUMBA_CACHE_DIR=cache)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random starts to random static targets: share reached by the controller, and time.
 
-Simulated, without a driver; every joint may move at 2 rad/s. A target is reached when the state
-says so (1e-6 m, 1e-6 rad) and the arm stands. A try ends after 30 s; of local motion alone ("hold",
-`when_stuck`), when no joint has moved by 1e-4 rad in two seconds.
+The arm is simulated, without a driver; the velocity limit of every joint is 2 rad/s. A target is
+reached when the state is REACHED (1e-6 m, 1e-6 rad) and the arm is at rest. An attempt stops after
+30 s; local motion alone (`when_stuck` "hold") also stops when no joint has moved by 1e-4 rad in two
+seconds.
 """
 
 from functools import cache
@@ -22,7 +23,7 @@ METHODS = (
     DEFAULT_METHOD, "ctp", "svf+sd", "svf", "sd", "auto", "jd", "odls",
 )  # fmt: skip
 ARMS = ("wam7", "ur10e", "fr3")
-STILL, LOOK = 1e-4, 2.0  # [rad or m] in [s]: less motion leads nowhere
+STILL, LOOK = 1e-4, 2.0  # an arm that moves less [rad or m] in this time [s] makes no progress
 COLUMNS = columns(
     "robot; method; when stuck; reached [%] :.1f; median [s] :.2f; 95 % [s] :.2f; largest [s] "
     ":.2f; straight, median [s] :.2f; straight, 95 % [s] :.2f; joint motions :d"
@@ -30,7 +31,7 @@ COLUMNS = columns(
 
 
 class Case(NamedTuple):
-    """A row, and one of its targets."""
+    """Row of the table, and one of its targets."""
 
     robot: str
     method: str
@@ -43,7 +44,7 @@ class Case(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of one target."""
+    """Result of one target."""
 
     time: float  # [s]; NaN: not reached
     straight: float  # [s]
@@ -52,7 +53,7 @@ class Found(NamedTuple):
 
 @cache
 def solvers(robot: str, method: str, when_stuck: str, acceleration: float) -> Any:
-    """Return a controller, and a solver for the nearest solution; once in each process."""
+    """Return a controller and a solver for the closest solution, cached in each process."""
     arm, options = moving(robot), {"when_stuck": when_stuck, "acceleration": acceleration}
     return Controller(arm, method, **options), IkSolver(arm, solve_type="distance")
 
@@ -71,7 +72,7 @@ def run(case: Case) -> Found:
 
 
 def reach(controller: Controller, case: Case, begin: float, straight: float) -> Found:
-    """Cycle until the target is reached, the time is over, or nothing moves."""
+    """Run cycles until the target is reached, the time is over, or the arm makes no progress."""
     dt, jumped, time = 1.0 / case.rate, False, np.nan
     anchor, since = controller.command, 0
     for i in range(1, int(case.longest * case.rate) + 1):
@@ -88,7 +89,7 @@ def reach(controller: Controller, case: Case, begin: float, straight: float) -> 
 
 
 def row(case: Case, found: list[Found]) -> list[Any]:
-    """Return the figures of one method."""
+    """Return the results of one method."""
     times = np.array([f.time for f in found])
     straight = np.array([f.straight for f in found])
     reached = np.isfinite(times)

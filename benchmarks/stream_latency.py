@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Latency and cost of the stream, target_pose to joint_states, beside an echo node.
+"""Latency and cost of the stream, target_pose to joint_states, compared with an echo node.
 
-Latency is the time from just before a client publishes a target to its receiving the first
-joint_states that was computed from this very target: targets run along a circle, and the tip at the
-joint values received (for the echo: the numbers themselves) lies at the target that they belong to,
-far nearer than at its neighbours. Targets that a later one overtook have no latency. Node and echo
+Latency is the time between the publication of a target and the arrival of the first joint_states
+computed from this target. The targets move along a circle, and each joint state belongs to the
+target that is closest to its tip position (for the echo: to its values), as the neighbouring
+targets are much farther away. Targets that a later target overtook have no latency. Node and echo
 take turns: while one is measured, the other is stopped by SIGSTOP.
 """
 
@@ -27,9 +27,9 @@ from benchmarks.processes import Process, ProcFigures, proc_figures, ros_node, w
 from dls_ik import RobotModel
 from dls_ik.ros.client.ik_client import stamped_pose
 
-START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] of the WAM
+START = [0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0]  # [rad] joint positions of the WAM
 RADIUS, PERIOD = 0.05, 1.0  # [m], [s] of the circle
-SETTLING = 1.0  # [s] at the begin of a turn that do not count; whole circles
+SETTLING = 1.0  # [s] ignored start of a turn, whole circles
 SERVERS = {"echo": "echo", "node": "ik_node"}
 COLUMNS = columns(
     "rate [Hz] :d; node; targets answered [%] :.1f; median [ms] :.3f; 99 % [ms] :.3f; largest "
@@ -44,7 +44,7 @@ MEMORY = columns(
 
 
 class Client:
-    """Publishes targets to one node and receives its joint states, in one thread."""
+    """Client of one node that publishes targets and receives joint states in one thread."""
 
     def __init__(self, node: Any, executor: Any, name: str, T: np.ndarray, frame: str) -> None:
         self._executor, self._clock = executor, node.get_clock()
@@ -56,7 +56,7 @@ class Client:
         wait_until(self._targets.get_subscription_count, f"{name} takes targets")
 
     def follow(self, rate: int, duration: float) -> np.ndarray:
-        """Stream targets; return (k, 4) when each was published [s], and where it was [m]."""
+        """Stream targets, and return the publication times [s] and positions [m] (k, 4)."""
         self.received.clear()
         begin, sent = time.perf_counter(), []
         for i in range(round(rate * duration)):
@@ -84,10 +84,12 @@ class Client:
 
 
 def latencies(sent: np.ndarray, times: np.ndarray, tips: np.ndarray, rate: int) -> np.ndarray:
-    """(k,) of each target sent [s], NaN for those without an answer.
+    """Return the latency (k,) of each target [s]; NaN for targets without an answer.
 
     Args:
-        sent: (k, 4), times: (m,) of receipt [s], tips: (m, 3) [m].
+        sent: (k, 4) publication times [s] and positions [m] of the targets.
+        times: (m,) arrival times of the joint states [s].
+        tips: (m, 3) tip positions of the joint states [m].
     """
     found = np.full(len(sent), np.nan)
     spacing = 2.0 * np.pi * RADIUS / PERIOD / rate
@@ -104,15 +106,15 @@ def latencies(sent: np.ndarray, times: np.ndarray, tips: np.ndarray, rate: int) 
 
 
 class Turn(NamedTuple):
-    """The measurement of one node in one turn."""
+    """Measurement of one node in one turn."""
 
     latencies: np.ndarray  # [s]
     answered: float  # share of the targets
-    share: float  # of a core
+    share: float  # processor time, share of a core
 
 
 def turn(process: Process, client: Client, tip: Callable, rate: int, duration: float) -> Turn:
-    """Measure one node, while the other one is stopped."""
+    """Measure one node while the other node is stopped."""
     process.wake()
     used, begin = process.processor_time(), time.perf_counter()
     sent = client.follow(rate, SETTLING + duration)
@@ -126,7 +128,7 @@ def turn(process: Process, client: Client, tip: Callable, rate: int, duration: f
 
 
 def add_objects(node: Any, executor: Any, count: int) -> None:
-    """Put boxes around the circle of the tip, none of them in the way."""
+    """Add boxes around the circle of the tip, outside the path of the arm."""
     publisher = node.create_publisher(CollisionObject, "/node/collision_object", count)
     wait_until(publisher.get_subscription_count, "the node takes objects")
     for k in range(count):
@@ -145,7 +147,7 @@ def add_objects(node: Any, executor: Any, count: int) -> None:
 def measured(
     rate: int, repeats: int, duration: float, objects: int
 ) -> tuple[dict[str, list[Turn]], dict[str, ProcFigures]]:
-    """Start both nodes, and let them take turns; return these and the memory at the end."""
+    """Start both nodes and measure them in turns; return the turns and the final memory."""
     robot = RobotModel.wam()
     T = robot.fk(START)
     tips = {"echo": lambda q: q[:, :3], "node": lambda q: robot.fk(q)[:, :3, 3]}
@@ -175,7 +177,7 @@ def measured(
 
 
 def rows(rate: int, found: dict[str, list[Turn]]) -> list[list[Any]]:
-    """Return the figures at one rate; ratios are of successive turns."""
+    """Return the results at one rate, with ratios of successive turns."""
     result = []
     medians = {n: np.array([np.median(t.latencies) for t in ts]) for n, ts in found.items()}
     shares = {n: np.array([t.share for t in ts]) for n, ts in found.items()}

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Two tips solved for together: share of poses reached by each method, and the time.
+"""Simultaneous solutions for two tips: share of poses reached by each method, and time.
 
-Poses and seeds are of joint values uniform within the limits, or within a turn for joints without
-limits. Methods that make one attempt as published restart until the timeout. Times are of one
-thread, by the clock.
+Poses and seeds come from joint positions uniform within the limits, or within a turn for joints
+without limits. Published methods with a single attempt are restarted until the timeout. Times are
+wall-clock times of one thread.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ COLUMNS = columns("robot; joints :d; method; reached [%] :.1f; median [ms] :.2f;
 
 
 def row(robot: RobotModel, method: str, samples: int, timeout: float, seed: int) -> list[Any]:
-    """Return the figures of one robot by one method; None where it does not serve the robot."""
+    """Return the results of one method for one robot; None if the method is not applicable."""
     rng = np.random.default_rng(seed)
     Ts, seeds = robot.fk(robot.random(rng, samples)), robot.random(rng, samples)
     start = [robot.name, robot.n, method]

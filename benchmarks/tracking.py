@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the command on moving poses: circle, lemniscate, lines into singularities.
 
-Simulated, on the WAM (2 rad/s), second lap. The lag is the delay that explains most of the position
-error (least squares). Lines go forth and back with a cosine in time, `speed` is the greatest: into
-the stretched arm, where the reach ends; through a configuration with the wrist folded onto its axis
-(q6 = 0, q5 = -90 degrees). The second table has the joint motion that the paths need.
+The WAM is simulated (2 rad/s); errors are those of the second lap. The lag is the delay that
+explains most of the position error (least squares). Lines are followed back and forth with a cosine
+in time and the maximum speed `speed`: one into the stretched arm at the limit of its reach, one
+through a configuration with the wrist folded onto its axis (q6 = 0, q5 = -90 degrees). The second
+table has the joint motion that the paths need.
 """
 
 import math
@@ -21,7 +22,9 @@ from dls_ik import IkSolver
 from dls_ik.core.se3 import difference, moved
 from dls_ik.servo import Controller
 
-ELBOW = math.atan(0.045 / 0.55) + math.atan(0.045 / 0.3)  # where the WAM is stretched
+ELBOW = math.atan(0.045 / 0.55) + math.atan(
+    0.045 / 0.3
+)  # [rad] elbow position of the stretched WAM
 MIDDLE = np.array([0.3, 0.6, 0.2, 1.6, -0.3, -0.7, 0.2])  # away from limits and singularities
 STRETCHED = np.array([0.3, 0.7, 0.2, ELBOW, -0.3, -0.7, 0.2])
 FOLDED = np.array([0.3, 0.6, 0.2, 1.6, -math.pi / 2, 0.0, 0.2])
@@ -40,7 +43,7 @@ ASKED = columns(
 
 
 class Path(NamedTuple):
-    """A closed path of poses."""
+    """Closed path of poses."""
 
     hint: np.ndarray  # (n,) near which the arm is to begin
     center: np.ndarray  # (4, 4)
@@ -58,18 +61,18 @@ class Path(NamedTuple):
 
 
 def circle(phase: float) -> np.ndarray:
-    """Radius 0.1 m, across the x axis."""
+    """Return a circle of radius 0.1 m, perpendicular to the x axis."""
     return 0.1 * np.array([0.0, math.cos(phase) - 1.0, math.sin(phase), 0.0, 0.0, 0.0])
 
 
 def lemniscate(phase: float) -> np.ndarray:
-    """0.3 m wide, and turning by 0.3 rad each way."""
+    """Return a lemniscate, 0.3 m wide, that rotates by up to 0.3 rad in both directions."""
     c, s = math.cos(phase), math.sin(phase)
     return s * np.array([0.0, 0.15, 0.15 * c, 0.0, 0.0, 0.3])
 
 
 def lost(q: np.ndarray) -> np.ndarray:
-    """Return the direction (6,) in which no joint moves the tip: outwards, without rotation."""
+    """Return the direction (6,) that no joint motion reaches: outwards, without rotation."""
     robot = moving("wam7")
     u = np.linalg.svd(robot.jacobian(q))[0][:3, -1]
     outwards = math.copysign(1.0, u @ robot.fk(q)[:3, 3])
@@ -77,7 +80,7 @@ def lost(q: np.ndarray) -> np.ndarray:
 
 
 def paths() -> dict[str, Path]:
-    """The paths by their names."""
+    """Return the paths by their names."""
     robot = moving("wam7")
     middle, out, folded = (robot.fk(q) for q in (MIDDLE, STRETCHED, FOLDED))
     along, across = 0.1 * lost(STRETCHED), 0.1 * lost(FOLDED)
@@ -91,7 +94,7 @@ def paths() -> dict[str, Path]:
 
 
 class Case(NamedTuple):
-    """One row."""
+    """Row of the table."""
 
     path: str
     speed: float  # [m/s]
@@ -127,19 +130,19 @@ def run(case: Case) -> list[Any]:
 def errors(
     Ts: np.ndarray, Ts_d: np.ndarray, velocity: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Position (b,) [m] and rotation errors (b,) [rad], and the lag [s]."""
+    """Return position errors (b,) [m], rotation errors (b,) [rad], and the lag [s]."""
     left = np.array([difference(T, T_d) for T, T_d in zip(Ts, Ts_d, strict=True)])
     lag = np.sum(left[:, :3] * velocity) / np.sum(velocity * velocity)
     return np.linalg.norm(left[:, :3], axis=1), np.linalg.norm(left[:, 3:], axis=1), float(lag)
 
 
 def rms(values: np.ndarray) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return float(np.sqrt(np.mean(values * values)))
 
 
 def asked(name: str, speed: float) -> list[Any]:
-    """Return the joint motion that a path needs, by the solutions of successive poses."""
+    """Return the joint motion that a path needs, from the solutions of successive poses."""
     robot, path = moving("wam7"), paths()[name]
     solver, q = IkSolver(robot), path.start()
     lap = 2.0 * math.pi * path.length / speed

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trivial nodes for comparison: ``python -m benchmarks.trivial_nodes serve`` or ``echo``.
 
-serve: answers compute_ik at once, with joint values that are always the same.
-echo: publishes joint_states as soon as a target_pose arrives, its position as joint values.
+serve: answers compute_ik at once, always with the same joint positions.
+echo: publishes joint_states on each target_pose, with its position as joint positions.
 
-Messages, names and quality of service are those of ik_node; nothing is computed or checked.
+Messages, names and quality of service are those of ik_node. The nodes compute and check nothing.
 """
 
 import signal
@@ -38,7 +38,7 @@ def serve(node: Node) -> None:
 
 
 def echo(node: Node) -> None:
-    """Pass targets on."""
+    """Publish the targets as joint states."""
     publisher = node.create_publisher(JointState, "joint_states", 1)
     message = JointState(name=NAMES, position=[0.0] * 7, velocity=[0.0] * 7)
 
@@ -53,7 +53,7 @@ def echo(node: Node) -> None:
 
 
 def main() -> None:
-    """Run one of them until a signal ends it."""
+    """Run one of the nodes until a signal stops it."""
     signal.signal(signal.SIGINT, lambda *_: None)  # rclpy ends the spin
     rclpy.init()
     kind = {"serve": serve, "echo": echo}[sys.argv[1]]

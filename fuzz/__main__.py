@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzz the interfaces of the package, guided by coverage: ``python -m fuzz [TARGET ...]``.
+"""Coverage-guided fuzzing of the package's interfaces: ``python -m fuzz [TARGET ...]``.
 
-Each target runs in a process of its own under atheris (requirements/fuzz.txt). Inputs that reach
-new code are kept in a folder, where the next campaign begins. An input that shows a defect is
-stored with its traceback in TARGET/defects there, once for each place in the code; ``python -m
-fuzz TARGET --replay FILE`` tries it again. Exit codes: 0 no defect, 1 defects, 3 no atheris.
+Each target runs in a separate process under atheris (requirements/fuzz.txt). Inputs that reach new
+code are kept in a folder, from which the next campaign starts. An input that shows a defect is
+stored with its traceback in TARGET/defects of that folder, once per place in the code; ``python -m
+fuzz TARGET --replay FILE`` repeats it. Exit codes: 0 no defect, 1 defects, 3 no atheris.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from fuzz.guard import defect_of
 from fuzz.targets import SHARES, build
 
 DEFECTS, MISSING = 1, 3  # exit codes
-MAX_PROCESSES = 5  # of a target, which a crash or libFuzzer may end
+MAX_PROCESSES = 5  # maximum processes per target; a crash or libFuzzer may end a process
 COLUMNS = columns(
     "target; inputs :,d; inputs/s :,.0f; CPU [s] :,.0f; edges :,d; corpus :,d; defects :d"
 )
 
 
 def main() -> None:
-    """Run a campaign, or one input."""
+    """Run a campaign, or repeat one input."""
     chosen = _options()
     if chosen.replay is not None:
         defect = defect_of(build(chosen.targets[0]), chosen.replay.read_bytes())
@@ -61,7 +61,7 @@ def _options() -> argparse.Namespace:
 
 
 def _campaign(chosen: argparse.Namespace) -> bool:
-    """Fuzz the chosen targets and print a table; return True if there are defects."""
+    """Fuzz the chosen targets, print a table, and return whether there are defects."""
     total = sum(SHARES[name] for name in chosen.targets)
     rows, notes = [], []
     for name in chosen.targets:
@@ -76,7 +76,7 @@ def _campaign(chosen: argparse.Namespace) -> bool:
 
 
 def _fuzz(name: str, inputs: int, chosen: argparse.Namespace) -> tuple[list[Any], list[Path]]:
-    """Fuzz a target; a process that dies is followed by another one. Return figures and defects."""
+    """Fuzz a target with new processes after crashes, and return statistics and defects."""
     folder = (chosen.folder / name).resolve()
     (folder / "defects").mkdir(parents=True, exist_ok=True)
     known, log = {*folder.glob("defects/*")}, folder / "log.txt"

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One target in one process under atheris: ``python -m fuzz.child TARGET FOLDER [OPTION ...]``.
+"""Process of one target under atheris: ``python -m fuzz.child TARGET FOLDER [OPTION ...]``.
 
-The options are those of libFuzzer, whose log has the figures.
+The options are those of libFuzzer, whose log has the statistics.
 """
 
 import sys
@@ -10,26 +10,26 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HUNG = 300  # [s] by the clock
+HUNG = 300  # [s] wall-clock time
 OPTIONS = [
     "-max_len=4096",  # bytes of an input
     f"-timeout={HUNG}",  # then, and
     "-rss_limit_mb=4096",  # then, libFuzzer ends the process
-    f"-report_slow_units={HUNG}",  # by the clock, which says little on a busy machine
+    f"-report_slow_units={HUNG}",  # wall-clock time, unreliable on a busy machine
     "-len_control=20",
     "-print_final_stats=0",
 ]
 
 
 def kernels() -> list[str]:
-    """Return the modules of kernels, whose caches are found by their bytecode."""
+    """Return the modules of kernels, whose caches depend on their bytecode."""
     files = (ROOT / "dls_ik" / "core").rglob("*.py")
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
     return [name.removesuffix(".__init__") for name in names]
 
 
 def main() -> None:
-    """Fuzz until libFuzzer ends the process."""
+    """Fuzz until libFuzzer exits the process."""
     import atheris
 
     warnings.simplefilter("ignore")

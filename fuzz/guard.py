@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Defects: exceptions that are not ours, broken promises, and more than a second of CPU."""
+"""Detection of defects: foreign exceptions, broken promises, and more than a second of CPU time."""
 
 import hashlib
 import time
@@ -23,15 +23,15 @@ Run = Callable[[Source], None]
 
 
 class BrokenPromiseError(Exception):
-    """A promise is not kept."""
+    """Error of a promise that is not kept."""
 
 
 class SlowError(Exception):
-    """An input takes too long, twice."""
+    """Error of an input that takes too long twice."""
 
 
 class Defect(NamedTuple):
-    """A defect that an input shows."""
+    """Defect that an input shows."""
 
     name: str  # the same for the same place in the code
     words: str  # a traceback
@@ -41,20 +41,20 @@ class Defect(NamedTuple):
 
 
 def require(holds: Any, message: str, *about: Any) -> None:
-    """Raise where a promise does not hold."""
+    """Raise a BrokenPromiseError unless a condition holds."""
     if not holds:
         raise BrokenPromiseError(": ".join([message, *map(str, about)]))
 
 
 def require_inside(robot: RobotModel, q: Any) -> None:
-    """Require joint values (n,) or (b, n) that are finite and inside the limits."""
+    """Require joint positions (n,) or (b, n) that are finite and inside the limits."""
     require(np.isfinite(q).all(), "not finite", q)
     require(((q >= robot.lower) & (q <= robot.upper)).all(), "beyond the limits", q)
 
 
 @contextmanager
 def refusals(in_one_line: bool = False) -> Iterator[None]:
-    """Let errors of ours pass, whose message has to be of bounded length."""
+    """Suppress errors of the package in the context, and require messages of bounded length."""
     try:
         yield
     except DlsIkError as error:
@@ -68,7 +68,7 @@ def refusals(in_one_line: bool = False) -> Iterator[None]:
 
 
 def defect_of(run: Run, data: bytes) -> Defect | None:
-    """Try an input on a target."""
+    """Run a target with an input, and return the defect, if any."""
     try:
         for _ in range(2):  # the first time may load or compile kernels
             begin = time.process_time()
@@ -82,7 +82,7 @@ def defect_of(run: Run, data: bytes) -> Defect | None:
 
 
 def _name(error: BaseException) -> str:
-    """Return type and place of an error, in the package if possible."""
+    """Return the type and place of an error; the place is in the package if possible."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/dls_ik/" in frame.filename]
     last = (ours or frames)[-1]

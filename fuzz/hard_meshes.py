@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Meshes that are hard to fit, by their kind of shape, from random numbers."""
+"""Random meshes that are hard to fit, by kind of shape."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Values and objects drawn from bytes, so that one input of a fuzzer is one case."""
+"""Values and objects drawn from bytes, so that each input of a fuzzer is one case."""
 
 import math
 import struct
@@ -34,7 +34,7 @@ SHAPES = (
 
 
 class Source:
-    """Draws values from bytes in order, and from zeros at their end."""
+    """Source of values drawn from bytes in order, and from zeros after the last byte."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -42,7 +42,7 @@ class Source:
 
     @property
     def has_more(self) -> bool:
-        """True while there are bytes left."""
+        """Whether bytes are left."""
         return self._at < len(self._data)
 
     def take(self, count: int) -> bytes:
@@ -52,12 +52,12 @@ class Source:
         return self._data[begin : self._at].ljust(count, b"\0")
 
     def rest(self) -> bytes:
-        """Draw all bytes that are left."""
+        """Draw all remaining bytes."""
         begin, self._at = self._at, len(self._data)
         return self._data[begin:]
 
     def below(self, count: int) -> int:
-        """Draw an integer from 0, below `count`, which is 65536 at most."""
+        """Draw an integer from 0 to `count` - 1; `count` is at most 65536."""
         if count <= 256:
             return self.take(1)[0] % count
         return int.from_bytes(self.take(2), "little") % count
@@ -67,7 +67,7 @@ class Source:
         return items[self.below(len(items))]
 
     def one_in(self, count: int) -> bool:
-        """Draw True in one of `count` cases; not with zeros."""
+        """Draw True in one of `count` cases; False from zeros."""
         return self.below(count) == count - 1
 
     def unit(self) -> float:

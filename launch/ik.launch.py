@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics for any robot: the ik node and robot_state_publisher.
+"""Launch file of the ik node and robot_state_publisher for any robot.
 
-If asked for, a simulated arm that takes the commands, and RViz.
+A simulated arm that follows the commands, and RViz, are optional.
 """
 
 import shlex
@@ -57,7 +57,7 @@ SWITCHES = {
     "then begins where the arm is measured to be, and waits for a new target.",
 }
 DRAGGED = "Whether there is a marker in RViz to drag the target with. Empty: where rviz is true."
-SIMULATED = {  # where the simulated arm takes commands
+SIMULATED = {  # command topics of the simulated arm
     "joint_state": "joint_commands",
     "joint_trajectory": "joint_trajectory_controller/joint_trajectory",
     "position_array": "forward_position_controller/commands",
@@ -65,7 +65,14 @@ SIMULATED = {  # where the simulated arm takes commands
 Given = dict[str, str]  # arguments of the launch file
 Values = dict[str, Any]
 ENDS, MARKER = ("base", "tip"), "interactive_marker"
-PARAMETERS = ("preset", *ENDS, "rate", "output_type", "output_topic", MARKER)  # of the ik node
+PARAMETERS = (
+    "preset",
+    *ENDS,
+    "rate",
+    "output_type",
+    "output_topic",
+    MARKER,
+)  # parameters of the ik node
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -87,10 +94,10 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def nodes(context: LaunchContext) -> list[Node]:
-    """The nodes to start.
+    """Return the nodes to start.
 
-    The ik node has the description as a parameter, not by its topic: it then has its robot from
-    the start, and the one that was asked for, whatever else is published.
+    The ik node gets the description as a parameter, not by its topic: it then has the requested
+    robot from the start, whatever else is published on the topic.
     """
     given = {
         name: LaunchConfiguration(name).perform(context) for name in (*TEXTS, *SWITCHES, MARKER)
@@ -159,14 +166,14 @@ def rviz(given: Given, urdf: str, clock: Values, common: Values) -> Node:
 
 
 def driving_outputs(given: Given) -> Given:
-    """The outputs of the ik node where a simulated arm takes them, as far as they are not given."""
+    """Return the output parameters for the simulated arm that the user did not set."""
     kind = given["output_type"] or "joint_trajectory"
     topic = given["output_topic"] or SIMULATED.get(kind, "")
     return {"output_type": kind, "output_topic": topic}
 
 
 def description(argument: str, given: Given) -> str:
-    """The text of a URDF or SRDF file, or what xacro makes of a xacro file."""
+    """Return the text of a URDF or SRDF file, or the output of xacro for a xacro file."""
     if not given[argument]:
         return ""
     path = existing_file(argument, given[argument])
@@ -186,13 +193,13 @@ def description(argument: str, given: Given) -> str:
 
 
 def semantic(given: Given) -> Values:
-    """The SRDF as a parameter of the ik node, if one is given."""
+    """Return the SRDF as a parameter of the ik node, if it is given."""
     srdf = description("srdf", given)
     return {"robot_description_semantic": text(srdf)} if srdf else {}
 
 
 def scene(given: Given) -> Values:
-    """The file of objects as a parameter, if one is given."""
+    """Return the file of objects as a parameter, if it is given."""
     if not given["scene"]:
         return {}
     return {"scene": text(str(existing_file("scene", given["scene"]).absolute()))}
@@ -214,7 +221,7 @@ def chosen_parameters(given: Given, names: Sequence[str]) -> dict[str, Any]:
 
 
 def typed(name: str, value: str) -> Any:
-    """A parameter as the ik node takes it."""
+    """Return a parameter with the type that the ik node declares."""
     if name == "rate":
         return number(name, value)
     return is_true(value) if name == MARKER else text(value)
@@ -228,7 +235,7 @@ def number(argument: str, value: str) -> float:
 
 
 def text(value: str) -> ParameterValue:
-    """A parameter that stays text, also where it could be read as YAML."""
+    """Return a parameter that stays text even if it is valid YAML."""
     return ParameterValue(value, value_type=str)
 
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Two WAMs of one description: an ik node for each, which both go by the same joint states.
+"""Launch file of two WAMs in one description, with an ik node for each arm.
 
-Everything of an arm has its namespace: /left/target_pose, /right/compute_ik, ... They share one
-robot_state_publisher and /joint_states at the root, where each publishes its own joints, and hears
-those of the other. So a target may be given in a frame of the other arm.
+Each arm has its own namespace: /left/target_pose, /right/compute_ik, ... Both share one
+robot_state_publisher and the topic /joint_states at the root, on which each node publishes its own
+joints and receives those of the other arm. Targets may thus be given in a frame of the other arm.
 """
 
 from pathlib import Path
@@ -73,7 +73,7 @@ def nodes(context: LaunchContext) -> list[Node]:
 def arm(
     side: str, shared: dict[str, object], on: dict[str, bool], lasting: dict[str, object]
 ) -> list[Node]:
-    """The ik node of a side, and its simulated arm."""
+    """Return the ik node of a side, and its simulated arm."""
     chain = shared | {"base": f"{side}_wam_base", "tip": f"{side}_wam_tip"}
     chain["initial_positions"] = START
     rate = ParameterValue(LaunchConfiguration("rate"), value_type=float)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Barrett WAM: ik.launch.py with all its arguments, some of them filled in."""
+"""Launch file of the Barrett WAM: ik.launch.py with other defaults of some arguments."""
 
 from pathlib import Path
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Check every file of pins, and the installed environment, for known vulnerabilities.
+"""Check of all files of pins, and of the installed environment, for known vulnerabilities.
 
-pip-audit ignores packages that its service does not know: a service without data would look like
+pip-audit ignores packages that its service does not know, so a service without data would look like
 one without findings. Therefore a release with public vulnerabilities is checked first, and ignored
-packages are named.
+packages are listed.
 """
 
 import json
@@ -22,16 +22,16 @@ FOUND, NOT_ASKED = 1, 3
 
 
 class AuditAnswer(NamedTuple):
-    """Answer of the service about some packages."""
+    """Answer of the service about a set of packages."""
 
     fine: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()  # with their vulnerabilities
+    found: tuple[str, ...] = ()  # vulnerable packages with their vulnerabilities
     unknown: tuple[str, ...] = ()
     complaint: str = ""  # reason of no answer
 
 
 def main(options: Sequence[str]) -> int:
-    """Check all files; return the exit code."""
+    """Check all files, and return the exit code."""
     control = of_pins([KNOWN_BAD], options)
     if not control.found:
         why = control.complaint or f"it knows no vulnerability of {KNOWN_BAD}, which has several"
@@ -48,12 +48,12 @@ def main(options: Sequence[str]) -> int:
 
 
 def files() -> Iterable[Path]:
-    """Return the files with pins; the others take packages of a distribution."""
+    """Return the files with pins; the other files use packages of a distribution."""
     return (path for path in sorted(ROOT.glob("requirements/*.txt")) if pins(path))
 
 
 def pins(path: Path) -> list[str]:
-    """Return the lines that name one version, with their markers."""
+    """Return the lines that pin one version, with their markers."""
     texts = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
     return [text for text in texts if "==" in text.partition(";")[0]]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""List the files of a wheel or sdist, sorted, a line each: `release_list.py FILE`."""
+"""Sorted list of the files of a wheel or sdist, one per line: `release_list.py FILE`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zipfile
 
 
 def names(path: str) -> list[str]:
-    """The files, without the folder that an sdist has around all."""
+    """Return the files, without the top folder of an sdist."""
     if path.endswith(".whl"):
         with zipfile.ZipFile(path) as archive:
             return sorted(archive.namelist())

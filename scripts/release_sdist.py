@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pack an sdist again, so that the same files give the same bytes: `release_sdist.py FILE.tar.gz`.
+"""Reproducible sdist: `release_sdist.py FILE.tar.gz` repacks it so equal files give equal bytes.
 
-Sorted, without owners, with the modes of a umask of 022 and no time later than SOURCE_DATE_EPOCH.
+Members are sorted, without owners, with the modes of a umask of 022 and times no later than
+SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ EPOCH = int(os.environ["SOURCE_DATE_EPOCH"])
 
 
 def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return a member without properties of the machine."""
+    """Return a member without properties that depend on the machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = EPOCH

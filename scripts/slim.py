@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Make a virtual environment smaller: remove what nothing in it reads, store equal files once.
+"""Reduction of the size of a virtual environment: remove unused files, store equal files once.
 
-Wheels know no links, so those of ROS 2 bring one library under three names, and OpenSSL seven
-times; and some wheels bring their own tests. The files stay where pip expects them: it replaces
-and removes each name of a file for itself.
+Wheels cannot contain links, so the wheels of ROS 2 have one library under three names, and OpenSSL
+seven times; some wheels also contain their tests. All file names stay in place for pip, which
+replaces and removes each name independently.
 """
 
 import hashlib
@@ -15,19 +15,19 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-SMALLEST = 65536  # [B] of a file that is worth a link
+SMALLEST = 65536  # [B] minimum size of a file that is replaced by a link
 TESTED = ("matplotlib", "numba", "numpy")  # packages with tests that nothing else imports
 
 
 def large_files(folder: Path) -> Iterator[Path]:
-    """Yield the files, without links, that are worth a link."""
+    """Yield the large files that are not symbolic links."""
     for path in sorted(folder.rglob("*")):
         if not path.is_symlink() and path.is_file() and path.stat().st_size >= SMALLEST:
             yield path
 
 
 def equal_files(folder: Path) -> list[list[Path]]:
-    """Return the lists of two and more files of the same content and mode."""
+    """Return the groups of at least two files with equal content and mode."""
     by_size, by_content = defaultdict(list), defaultdict(list)
     for path in large_files(folder):
         by_size[path.stat().st_size, path.stat().st_mode].append(path)
@@ -38,7 +38,7 @@ def equal_files(folder: Path) -> list[list[Path]]:
 
 
 def link_equal_files(folder: Path) -> None:
-    """Replace all but the first of equal files by hard links to it."""
+    """Replace all but the first of equal files by hard links to the first."""
     for first, *others in equal_files(folder):
         for path in others:
             if not path.samefile(first):
@@ -49,14 +49,14 @@ def link_equal_files(folder: Path) -> None:
 
 
 def remove_tests(site_packages: Path) -> None:
-    """Remove the tests that packages bring of themselves."""
+    """Remove the tests that are part of installed packages."""
     for package in TESTED:
         for tests in sorted((site_packages / package).rglob("tests")):
             shutil.rmtree(tests, ignore_errors=True)
 
 
 def main(prefix: str) -> None:
-    """Make the environment at a prefix smaller."""
+    """Reduce the size of the environment at a prefix."""
     for site_packages in Path(prefix, "lib").glob("python3*/site-packages"):
         remove_tests(site_packages)
     link_equal_files(Path(prefix))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Wording of the code: print what a machine can see of it, or with --check fail above the limits.
+"""Check of the wording of docstrings and comments: print counts; --check fails above the limits.
 
-Counted are entries of `Raises:` that do not begin with "If", docstrings of functions that begin
-with "Let", "Begin" or "Have", comments that begin with a bare preposition or "that", words for
-which the project has another term, and module constants that have one name and several values.
+The counts cover entries of `Raises:` that do not begin with "If", docstrings of functions that
+begin with "Let", "Begin" or "Have", comments that begin with a bare preposition or "that", words
+for which the project has another term, and module constants with one name and several values.
 --list prints each place.
 """
 
@@ -60,7 +60,7 @@ CODE_COMMENTS = ("noqa", "type:", "fmt:", "pragma", "shellcheck", "!", "%%")
 
 
 class Finding(NamedTuple):
-    """One place that a check objects to."""
+    """Finding of a check."""
 
     kind: str
     file: Path
@@ -68,12 +68,12 @@ class Finding(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Return the place as compilers print it."""
+        """Return the finding in the format of compilers."""
         return f"{self.file.relative_to(ROOT)}:{self.line}: {self.kind}: {self.text}"
 
 
 def findings(file: Path) -> Iterator[Finding]:
-    """Yield what can be seen in one file."""
+    """Yield the findings in one file, without those about constants."""
     source = file.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
@@ -91,7 +91,7 @@ def findings(file: Path) -> Iterator[Finding]:
 
 
 def docstring_findings(text: str, is_function: bool) -> Iterator[tuple[str, str]]:
-    """Yield the kinds and words of what can be seen in a docstring."""
+    """Yield the kind and text of each finding in a docstring."""
     if is_function and OPENING.match(text):
         yield "docstring begins with Let, Begin or Have", text.partition("\n")[0]
     for entry in raises_entries(text):
@@ -112,14 +112,14 @@ def raises_entries(text: str) -> Iterator[str]:
 
 
 def other_terms(text: str) -> Iterator[str]:
-    """Yield words of a text that have another term, with the term."""
+    """Yield the words of a text for which the project has another term, with that term."""
     for pattern, term in TERMS.items():
         for found in pattern.finditer(text):
             yield f"{found[0]!r} ({term})"
 
 
 def comments(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of each comment; lines that follow each other are one comment."""
+    """Yield the line and text of each comment; consecutive comment lines are one comment."""
     last = -1, -1  # line and column
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:
@@ -133,7 +133,7 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 
 
 def several_values() -> Iterator[Finding]:
-    """Yield the constants of modules of the package that have one name and several values."""
+    """Yield the module constants of the package with one name and several values."""
     values: dict[str, dict[str, tuple[Path, int]]] = defaultdict(dict)
     for file in sorted((ROOT / PACKAGE).rglob("*.py")):
         for node in ast.parse(file.read_bytes()).body:
@@ -150,7 +150,7 @@ def several_values() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print the counts, or the places."""
+    """Print the counts or the findings, and return the exit code."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="exit with 1 above the limits")
     parser.add_argument("--list", action="store_true", help="print each place")

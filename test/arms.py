@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Serial arms: real ones, and ones drawn at random with joints of every kind, mimic joints too."""
+"""Serial arms for tests: real arms, and random arms with joints of every kind."""
 
 from functools import cache
 
@@ -15,7 +15,7 @@ PUBLISHED = tuple(ARMS)
 
 @cache
 def published(name):
-    """A real arm of ``test/urdf``."""
+    """Return a real arm of ``test/urdf``."""
     return RobotModel.from_urdf(TEST_URDF / f"{name}.urdf")
 
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bags read back by the reader of rosbags, which is not ours."""
+"""Bags, read by the independent library rosbags."""
 
 import pytest
 
 
 def recorded(folder):
-    """By topic: times [s] in the bag, and messages."""
+    """Return the times [s] and the messages of each topic."""
     rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
     from rosbags.typesys import Stores, get_typestore
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command in this process."""
+"""Calls of the command line in this process."""
 
 import json
 
@@ -12,7 +12,7 @@ DONE, NO_SOLUTION, BAD_INPUT, MISSING = 0, 1, 2, 3
 
 
 def run(*arguments, code=DONE, columns=None, stdin=None):
-    """The result of ``dls-ik ARGUMENTS``, which must end with that code."""
+    """Return the result of ``dls-ik ARGUMENTS``, and check its exit code."""
     env = {"COLUMNS": str(columns)} if columns else {}
     result = CliRunner(env=env).invoke(main, list(map(str, arguments)), input=stdin)
     assert result.exit_code == code, (result.output, result.exception)
@@ -20,12 +20,12 @@ def run(*arguments, code=DONE, columns=None, stdin=None):
 
 
 def document(*arguments, code=DONE):
-    """The one JSON document that it prints."""
+    """Return the JSON document that the command prints."""
     return json.loads(run(*arguments, "--json", code=code).stdout)
 
 
 def refusal(*arguments, code=BAD_INPUT, stdin=None):
-    """The one line that says what is wrong."""
+    """Return the error message, a single line."""
     result = run(*arguments, code=code, stdin=stdin)
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1

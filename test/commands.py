@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The checker of all commands: every limit, by divided differences over the times they are due."""
+"""Checker of commands: all limits, by divided differences over the due times."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ WORDS = ("velocity", "acceleration", "jerk")
 
 
 class Limits(NamedTuple):
-    """What commands of a robot must keep: (n,) or numbers, infinite where there is no limit."""
+    """Limits of the commands of a robot: (n,) or numbers; infinite: no limit."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -24,7 +24,7 @@ class Limits(NamedTuple):
 
 
 def violations(times, q, limits, rounding=1e-9):
-    """All places where commands (m, n) due at times (m,) [s] pass a limit, as sentences.
+    """Return descriptions of all violations by commands (m, n) due at times (m,) [s].
 
     A derivative is the divided difference of as many commands as it takes: the mean of the true one
     over their span for any path through them, whatever the times between them are. A joint that
@@ -74,12 +74,12 @@ def _worst(word, seen, most, times):
 
 
 def assert_within(times, q, limits, rounding=1e-9):
-    """Every command keeps every limit."""
+    """Check that every command keeps every limit."""
     assert not (found := violations(times, q, limits, rounding)), "; ".join(found)
 
 
 def tail_violations(before, points, limits, rounding=1e-9):
-    """Where the stop that a trajectory carries passes a limit, as sentences.
+    """Return descriptions of all violations along the stop in a trajectory.
 
     Args:
         before: times (k,) and positions (k, n) of the commands that the trajectory goes on from.
@@ -103,7 +103,7 @@ PAUSE = 1.8  # periods between commands after which a pause is possible, with st
 
 
 def assert_told(times, q, v, limits, jitter):
-    """Commands with velocities, as messages tell them, with stamps off by `jitter` [s] at most.
+    """Check published commands with velocities, whose stamps are off by at most `jitter` [s].
 
     They come in order and keep the limits of position and velocity. The velocities, means of
     cycles, change from one to the next within the limit of acceleration; with a limit of jerk they
@@ -125,7 +125,7 @@ def assert_told(times, q, v, limits, jitter):
 
 
 def assert_steps(changes, most, elapsed, what):
-    """No change (m, n) is larger than it may be."""
+    """Check that no change (m, n) exceeds its bound."""
     if not len(changes):
         return
     worst = np.abs(changes) / np.broadcast_to(most, changes.shape)

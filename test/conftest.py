@@ -81,7 +81,7 @@ def pytest_configure(config):
         option.markexpr = INSTALLED
         collect_ignore.extend(map(str, not_installed()))
     if BY_COLCON:
-        os.chdir(HERE)  # from ROOT, `python -m dls_ik` would run the package of that folder
+        os.chdir(HERE)  # `python -m dls_ik` in ROOT would run the package of that folder
 
 
 def not_installed():
@@ -153,9 +153,7 @@ def kernel_cache(tmp_path):
     folder = tmp_path / "kernels"
     for file in CORE.rglob("__pycache__/*.nbc"):
         sources = file.parents[1]
-        name = (
-            f"{sources.name}_{hashlib.sha1(str(sources).encode()).hexdigest()}"  # as numba has it
-        )
+        name = f"{sources.name}_{hashlib.sha1(str(sources).encode()).hexdigest()}"
         (folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(file, folder / name)
     return folder

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A controller driven cycle by cycle, and the limits that its commands must keep."""
+"""Controller that runs cycle by cycle, and the limits of its commands."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ BENT = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])
 
 
 class Drive:
-    """A controller at joint values, with a clock of its own and all that came of its cycles."""
+    """Controller with its own clock and the outputs of all cycles."""
 
     def __init__(self, q, robot=WAM, method=None, dt=DT, now=0.0, executor=None, **options):
         self.controller = Controller(robot, method, executor, **options)
@@ -28,7 +28,7 @@ class Drive:
 
     @property
     def q(self):
-        """The start and every command since, (cycles + 1, n)."""
+        """Start and all later commands (cycles + 1, n)."""
         return np.array([self.start, *(out.q for out in self.outputs)])
 
     @property
@@ -48,7 +48,7 @@ class Drive:
         return self
 
     def run(self, seconds, each=None, measured=None):
-        """Some cycles, with `each` called before every one; the outputs of them."""
+        """Run cycles, with `each` called before every cycle, and return their outputs."""
         first = len(self.outputs)
         for _ in range(max(round(seconds / self.dt), 1)):
             self.now += self.dt
@@ -59,7 +59,7 @@ class Drive:
         return self.outputs[first:]
 
     def run_until(self, state, seconds):
-        """Cycles until a state comes, and the arm is at rest in it; whether it came."""
+        """Run cycles until a state with the arm at rest, and return whether it was reached."""
         for _ in range(round(seconds / self.dt)):
             self.run(self.dt)
             if self.last.state is state and not self.last.velocity.any():
@@ -73,7 +73,7 @@ class Drive:
 
 
 def assert_limits(robot, q, dt, acceleration=np.inf, jerk=np.inf, v=0.0):
-    """No command (m, n) passes a limit, nor a joint that was beyond one goes farther.
+    """Check that no command (m, n) exceeds a limit, or moves farther beyond one.
 
     Args:
         dt: [s], one for all cycles or one for each of the m - 1.
@@ -95,7 +95,7 @@ def assert_limits(robot, q, dt, acceleration=np.inf, jerk=np.inf, v=0.0):
 
 
 def reversals(q, dt=DT, slowest=0.2):
-    """How often the joint that does so most turns round, between speeds that can be seen."""
+    """Return the maximum number of reversals of a joint, between noticeable speeds."""
     v = np.diff(q, axis=0) / dt
     most = 0
     for j in range(v.shape[1]):
@@ -105,12 +105,12 @@ def reversals(q, dt=DT, slowest=0.2):
 
 
 def tip_speeds(robot, q, dt=DT):
-    """Of the tip from cycle to cycle [m/s]."""
+    """Return the speeds of the tip between cycles [m/s]."""
     return np.linalg.norm(np.diff(robot.fk(q)[:, :3, 3], axis=0), axis=1) / dt
 
 
 def wild_reference(rng, robot, q):
-    """Somewhere inside, near, at a limit, or absurd."""
+    """Return a random reference: inside the limits, near, at a limit, or absurd."""
     kind = rng.integers(5)
     if kind == 0:
         return robot.random(rng)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A target of the fuzzing campaigns on a few inputs, the same ones every time."""
+"""Targets of the fuzzing campaigns on a few fixed inputs."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from fuzz.targets import build
 
 
 def assert_no_defect(name, examples):
-    """The target of a name raises nothing."""
+    """Check that a target raises nothing."""
     run = build(name)
 
     @settings(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that tests and modules of tests leave the process as they found it; restores it if not.
+"""Checks that tests and their modules leave no global state behind, and its restoration.
 
 The state that is compared: the working directory, the environment, ``sys.path``, the names and the
 containers of all modules of the package (registries, tables, caches), threads that are not daemons,
@@ -67,7 +67,7 @@ def module_leaves_no_state(pytestconfig, private_domain, interruptible):
 
 @pytest.fixture
 def own_plugins(monkeypatch):
-    """Give a test a registry of methods of its own, empty at the beginning."""
+    """Provide an empty method registry for a test."""
     from dls_ik.solver import plugins  # once the package is found
 
     monkeypatch.setattr(plugins, "_PLUGINS", {})
@@ -98,7 +98,7 @@ class GlobalState:
         self.random = random.getstate(), np.random.get_state(), np.geterr()  # noqa: NPY002
 
     def check(self):
-        """Restore this state; fail if something has to be restored."""
+        """Restore this state, and fail if it had changed."""
         left = [*self._threads(), *self._children(), *self._process(), *self._package()]
         random.setstate(self.random[0])
         np.random.set_state(self.random[1])  # noqa: NPY002
@@ -196,12 +196,12 @@ def same(one, other):
         return (
             one.keys() == other.keys() and one == other if isinstance(one, dict) else one == other
         )
-    except ValueError:  # of arrays that are compared
+    except ValueError:  # comparison of arrays
         return False
 
 
 def clear_stateful_caches():
-    """Forget what functions found outside of their arguments."""
+    """Clear the caches of functions whose results depend on external state."""
     for name, function in STATEFUL_CACHES:
         if name in sys.modules:
             clear = getattr(getattr(sys.modules[name], function), "cache_clear", None)
@@ -227,7 +227,7 @@ def child_processes():
 
 
 def is_left_over(pid):
-    """Return whether a child runs and is no helper of Python's."""
+    """Return whether a child process runs and is not a helper of Python."""
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state != "Z" and not any(helper in command_line(pid) for helper in HELPERS)

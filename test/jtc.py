@@ -10,7 +10,7 @@ import numpy as np
 
 
 class TrajectoryController:
-    """Follows trajectories as joint_trajectory_controller does.
+    """Model of joint_trajectory_controller.
 
     Attributes:
         velocity, acceleration: (n,) largest absolute values on all paths received, each of them
@@ -23,7 +23,7 @@ class TrajectoryController:
         self.velocity, self.acceleration = np.zeros(n), np.zeros(n)
 
     def at(self, now):
-        """Positions, velocities and accelerations (3, n) desired at a time [s]."""
+        """Return the desired positions, velocities and accelerations (3, n) at a time [s]."""
         begin, end, c = next((s for s in self.segments if now < s[1]), self.segments[-1])
         if now >= end:
             rest = np.zeros_like(c[:3])
@@ -38,7 +38,7 @@ class TrajectoryController:
         ])  # fmt: skip
 
     def path(self, times):
-        """Positions (k, n) desired at times (k,) [s]."""
+        """Return the desired positions (k, n) at times (k,) [s]."""
         begins, ends, c = (np.array(x) for x in zip(*self.segments, strict=True))
         i = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
         t = np.minimum(times, ends[i]) - np.where(np.isfinite(begins[i]), begins[i], times)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels as tests call them: results returned, scratch made on the spot."""
+"""Wrappers of kernels for tests, which return results and allocate the scratch arrays."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ STEPPED = tuple(name for name in method_names() if not name.startswith("kdl"))  
 
 
 def serves(name, robot):
-    """Whether a method takes a robot for its full pose: TA needs redundancy."""
+    """Return whether a method supports the full pose of a robot; TA needs redundancy."""
     return robot.n > 6 or "ta" not in name.split("+")
 
 
@@ -48,7 +48,7 @@ def pose_error(T_d, T):
 
 
 def continuous_inverse(J, h, lambda2=0.0):
-    """(n, 6), by the pseudoinverse or, with a lambda^2, the damped one."""
+    """Return the pseudoinverse (n, 6), or with a lambda^2 the damped inverse."""
     X = np.full((6, J.shape[1]), np.nan)
     robot = serial_arm(J.shape[1])
     method, details = structs("jd", robot)
@@ -58,13 +58,13 @@ def continuous_inverse(J, h, lambda2=0.0):
 
 
 def structs(name, robot, task=None, **options):
-    """What kernels read of a method, with the details of the general step."""
+    """Return the structs of a method for kernels, including those of the general step."""
     choice, chosen = parse_method(name), options_of(name, **options)
     return chosen.method(choice), build_details(robot, choice, chosen, task)
 
 
 def step(name, robot, q, J, e, following=False, general=False, **options):
-    """The step of a method for a scaled Jacobian and error of the full pose, its first one.
+    """Return the first step of a method for a scaled Jacobian and error of the full pose.
 
     Args:
         general: even for a method of the quick path, the step of all methods.
@@ -90,7 +90,7 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
 
 @kernel
 def one_quick_step(arm, method, error, q, work):
-    """A kernel of its own, as a step is a part of the loop that makes it."""
+    """Return a quick step, as a separate kernel; usually the step is part of a loop."""
     fast_step(arm, method, error, q, work)
 
 
@@ -99,5 +99,5 @@ def options_of(name, **options):
 
 
 def serial_arm(n):
-    """Any arm of n joints, for the size of its scratch."""
+    """Return an arm of n joints, for the size of its scratch arrays."""
     return RobotModel.from_dh([DhRow(a=0.1, alpha=1.0, lower=-1.0, upper=1.0)] * n)

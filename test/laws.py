@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every damping law, by the words that name it in a method."""
+"""All damping laws, by their words in method names."""
 
 from dls_ik.core import damping
 
-ALSO = {"jd": ("dls", "odls")}  # with options of their own
+ALSO = {"jd": ("dls", "odls")}  # methods with additional options
 LAWS = {
     "": damping.JP,
     **{word: i for name, i in damping.IDS.items() for word in (name, *ALSO.get(name, ()))},
@@ -12,7 +12,7 @@ LAWS = {
 
 
 def is_legal(law, strategy):
-    """Whether a law and a limit strategy may be combined."""
+    """Return whether a law and a limit strategy can be combined."""
     if law == "odls":
         return strategy in ("", "gp", "jc", "ta")
     return (law, strategy) != ("jt", "gp")

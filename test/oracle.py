@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics the long way: 4x4 products straight from the numbers of a URDF or of DH rows."""
+"""Naive oracle of kinematics: 4x4 products straight from the numbers of a URDF or of DH rows."""
 
 from math import cos, sin
 from xml.etree import ElementTree as ET
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def rotation(axis, angle):
-    """Rodrigues' formula, axis of any length."""
+    """Return a rotation by Rodrigues' formula; the axis has any length."""
     axis = np.asarray(axis, float) / np.linalg.norm(axis)
     cross = np.column_stack([np.cross(axis, e) for e in np.eye(3)])
     outer = np.outer(axis, axis)
@@ -27,7 +27,7 @@ def numbers(text):
 
 
 def urdf_pose(text, base, link, values):
-    """``T_base_link`` of any two links.
+    """Return ``T_base_link`` (4, 4) of any two links.
 
     Args:
         values: Joint values by name; a mimic joint follows its master.
@@ -74,7 +74,7 @@ def _value(robot, joint, values):
 
 
 def dh_pose(rows, q):
-    """The product of Rz(theta) Tz(d) Tx(a) Rx(alpha), each row (a, alpha, d, theta, prismatic)."""
+    """Return the product of Rz(theta) Tz(d) Tx(a) Rx(alpha); rows a, alpha, d, theta, prismatic."""
     T = np.eye(4)
     for (a, alpha, d, theta, prismatic), value in zip(rows, q, strict=True):
         theta, d = (theta, d + value) if prismatic else (theta + value, d)
@@ -90,7 +90,7 @@ def dh_pose(rows, q):
 
 
 def difference_jacobian(fk, q, h=1e-6):
-    """Central differences of a forward kinematics q -> (4, 4), as a (6, n) geometric Jacobian."""
+    """Return the geometric Jacobian (6, n) of a function q -> (4, 4), by central differences."""
     J = np.empty((6, len(q)))
     for i, step in enumerate(h * np.eye(len(q))):
         before, after = fk(q - step), fk(q + step)

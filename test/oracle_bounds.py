@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds, the long way: how much of the error a step goes for, and how far it may go.
+"""Naive oracle of bounds: the share of the error that a step corrects, and the maximum step.
 
 Buss & Kim 2004, sections 3 to 5; Tabaczynski 2005, 2.2; Colome & Torras 2012, section VI.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def clamped(o, e, groups, last, left):
-    """ClampMag of every group of rows: a tip's position, or its rotation.
+    """Return ClampMag of every group of rows: the position of a tip, or its rotation.
 
     Args:
         last: the error before its bound at the step before, or None.
@@ -31,7 +31,7 @@ def clamped(o, e, groups, last, left):
 
 
 def halved(o, e, J):
-    """Half as far until what is out of reach to first order is short enough."""
+    """Halve the error until its part that is unreachable to first order is short enough."""
     U, s, _ = np.linalg.svd(J, full_matrices=False)
     U = U[:, s > 1e-10 * s[0]]
     while np.linalg.norm(e - U @ (U.T @ e)) > o.halving:

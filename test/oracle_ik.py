@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics the long way: one step of every method, from the papers' formulas.
+"""Naive oracle of inverse kinematics: one step of every method, from the papers' formulas.
 
 NumPy's singular values, all 2^n terms of the continuous inverse, nothing of the kernels. Colome &
 Torras 2012, Deo & Walker 1993, Buss & Kim 2004; the parts are in the other ``oracle_*`` files.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Damping laws, the long way: P = sum_i g_i v_i u_i^T from NumPy's singular values.
+"""Naive oracle of damping laws: P = sum_i g_i v_i u_i^T from NumPy's singular values.
 
 Colome & Torras 2012, Table II; Deo & Walker 1993, (6) and the remarks of section 3.
 """
@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 FILTERS = ("svf", "svf+ed")
-ZERO = 1e-12  # of the largest singular value
+ZERO = 1e-12  # share of the largest singular value below which a singular value is zero
 
 
 def filtered(s, o):
@@ -24,7 +24,7 @@ def least_damping(s, bound):
 
 
 def jf_damping(s, o):
-    """Of the least singular value only: full at the singularity, none from epsilon on."""
+    """Return damping of the smallest singular value only: full at 0, none from epsilon on."""
     return (1.0 - (s / o.epsilon) ** 2) * o.lambda_max**2 if s < o.epsilon else 0.0
 
 

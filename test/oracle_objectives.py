@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objectives of the redundancy, the long way: H(q), and its gradient.
+"""Naive oracle of null-space objectives: H(q) and its gradient.
 
 Chan & Dubey 1995 (limits), Liegeois 1977 (centring), Yoshikawa 1985 (manipulability), Deo & Walker
 1993, section 5 (posture, obstacle).

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Policies of the damping factor, the long way: lambda^2 of each step.
+"""Naive oracle of damping factor policies: lambda^2 of each step.
 
 Deo & Walker 1993, section 3 (their lambda is our lambda^2), 3.1 and 4.1.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a pose that bounds are on, and whether a pose is beyond them, the long way."""
+"""Naive oracle of reach bounds: bounded quantities of a pose, and whether a pose exceeds them."""
 
 import numpy as np
 from oracle import rigid

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Collisions by coal and trimesh, by no code that is tested but shapes and trees."""
+"""Naive oracle of collisions, by coal and trimesh; uses only shapes and trees of the package."""
 
 from functools import lru_cache
 
@@ -38,7 +38,7 @@ def solid(mesh):
 
 
 def contains(outer, T_outer, inner, T_inner):
-    """Whether a closed mesh has a point of the other shape inside."""
+    """Return whether a closed mesh contains a point of the other shape."""
     if not (isinstance(outer, Mesh) and outer.is_watertight) or isinstance(inner, Plane):
         return False
     point = inner.vertices[:1] if isinstance(inner, Mesh) else np.zeros((1, 3))
@@ -56,7 +56,7 @@ def touch(one, T_one, two, T_two):
 
 
 def distance(one, T_one, two, T_two):
-    """Distance of two shapes that do not touch."""
+    """Return the distance of two separate shapes [m]."""
     request = coal.DistanceRequest()
     request.gjk_tolerance = 1e-10
     poses = [coal.Transform3s(T[:3, :3], T[:3, 3]) for T in (T_one, T_two)]
@@ -65,7 +65,7 @@ def distance(one, T_one, two, T_two):
 
 
 class Oracle:
-    """A snapshot at a configuration: the parts of its links and objects by name."""
+    """Snapshot at a configuration, with the parts of links and objects by name."""
 
     def __init__(self, snapshot, q):
         values = {**snapshot.values, **dict(zip(snapshot.joint_names, q, strict=True))}

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tolerances of tasks the long way: what of a pose is beyond a region."""
+"""Naive oracle of task tolerances: the part of a pose error outside a region."""
 
 import numpy as np
 from oracle_task import rotation_vector, swing, twist
 
 
 def euler_angles(R):
-    """(a, b, c) of R = Rx(a) Ry(b) Rz(c)."""
+    """Return (a, b, c) of R = Rx(a) Ry(b) Rz(c)."""
     b = np.arctan2(R[0, 2], np.hypot(R[0, 0], R[0, 1]))
     return np.array([np.arctan2(-R[1, 2], R[2, 2]), b, np.arctan2(-R[0, 1], R[0, 0])])
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limit strategies, the long way: how far each joint is held, and the motion asked of it.
+"""Naive oracle of limit strategies: activation of each joint limit, and the desired motion.
 
 Colome & Torras 2012, (5), (6) and Table III.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def activation(q, lower, upper, margin):
-    """0 free, 1 held (Mansard, Remazeilles & Chaumette 2009)."""
+    """Return the activation, 0 free to 1 held (Mansard, Remazeilles & Chaumette 2009)."""
     h = np.zeros(len(q))
     for j in np.flatnonzero(np.isfinite(upper - lower)):
         width = margin * (upper[j] - lower[j])
@@ -22,7 +22,7 @@ def activation(q, lower, upper, margin):
 
 
 def held(strategy, o, robot, q, J, e, following=False):
-    """How far each joint is held, and the motion asked of it: h, z."""
+    """Return the activation h of each joint, and its desired motion z."""
     h, z = np.zeros(robot.n), np.zeros(robot.n)
     if strategy in ("jc", "active"):
         push = J.T @ e
@@ -40,7 +40,7 @@ def held(strategy, o, robot, q, J, e, following=False):
 
 
 def pushed_outward(robot, q, J, e):
-    """How much the error pushes each joint to its nearer limit: 1 beyond it, or from 0.1 on."""
+    """Return how strongly the error pushes each joint to its closer limit; 1 beyond or from 0.1."""
     lower, upper = robot.finite_limits()
     outward = np.sign(q - 0.5 * (lower + upper))
     cosine = outward * (J.T @ e) / (np.linalg.norm(J, axis=0) * np.linalg.norm(e))
@@ -48,7 +48,7 @@ def pushed_outward(robot, q, J, e):
 
 
 def weighting(slope, last):
-    """JW: c = W^(-1/2), heavier joints where the criterion's slope is rising."""
+    """Return c = W^(-1/2) of JW, with larger weights where the slope of the criterion rises."""
     before = np.zeros(len(slope)) if last is None else np.abs(last)
     return 1.0 / np.sqrt(np.where(np.abs(slope) > before, 1.0 + np.abs(slope), 1.0))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of each tip, the long way: the rows of the scaled error and of its Jacobian."""
+"""Naive oracle of tasks: rows of the scaled error of each tip, and of its Jacobian."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ POSE = SimpleNamespace(position="xyz", rotation="xyz", frame="base", weights=Non
 
 
 def rotation_vector(R):
-    """Axis times angle; near half a turn the axis is an eigenvector of the symmetric part."""
+    """Return axis times angle; near pi the axis is an eigenvector of the symmetric part."""
     vee = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     cosine = 0.5 * (np.trace(R) - 1.0)
     angle = np.arctan2(np.linalg.norm(vee), cosine)
@@ -26,7 +26,7 @@ def pose_error(T_d, T):
 
 
 def swing(R, b):
-    """The shortest rotation that brings R^T b, where the tool has the direction, onto b."""
+    """Return the shortest rotation from R^T b, the direction of the tool, to b."""
     a = R.T @ b
     normal = np.cross(a, b)
     sine = np.linalg.norm(normal)
@@ -37,14 +37,14 @@ def swing(R, b):
 
 
 def half_angles(R):
-    """cos(theta / 2), and sin(theta / 2) times the axis: the unit quaternion."""
+    """Return the unit quaternion: cos(theta / 2), and sin(theta / 2) times the axis."""
     turn = rotation_vector(R)
     theta = np.linalg.norm(turn)
     return np.cos(0.5 * theta), 0.5 * np.sinc(0.5 * theta / np.pi) * turn
 
 
 def twist(R, b):
-    """The angle of R about b, whatever R turns besides: tan(psi / 2) = tan(theta / 2) (n . b)."""
+    """Return the twist angle psi of R about b: tan(psi / 2) = tan(theta / 2) (n . b)."""
     w, v = half_angles(R)
     return 2.0 * np.arctan2(v @ b, w) * b
 
@@ -81,7 +81,7 @@ def picked(task):
 
 
 class Rows:
-    """The rows of one task a tip, stacked."""
+    """Stacked rows of one task per tip."""
 
     def __init__(self, robot, task=None, weight=0.5):
         self.robot = robot

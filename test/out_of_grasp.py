@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses that no attempt reaches and no bound refuses, so that the time for them is used."""
+"""Unreachable poses that no bound refuses, so that the solver uses all its time."""
 
 from dls_ik import IkSolver, Status
 
@@ -8,7 +8,7 @@ RESTARTS = 300
 
 
 def out_of_grasp(robot, rng):
-    """A pose whose position is reached, in another rotation, and that no bound refuses."""
+    """Return a pose that is reachable only with another rotation, and that no bound refuses."""
     solver = IkSolver(robot, max_restarts=RESTARTS)
     while True:
         T = robot.fk(robot.random(rng))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of this tree in processes of their own."""
+"""Programs of this tree in separate processes."""
 
 import os
 import subprocess
@@ -9,17 +9,17 @@ import sys
 from robots import ROOT
 
 COMMAND = [sys.executable, "-m", "dls_ik.cli"]
-LONG = 300.0  # [s] for a process on a busy machine, whose kernels may have to be compiled
+LONG = 300.0  # [s] timeout of a process on a busy machine that may compile kernels
 
 
 def environment(**more):
-    """The variables of this process, with the package of this tree."""
+    """Return the environment variables of this process, with the package of this tree."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, **more}
 
 
 def run_python(*words, cwd=None, **variables):
-    """Python with arguments, ended by itself, with its output as text."""
+    """Run Python with arguments until it exits, and return its output as text."""
     return subprocess.run(
         [sys.executable, *map(str, words)], cwd=cwd, env=environment(**variables),
         capture_output=True, text=True, timeout=LONG, check=False,
@@ -27,5 +27,5 @@ def run_python(*words, cwd=None, **variables):
 
 
 def run_command(*words, **variables):
-    """``dls-ik`` with arguments."""
+    """Run ``dls-ik`` with arguments."""
     return run_python(*COMMAND[1:], *words, **variables)

@@ -16,7 +16,7 @@ HALF = pi / 2
 
 
 class Row(NamedTuple):
-    """One joint, or a fixed step of the frames; by the table's convention."""
+    """Joint, or fixed transform, by the convention of the table."""
 
     a: float
     alpha: float
@@ -24,11 +24,11 @@ class Row(NamedTuple):
     theta: float
     lower: float = -inf
     upper: float = inf
-    kind: str = "revolute"  # or "continuous", "prismatic", "fixed"
+    kind: str = "revolute"  # also "continuous", "prismatic", "fixed"
 
 
 class Arm(NamedTuple):
-    """A table; ``modified`` is Craig's convention, with a and alpha before the joint."""
+    """Table of an arm; ``modified`` is Craig's convention, with a and alpha before the joint."""
 
     rows: tuple[Row, ...]
     modified: bool = False

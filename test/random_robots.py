@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots for tests that are drawn at random."""
+"""Random robots for tests."""
 
 from math import pi
 from typing import NamedTuple
@@ -12,20 +12,20 @@ FREE = ("revolute", "continuous", "prismatic")
 
 
 class RandomRobot(NamedTuple):
-    """A drawn tree, and a value for each joint that is free to move."""
+    """Random tree, and positions of its independent joints."""
 
     text: str
     links: tuple[str, ...]
-    parents: tuple[int, ...]  # of links 1, 2, ...
-    kinds: tuple[str, ...]  # of the joints above links 1, 2, ...
-    values: dict[str, float]  # by joint
+    parents: tuple[int, ...]  # parents of links 1, 2, ...
+    kinds: tuple[str, ...]  # kinds of the joints above links 1, 2, ...
+    values: dict[str, float]  # joint positions by name
 
     def above(self, link):
-        """Indices of the links from the root's child down to a link."""
+        """Return the indices of the links from the child of the root down to a link."""
         return [] if link == 0 else [*self.above(self.parents[link - 1]), link]
 
     def moves(self, link):
-        """Whether a moving joint lies between the root and a link."""
+        """Return whether there is a moving joint between the root and a link."""
         return any(self.kinds[i - 1] != "fixed" for i in self.above(link))
 
 
@@ -42,7 +42,7 @@ _axes = _numbers(3, 1.0).filter(lambda axis: sum(x * x for x in axis) > 1e-3)
 
 @st.composite
 def random_robots(draw, largest=8):
-    """Trees with branches, any axes and origins, and joints of every kind that a chain takes."""
+    """Draw trees with branches, any axes and origins, and joints of every supported kind."""
     parents, kinds, joints, values = [], [], [], {}
     for i in range(1, draw(st.integers(2, largest))):
         parents.append(draw(st.integers(max(0, i - 3), i - 1)))

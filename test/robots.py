@@ -12,7 +12,7 @@ LIMIT = '<limit lower="-2" upper="2" effort="1" velocity="1.5"/>'
 
 
 def joint(name, kind="revolute", parent="a", child="b", detail=LIMIT, axis="0 0 1"):
-    """One joint; ``detail`` holds its origin, limit or mimic."""
+    """Return the URDF of a joint; ``detail`` has its origin, limit or mimic."""
     return (
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
         f'<axis xyz="{axis}"/>{detail}</joint>'
@@ -20,6 +20,6 @@ def joint(name, kind="revolute", parent="a", child="b", detail=LIMIT, axis="0 0 
 
 
 def urdf(links, *joints):
-    """A robot of some links, ``"a b c"``, and joints."""
+    """Return the URDF of a robot with links ``"a b c"`` and joints."""
     parts = [f'<link name="{link}"/>' for link in links.split()]
     return "\n".join(['<robot name="test">', *parts, *joints, "</robot>"])

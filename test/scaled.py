@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot in other units of length."""
+"""Robots in other units of length."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from dls_ik.model import Tree
 
 
 def scaled(robot, k):
-    """A robot of one tip whose lengths are k times as many."""
+    """Return a robot of one tip with all lengths multiplied by k."""
     tree = robot.tree
     joints = tuple(_scaled_joint(joint, k) for joint in tree.joints)
     return RobotModel.from_tree(Tree(tree.name, tree.links, joints), robot.base, robot.tip)
 
 
 def scaled_poses(Ts, k):
-    """Poses (..., 4, 4) in those units."""
+    """Return poses (..., 4, 4) with lengths multiplied by k."""
     Ts = np.array(Ts)
     Ts[..., :3, 3] *= k
     return Ts

@@ -21,21 +21,21 @@ def mesh_of(found):
 
 
 def bracket(size=0.12):
-    """A closed mesh that is not convex: an L of two boxes."""
+    """Return a closed concave mesh: an L of two boxes."""
     outline = np.array([[0, 0], [1, 0], [1, 0.4], [0.4, 0.4], [0.4, 1], [0, 1]]) * size
     triangles = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
     return mesh_of(trimesh.creation.extrude_triangulation(outline, triangles, height=0.5 * size))
 
 
 def gem(radius, rng):
-    """A convex mesh."""
+    """Return a convex mesh."""
     points = rng.normal(size=(24, 3))
     points *= radius / np.linalg.norm(points, axis=1)[:, None]
     return mesh_of(trimesh.convex.convex_hull(points))
 
 
 def cup(radius, height):
-    """A surface without an inside: a tube that is open at both ends."""
+    """Return an open surface: a tube that is open at both ends."""
     angles = 2 * np.pi * np.arange(12) / 12
     ring = np.stack([radius * np.cos(angles), radius * np.sin(angles), 0 * angles], 1)
     vertices = np.vstack([ring, ring + np.array([0, 0, height])])
@@ -47,7 +47,7 @@ def cup(radius, height):
 
 
 def bodies_of(tree):
-    """Shapes for the links of a robot without any: capsules, cylinders, and meshes in turn."""
+    """Return shapes for the links of a robot without shapes: capsules, cylinders, and meshes."""
     rng, bodies = np.random.default_rng(0), {}
     for i, link in enumerate(tree.links):
         below = tree.child_joints[link]
@@ -67,7 +67,7 @@ def bodies_of(tree):
 
 @cache
 def arm(name):
-    """An arm and the geometry of its links; None for that of its URDF."""
+    """Return an arm and the geometry of its links; None: the geometry of its URDF."""
     if name == "wam":
         return RobotModel.wam(), None
     robot = published(name)
@@ -75,7 +75,7 @@ def arm(name):
 
 
 def world(name, reach):
-    """The objects of a world, scaled by the reach of an arm [m]: name, shape, position."""
+    """Return the objects of a world: name, shape, position, scaled by the reach of an arm [m]."""
     wide, thin = 1.2 * reach, 0.02 * reach
     if name == "table":
         return (
@@ -108,7 +108,7 @@ def world(name, reach):
 
 @cache
 def scene_of(name, world_name):
-    """A planning scene; tests that change one make their own."""
+    """Return a shared planning scene; tests that change a scene create their own."""
     robot, bodies = arm(name)
     scene = PlanningScene(robot, bodies=bodies)
     length = float(np.linalg.norm(robot.chain.fixed[:, :, 3], axis=1).sum())

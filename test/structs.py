@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The structs of the kernels, with only what a test cares about said."""
+"""Structs of the kernels with defaults for all fields that a test does not need."""
 
 from typing import get_type_hints
 
@@ -12,7 +12,7 @@ PLAIN = {int: 0, float: 1.0, bool: False}
 
 
 def task(r=6, weights=None):
-    """The first r rows of the pose of one tip."""
+    """Return the task of the first r rows of the pose of one tip."""
     rows = np.arange(r)
     return TaskParams(
         tip=np.zeros(r, np.int64),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/audit: what it asks about, and that no answer is no good news."""
+"""Tests of scripts/audit: its queries, and the failure without an answer."""
 
 import importlib.util
 

@@ -119,7 +119,7 @@ def test_what_is_installed_has_types_and_kernels_that_nobody_compiles(tmp_path: 
     egg = ["egg_info", "--egg-base", str(tmp_path)]
     done = subprocess.run(
         [*build, *egg], cwd=ROOT, capture_output=True, text=True, check=False,
-        start_new_session=True,  # without a terminal, which would show the progress
+        start_new_session=True,  # a terminal would show the progress
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     built = tmp_path / "lib" / "dls_ik"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Text in messages: one printable line, never endless, with names that were probably meant."""
+"""Tests of text in messages: one printable line of bounded length, with similar names."""
 
 import numpy as np
 

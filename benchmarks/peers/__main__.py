@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random reachable poses solved by dls_ik and its peers: shares and times.
 
-Poses are those of joint values uniform within the limits, and every solver starts from the same
-random values. Solved is a position error within 1e-6 m and a rotation error within 1e-6 rad by
-forward kinematics in NumPy; in limits is solved with every joint within 1e-9 of its limits, where
-whole turns are granted. Times are of calls from Python by the clock; the mean processor time, of
-all threads, is free of what else runs. Each peer has a process of its own, one core unless it says
-otherwise, and an environment apart (made once); blocks of poses go round all of them in turns. A
-peer that is missing or cannot serve the arm is a row with the reason.
+Poses come from joint positions uniform within the limits, and every solver starts from the same
+random positions. "Solved" is a position error within 1e-6 m and a rotation error within 1e-6 rad by
+forward kinematics in NumPy. "In limits" is solved with every joint within 1e-9 of its limits, after
+whole turns. Times are wall-clock times of calls from Python; the mean processor time, of all
+threads, does not depend on other programs. Each peer has its own process, one core unless stated
+otherwise, and a separate environment (created once); all peers solve blocks of poses in turns. A
+peer that is missing or does not support the arm is a row with the reason.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from benchmarks.peers.arm import Arm, Verdict, arm_of, judged
 from benchmarks.peers.process import FOLDER, Peer, PeerError, prepared
 
 WARM = 10  # poses of the first block
-SECONDS = 20.0  # of one solver for one block
+SECONDS = 20.0  # [s] maximum time of one solver per block
 COLUMNS = columns(
     "solver; poses :d; solved [%] :.2f; in limits [%] :.2f; mean [us] :.1f; median [us] :.1f; "
     "99 % [us] :.1f; 99.9 % [us] :.1f; processor [us] :.1f; mean / our solve :.2f; mean / our "
@@ -48,7 +48,7 @@ DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (5, 1, 1, 1, 1, 1)))
 
 @dataclass
 class Record:
-    """The results of one solver."""
+    """Results of one solver."""
 
     name: str
     setting: str
@@ -63,39 +63,39 @@ class Record:
 
     @property
     def time(self) -> np.ndarray:
-        """(k,) [us] of each pose; of a batch, (blocks,) means."""
+        """Times of all poses (k,) [us]; block means (blocks,) for a batch."""
         return np.concatenate(self.times)
 
     @property
     def mean(self) -> float:
-        """[us] a pose."""
+        """Mean time per pose [us]."""
         return self._average([t.mean() for t in self.times])
 
     @property
     def used(self) -> float:
-        """Processor time [us] a pose."""
+        """Mean processor time per pose [us]."""
         return self._average(self.processor)
 
     def _average(self, values: list[float]) -> float:
         return float(np.average(values, weights=[len(v.solved) for v in self.verdicts]))
 
     def share(self, inside: bool) -> float:
-        """Poses solved, or also inside the limits [%]."""
+        """Return the share of poses solved, or solved inside the limits [%]."""
         return 100.0 * float(np.mean(np.concatenate([v[inside] for v in self.verdicts])))
 
 
 @dataclass
 class Contestants:
-    """The peers that run, their rows, and why others do not."""
+    """Running peers with their rows, and the reasons of missing peers."""
 
     peers: dict[str, Peer] = field(default_factory=dict)
-    records: dict[str, list[Record]] = field(default_factory=dict)  # by peer
+    records: dict[str, list[Record]] = field(default_factory=dict)  # records of each peer
     missing: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)  # why, by line of the requirements
     versions: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, peer: Peer) -> None:
-        """Ask a peer for its rows."""
+        """Request the rows of a peer."""
         try:
             rows, versions = peer.described()
         except PeerError as error:
@@ -106,7 +106,7 @@ class Contestants:
         self.versions |= versions | self.versions  # the first to name a package is dls_ik itself
 
     def rows(self) -> Iterable[tuple[Peer, Record]]:
-        """Every row with its peer, as long as it works."""
+        """Yield the rows of all working peers."""
         for name, records in self.records.items():
             yield from ((self.peers[name], record) for record in records if not record.why)
 
@@ -114,7 +114,7 @@ class Contestants:
 def run_block(
     contestants: Contestants, arm: Arm, size: int, rng: np.random.Generator, keep: bool
 ) -> None:
-    """Give every row a block of poses."""
+    """Solve a block of poses with every row."""
     Ts, seeds = arm.fk(arm.random(rng, size)), arm.random(rng, size)
     for peer, record in contestants.rows():
         try:
@@ -133,7 +133,7 @@ def run_block(
 
 
 def draw(target: str, title: str, contestants: Contestants, about: dict[str, Any]) -> None:
-    """Write a picture of every row that ran; the best one of a peer is drawn bold."""
+    """Write a picture of every row that ran, with the best row of each peer in bold."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 6.0), layout="constrained")
@@ -156,12 +156,12 @@ def draw(target: str, title: str, contestants: Contestants, about: dict[str, Any
 
 
 def _rank(record: Record) -> tuple[bool, float, float]:
-    """Single calls first, then the most solved to a percent, then the least mean."""
+    """Return the sort key: single calls, then solved share (in percent), then mean time."""
     return record.is_batch, -round(record.share(inside=True)), record.mean
 
 
 def _line(axes: Any, record: Record, colour: str, dash: Any, is_best: bool) -> None:
-    """A curve of single calls; a batch has but a mean: a marker there."""
+    """Draw a curve of single calls, or a marker at the mean time of a batch."""
     label, share = f"{record.name}, {record.mean:.0f}", record.share(inside=True)
     if record.is_batch:
         style = {"marker": "o" if "one" in record.name else "D", "linestyle": "none"}
@@ -200,7 +200,7 @@ def options() -> argparse.Namespace:
 
 
 def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contestants:
-    """Start the peers, all at once, and ask for their rows."""
+    """Start all peers at once, and request their rows."""
     python, refused = sys.executable, {}
     if any(name in APART for name in only):
         python, refused = prepared(folder, lambda text: print(text, file=sys.stderr))
@@ -218,7 +218,7 @@ def started(only: list[str], folder: Path, arm: Arm, stack: ExitStack) -> Contes
 
 
 def row(record: Record, single: float | None, batch: float | None) -> list[Any]:
-    """Return the figures of one solver."""
+    """Return the results of one solver."""
     if not record.times:
         return [record.name, 0, *[None] * (len(COLUMNS) - 2)]
     tail = [None] * 3 if record.is_batch else np.percentile(record.time, (50, 99, 99.9)).tolist()
@@ -228,7 +228,7 @@ def row(record: Record, single: float | None, batch: float | None) -> list[Any]:
 
 
 def table(title: str, contestants: Contestants) -> tuple[Table, list[str]]:
-    """Return all rows, and a note on each."""
+    """Return the table of all rows, and a note on each row."""
     result, notes = Table(title, COLUMNS), []
     records = [record for group in contestants.records.values() for record in group]
     means = {record.name: record.mean for record in records if record.times}
@@ -244,7 +244,7 @@ def table(title: str, contestants: Contestants) -> tuple[Table, list[str]]:
 
 
 def compared(contestants: Contestants, arm: Arm, given: argparse.Namespace) -> bool:
-    """Run all blocks; return False when interrupted, which keeps what was done."""
+    """Run all blocks; return False if interrupted, with the results so far kept."""
     rng, size = np.random.default_rng(given.seed), given.block
     sizes = (min(size, given.samples - first) for first in range(0, given.samples, size))
     try:
@@ -261,7 +261,7 @@ def compared(contestants: Contestants, arm: Arm, given: argparse.Namespace) -> b
 
 
 def main() -> None:
-    """Solve and show."""
+    """Run the comparison, and print the table."""
     given = options()
     arm = arm_of(robot_of(given.robot, given.base, given.tip))
     with ExitStack() as stack:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The solvers of dls_ik and of each peer, in the best settings found, with what was tried.
+"""Solvers of dls_ik and of each peer in their best known settings, with the tested alternatives.
 
-A function of ``PEERS`` takes an arm and returns its rows by name. Each peer runs in a process of
-its own, so that its packages are imported within its function.
+A function of ``PEERS`` takes an arm and returns its rows by name. Each peer runs in a separate
+process, so its packages are imported within its function.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ SINGLE, BATCH = "dls_ik solve", "dls_ik batch, one thread"
 
 
 def ours(arm: Arm) -> dict[str, Solver]:
-    """Return single calls and batches, with a random seed for each pose and without."""
+    """Return rows of single calls and batches, with a random seed for each pose and without."""
     from dls_ik import IkSolver, RobotModel
 
     solver = IkSolver(RobotModel.from_urdf(arm.urdf()), timeout=TIMEOUT)
@@ -83,7 +83,7 @@ STARTS = 4096  # random ones, used in turn
 
 
 def kdl(arm: Arm) -> dict[str, Solver]:
-    """Return a row for each of KDL's solvers, and for those with restarts around them."""
+    """Return a row for each of KDL's solvers, and for each solver with restarts."""
     from dls_ik import RobotModel
     from dls_ik.model.kdl import kdl_chain, kdl_frame
 
@@ -164,7 +164,7 @@ def _is_inside(x: float, lower: float, upper: float, endless: bool, prismatic: b
 
 
 def trac_ik(arm: Arm) -> dict[str, Solver]:
-    """Return its default timeout, and one by which it solves all; on one core, and on all."""
+    """Return rows with the default timeout and a sufficient one, on one core and on all cores."""
     import pytracik
 
     def given(T: np.ndarray, seed: np.ndarray) -> tuple[list[float], np.ndarray]:
@@ -277,7 +277,7 @@ def pinocchio(arm: Arm) -> dict[str, Solver]:
 # It is made for streams of targets; here steps are repeated until the pose is reached, with random
 # restarts. A soft frame task of weight 1 and the default regularization of 1e-8.
 
-PLACO_SECONDS = 0.2  # for a pose: a step takes tens of microseconds
+PLACO_SECONDS = 0.2  # [s] time limit of a pose; a step takes tens of microseconds
 FLOATING = 7  # coordinates of the floating base
 
 
@@ -336,7 +336,7 @@ MODULE = "arm_ik"
 
 
 def ssik(arm: Arm) -> dict[str, Solver]:
-    """Return the one row of ssik; its setting names the method that ssik chose."""
+    """Return the row of ssik; its setting names the method that ssik chose."""
     module = _built(arm)
 
     def call(T: np.ndarray, seed: np.ndarray) -> Any:
@@ -347,7 +347,7 @@ def ssik(arm: Arm) -> dict[str, Solver]:
 
 
 def _built(arm: Arm) -> ModuleType:
-    """Return the generated solver of an arm, which is kept beside the environment's packages."""
+    """Return the generated solver of an arm, stored next to the packages of the environment."""
     text = arm.urdf()
     folder = Path(sys.prefix) / "ssik" / hashlib.sha256(text.encode()).hexdigest()[:16]
     if not (folder / f"{MODULE}.py").exists():

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm as every peer gets it, numbers and a URDF of its chain, and the check of all answers.
+"""Arm in the form given to every peer, numbers and a URDF, and the check of all answers.
 
-This module runs where dls_ik is not installed.
+This module also runs without dls_ik.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 BASE, TIP = "base", "tip"
 ROUNDING = 1e-12  # [m], [rad] by which two kinematics differ
-BEYOND = 1e-9  # [rad or m] by which a joint may pass a limit
+BEYOND = 1e-9  # [rad or m] allowed excess over a limit
 TURN = 2.0 * np.pi
 LINE = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/>{}</joint>'
 
 
 class Arm(NamedTuple):
-    """A chain of n joints, each about or along the z axis of its frame."""
+    """Chain of n joints, each about or along the z axis of its frame."""
 
     name: str
     fixed: np.ndarray  # (n + 1, 4, 4) what lies before each joint, and behind the last
@@ -36,22 +36,22 @@ class Arm(NamedTuple):
 
     @property
     def n(self) -> int:
-        """The number of joints."""
+        """Number of joints."""
         return len(self.lower)
 
     def fk(self, q: np.ndarray) -> np.ndarray:
-        """Return the poses of the tip (b, 4, 4) at (b, n), by products of matrices."""
+        """Return the tip poses (b, 4, 4) at joint positions (b, n), by products of matrices."""
         T = np.broadcast_to(self.fixed[0], (len(q), 4, 4))
         for i in range(self.n):
             T = T @ _motion(q[:, i], bool(self.prismatic[i])) @ self.fixed[i + 1]
         return T
 
     def random(self, rng: np.random.Generator, b: int) -> np.ndarray:
-        """Return joint values (b, n) uniform within the limits."""
+        """Return joint positions (b, n) uniform within the limits."""
         return rng.uniform(self.lower, self.upper, (b, self.n))
 
     def urdf(self) -> str:
-        """Return the chain without shapes and masses, ``base`` to ``tip``."""
+        """Return the URDF of the chain from ``base`` to ``tip``, without shapes and masses."""
         links = [BASE, *(f"link{i + 1}" for i in range(self.n)), TIP]
         lines = [f'<link name="{link}"/>' for link in links]
         for i in range(self.n):
@@ -70,7 +70,7 @@ def arm_of(robot: RobotModel) -> Arm:
     """Return the chain of a robot in plain numbers.
 
     Raises:
-        RobotModelError: the chain has several tips or mimic joints, which no peer takes.
+        RobotModelError: If the chain has several tips or mimic joints, which no peer supports.
     """
     from dls_ik.errors import RobotModelError
 
@@ -109,14 +109,14 @@ def _origin(T: np.ndarray) -> str:
 
 
 class Verdict(NamedTuple):
-    """The result of each pose of a block."""
+    """Results of the poses of a block."""
 
     solved: np.ndarray  # (k,) bool
     inside: np.ndarray  # (k,) bool: solved, with every joint within its limits
 
 
 def judged(arm: Arm, Ts: np.ndarray, q: np.ndarray) -> Verdict:
-    """Judge answers (k, n) to poses (k, 4, 4); joints are granted whole turns."""
+    """Check answers (k, n) to poses (k, 4, 4); joints may be off by whole turns."""
     finite = np.isfinite(q).all(axis=1)
     q = np.where(finite[:, None], q, 0.0)
     position, rotation = errors(arm.fk(q), Ts)
@@ -136,7 +136,7 @@ def errors(found: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unwound(arm: Arm, q: np.ndarray) -> np.ndarray:
-    """Turn joints beyond a limit by whole turns to just below the upper one."""
+    """Return joint positions with whole turns removed from joints outside their limits."""
     outside = (q < arm.lower - BEYOND) | (q > arm.upper + BEYOND)
     turned = arm.upper - (arm.upper - q) % TURN
     return np.where(outside & ~arm.prismatic, turned, q)

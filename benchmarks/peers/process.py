@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of the peers, and the environment that they are installed in, apart from dls_ik's."""
+"""Processes of the peers, and their environment, which is separate from that of dls_ik."""
 
 import hashlib
 import json
@@ -24,18 +24,18 @@ from dls_ik import DlsIkError
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")
 START_TIME = 2400.0  # [s] generators of closed forms may take half an hour
-GRACE = 60.0  # [s] beyond the time that a block is given
+GRACE = 60.0  # [s] allowed in addition to the time of a block
 REQUIREMENTS = ROOT / "requirements" / "peers.txt"
 FOLDER = Path("~/.cache/dls_ik/peers").expanduser()
 STAMP = "dls_ik_peers.json"
 
 
 class PeerError(Exception):
-    """Raised when a peer cannot be run, or stopped answering."""
+    """Error of a peer that cannot be run, or stopped answering."""
 
 
 class Peer:
-    """A process that solves blocks of poses by the solvers of one peer."""
+    """Process that solves blocks of poses with the solvers of one peer."""
 
     def __init__(self, name: str, python: str, arm: Arm) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until the end
@@ -61,7 +61,7 @@ class Peer:
         """Return setting and is_batch of each row, and versions.
 
         Raises:
-            PeerError: the peer is not installed, or cannot serve this arm.
+            PeerError: If the peer is not installed, or does not support this arm.
         """
         answer = self._received(START_TIME)
         if isinstance(answer, str):
@@ -71,16 +71,16 @@ class Peer:
     def solve(
         self, row: str, Ts: np.ndarray, seeds: np.ndarray, seconds: float, grace: float = GRACE
     ) -> Found:
-        """Return answers to as many of the poses as the time allows, and some more [s].
+        """Return answers to as many poses as the time [s] allows; the last may exceed the time.
 
         Raises:
-            PeerError: the process ended, or does not answer.
+            PeerError: If the process exited, or does not answer.
         """
         self._send((row, Ts, seeds, seconds))
         return Found(*self._received(seconds + grace))
 
     def close(self) -> None:
-        """Kill the process and what it started."""
+        """Kill the process and its children."""
         self._connection.close()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -118,13 +118,13 @@ def requirements() -> list[str]:
 
 
 def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, str]]:
-    """Make the environment, or find it.
+    """Create the environment, or use the existing one.
 
     Returns:
-        Its Python, and for each requirement that could not be installed the reason.
+        Its Python, and the reason for each requirement that could not be installed.
 
     Raises:
-        DlsIkError: the environment cannot be made.
+        DlsIkError: If the environment cannot be created.
     """
     python, stamp = folder / "bin" / "python", folder / STAMP
     key = hashlib.sha256(f"{sys.base_prefix} {sys.version} {requirements()}".encode()).hexdigest()
@@ -154,7 +154,7 @@ def _mark(stamp: Path, key: str, missing: dict[str, str]) -> None:
 
 
 def _failure(*command: str) -> str:
-    """Run a command; return the line that says why it failed, or nothing."""
+    """Run a command, and return the line that explains its failure, or an empty string."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.returncode:
         return ""

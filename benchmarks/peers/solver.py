@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A row of the comparison: a function that solves blocks of poses, and times each call."""
+"""Row of the comparison: a function that solves blocks of poses and times each call."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 
 TOLERANCE = 1e-6  # [m], [rad]
 RESTARTS_SEED = (20_111, 7)  # differs from --seed of the poses: a restart must not hit an answer
-TIMEOUT = 0.05  # [s] for one pose, of solvers that have to be stopped
+TIMEOUT = 0.05  # [s] time limit of one pose, for solvers that need one
 
 
 class Found(NamedTuple):
@@ -25,7 +25,7 @@ Run = Callable[[np.ndarray, np.ndarray, float], Found]  # (b, 4, 4), (b, n), sec
 
 
 class Solver(NamedTuple):
-    """A row of the table."""
+    """Row of the table."""
 
     run: Run
     setting: str  # options, and why
@@ -34,7 +34,7 @@ class Solver(NamedTuple):
 
 
 class UnfitError(Exception):
-    """Raised by a peer that cannot serve this arm."""
+    """Error of a peer that does not support this arm."""
 
 
 def one_by_one(
@@ -45,9 +45,9 @@ def one_by_one(
     """Return a function that times a call for each pose.
 
     Args:
-        call: the call to be timed.
-        given: converts a pose (4, 4) and a seed (n,) to the peer's own types beforehand.
-        answer: returns the joint values (n,) of a result, or None.
+        call: Timed function.
+        given: Function that converts a pose (4, 4) and a seed (n,) to the peer's types, not timed.
+        answer: Function that returns the joint positions (n,) of a result, or None.
     """
 
     def run(Ts: np.ndarray, seeds: np.ndarray, seconds: float) -> Found:
@@ -77,7 +77,7 @@ def with_restarts(
     seed: np.ndarray,
     seconds: float,
 ) -> np.ndarray | None:
-    """Attempt from the seed, then from random values, until one succeeds or the time is up."""
+    """Solve from the seed, then from random positions, until an attempt succeeds or times out."""
     deadline, found = time.perf_counter() + seconds, attempt(seed)
     while found is None and time.perf_counter() < deadline:
         found = attempt(random(rng, 1)[0])
@@ -85,7 +85,7 @@ def with_restarts(
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:
-    """Return x y z w of a rotation (3, 3): the eigenvector to the largest eigenvalue."""
+    """Return (x, y, z, w) of a rotation (3, 3): the eigenvector of the largest eigenvalue."""
     xx, yy, zz = np.diag(R)
     K = np.array(
         [

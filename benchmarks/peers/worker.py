@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The process of one peer: ``python -m benchmarks.peers.worker NAME DESCRIPTOR``, by the parent.
+"""Process of one peer: the parent runs ``python -m benchmarks.peers.worker NAME DESCRIPTOR``.
 
-It receives an arm and answers with its solvers' settings and versions, or with the reason why it
-has none; then it receives blocks of poses until the connection ends.
+The process receives an arm and answers with the settings and versions of its solvers, or with the
+reason why it has none; then it receives blocks of poses until the connection is closed.
 """
 
 import os
@@ -20,7 +20,7 @@ PACKAGES = ("numba", "numpy", "pytracik", "roboticstoolbox-python", "pin", "plac
 
 
 def held(cores: set[int], solver: Solver) -> set[int]:
-    """Return the cores that a solver may use: the last ones, or all."""
+    """Return the cores that a solver may use: the last cores, or all."""
     return cores if solver.cores is None else set(sorted(cores)[-solver.cores :])
 
 
@@ -45,7 +45,7 @@ def made(name: str, arm: Any) -> dict[str, Solver] | str:
 
 
 def main() -> None:
-    """Serve until the parent is gone."""
+    """Serve until the parent exits."""
     peer, connection = sys.argv[1], Connection(int(sys.argv[2]))
     solvers = made(peer, connection.recv())
     if isinstance(solvers, str):

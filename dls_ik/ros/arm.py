@@ -40,7 +40,7 @@ class Group(NamedTuple):
 
     solver: IkSolver  # the links are the tips of its robot
     method: str
-    timeout: float  # [s] for requests without a timeout
+    timeout: float  # [s] timeout of requests without their own
 
 
 class TipAttachment(NamedTuple):

@@ -23,7 +23,7 @@ from dls_ik.model.rotations import (
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing, quoted
 
-JointValues = Mapping[str, float]  # [rad or m] by name
+JointValues = Mapping[str, float]  # joint positions by name [rad or m]
 
 MAX_NAME = 256  # characters of the name of a frame or a joint, as in URDF files
 QUATERNION_TOLERANCE = 1e-3  # deviation of the norm from 1, as by rounding

@@ -486,5 +486,5 @@ def _read_bound_names(given: Any) -> Any:
     return checked("bounds", declared(Parameters)["bounds"], given)
 
 
-DECLARED = declared(Parameters)  # without parameters of groups and bounds
+DECLARED = declared(Parameters)  # all but the parameters of groups and bounds
 ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # keys: field names

@@ -37,7 +37,7 @@ from dls_ik.solver import announce_compilation_to
 from dls_ik.text import suggest_names
 from dls_ik.warm_up import NODE_USES, use_kernels
 
-STOP_TIMEOUT = 4.8  # [s] from SIGINT to a forced exit; ros2 launch sends SIGTERM after 5 s
+STOP_TIMEOUT = 4.8  # [s] time between SIGINT and a forced exit; ros2 launch waits for 5 s
 WARM_UP_POLL_PERIOD = 0.1  # [s]
 
 # Environment variables and files in the working directory that give Fast DDS a profile.

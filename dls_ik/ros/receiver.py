@@ -26,7 +26,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-MAX_ERROR_PAUSE = 0.1  # [s] after an error, which may repeat
+MAX_ERROR_PAUSE = 0.1  # [s] pause after an error, which may repeat
 MAX_WAIT = 60.0  # [s] default timeout of a wait
 Reply = Callable[[Any], None]  # sends its first response only; callable from any thread
 

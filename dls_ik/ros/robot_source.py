@@ -28,9 +28,9 @@ from dls_ik.text import escape, listing, quoted
 
 DESCRIPTION_TOPIC = "robot_description"
 MAX_DESCRIPTION_BYTES = MAX_URDF_BYTES + 16  # size of a serialized String with the description
-REMINDER_PERIOD = 5.0  # [s] between log lines while the node waits for a robot
+REMINDER_PERIOD = 5.0  # [s] period of log lines while the node waits for a robot
 EXECUTABLE_SUFFIXES = (".xacro",)  # files that run expressions
-DESCRIPTION_TIMEOUT = 2.0  # [s] for the description of a node that answers
+DESCRIPTION_TIMEOUT = 2.0  # [s] maximum time until the description of an available node arrives
 DESCRIPTION_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )

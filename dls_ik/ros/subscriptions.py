@@ -22,7 +22,7 @@ from dls_ik.text import escape
 MAX_NAMES = 10_000  # joints of all received messages
 MAX_MESSAGE_BYTES = 64 * 1024  # default size limit; joint states of 500 joints take half
 MAX_REPORTS = 100  # log lines about publishers with another type
-CHECK_PERIOD = 1.0  # [s] between checks of the publishers
+CHECK_PERIOD = 1.0  # [s] period of checks of the publishers
 
 Value = TypeVar("Value")
 

@@ -35,10 +35,10 @@ from dls_ik.scene.srdf import Srdf
 from dls_ik.text import listing, quoted
 
 SCENE_REQUEST_PERIOD = 1.0  # [s]
-CHANGE_DELAY = 0.1  # [s] from a message about the scene to a request
+CHANGE_DELAY = 0.1  # [s] time between a message about the scene and the next request
 MAX_ANSWER_SHARE = 0.02  # fraction of the time that the node spends on answers
-SEND_PERIOD = 0.05  # [s] between two messages while an object is dragged
-OWN_CHANGE_TIME = 1.5  # [s] in which a change made here takes precedence over answers of the node
+SEND_PERIOD = 0.05  # [s] period of messages while an object is dragged
+OWN_CHANGE_TIME = 1.5  # [s] a local change takes precedence over answers of the node for this time
 SCENE_TOPIC = "planning_scene"
 NO_SCENE = "the node has no scene; see its log for the reason"
 NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"

@@ -50,8 +50,8 @@ except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
 NODE_NAME = "dls_ik"
-STATUS_TIMEOUT = 1.0  # [s] without a status, after which the node counts as stopped
-REPEAT_DELAY = 0.1  # [s] after the node's target_timeout, until the last pose is sent again
+STATUS_TIMEOUT = 1.0  # [s] the node counts as stopped when no status arrives for this time
+REPEAT_DELAY = 0.1  # [s] delay of a repeated pose after the node's target_timeout
 STATES_WITHOUT_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
 # Best-effort subscriptions also receive from reliable publishers.
 JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -149,7 +149,7 @@ class NodeParameters:
             node, SetParametersAtomically, f"{name}/set_parameters_atomically"
         )
         self.current = Parameters()
-        self.use_sim_time = True  # until read; then no stamps of a wrong clock are sent
+        self.use_sim_time = True  # True until read, so that no stamps of a wrong clock are sent
 
     def read(self, wait: float = 0.0) -> Parameters:
         """Read the parameters of the node; wait up to a time [s] for its service.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of the campaigns: functions ``fuzz_NAME`` of a Source, in the modules here.
 
-A target takes any input, lets errors of ours pass, and raises where a promise is broken.
+A target accepts any input, ignores errors of the package, and raises if a promise is broken.
 """
 
 from importlib import import_module

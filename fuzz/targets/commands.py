@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command line with any words and files: exit codes are 0 to 3, and an error is one line."""
+"""Target of the command line: exit codes are 0 to 3, and an error is one line."""
 
 import os
 import tempfile
@@ -36,7 +36,7 @@ POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
 
 
 def fuzz_commands(source: Source) -> None:
-    """Run a command in a folder of its own, or parse it."""
+    """Run a command in a new folder, or parse it."""
     os.chdir(FOLDER)
     Path("arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
     command = source.pick((*RUN, *RUN, *COMMANDS, "", "x"))

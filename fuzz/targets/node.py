@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node: parameters, requests for IK and FK, and messages of a stream with any field changed."""
+"""Targets of the node: parameters, IK and FK requests, and stream messages with changed fields."""
 
 import math
 import sys
@@ -55,7 +55,7 @@ VALUES: tuple[Callable[[Source], Any], ...] = (  # such as ROS sends, and any
 
 
 def fuzz_parameters(source: Source) -> None:
-    """Set parameters to values that ROS may send; sometimes make an arm of them."""
+    """Set parameters to values that ROS may send, and sometimes create an arm with them."""
     names = [source.pick((*DECLARED, *FURTHER)) for _ in range(1 + source.below(4))]
     given = {name: source.pick(VALUES)(source) for name in names}
     if source.one_in(8):
@@ -76,7 +76,7 @@ DEPTH = 6
 
 
 def changed(source: Source, message: Any, names: tuple[str, ...], depth: int = DEPTH) -> Any:
-    """Return a copy with one to four fields changed at any depth; `names` are likely strings."""
+    """Return a copy with one to four changed fields at any depth; `names` are frequent strings."""
     message = deepcopy(message)
     if type(message).__name__ == "Duration":
         message.sec, message.nanosec = source.pick(SECONDS), source.pick(NANOSECONDS)
@@ -140,7 +140,7 @@ def arm() -> Arm:
 
 
 def fuzz_requests(source: Source) -> None:
-    """Answer a request for IK or FK; the values in an answer are finite, and of known joints."""
+    """Answer a request for IK or FK, and require finite values of known joints."""
     good = source.pick(GOOD)
     is_fk = isinstance(good, GetPositionFK.Request)
     request = changed(source, good if is_fk else good.ik_request, (*NAMES, *CURRENT))
@@ -186,7 +186,7 @@ def worlds() -> list[Any]:
 
 
 def fuzz_stream(source: Source) -> None:
-    """Send targets, joint states, stamps and commands, by a clock of the input."""
+    """Send targets, joint states, stamps and commands at times drawn from the input."""
     world = source.pick(worlds())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state_monitor.time, "monotonic", lambda: world.now)
@@ -198,7 +198,7 @@ def fuzz_stream(source: Source) -> None:
 
 
 def _begin(world: Any, display_only: bool, shares: bool) -> None:
-    """Make a new stream for the same arm, without publishers."""
+    """Create a new stream for the same arm, without publishers."""
     node = world.node
     node.publishers, node.listeners, node.lines = int(shares), [], []
     world.states = CurrentStateMonitor(node, Echo() if shares else None, display_only)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots: URDF as bytes and by a grammar, DH rows as objects and as YAML.
+"""Targets of robots: URDF as bytes and by a grammar, DH rows as objects and as YAML.
 
-Each is loaded and used, or refused in one line.
+Each robot is loaded and used, or refused with a message of one line.
 """
 
 import re
@@ -24,7 +24,7 @@ METHODS = ("auto", "svf", "ctp+sd+svf", "sdls", "jt")
 
 
 def use(source: Source, load: Callable[..., RobotModel], *given: Any) -> None:
-    """Load a robot or be refused; require finite poses and answers inside the limits."""
+    """Load a robot unless it is refused; require finite poses and answers inside the limits."""
     robot = None
     with refusals(in_one_line=True):
         robot = load(*given)
@@ -58,12 +58,12 @@ XML_TOKENS = (
 
 
 def with_tokens(data: bytes, tokens: Sequence[bytes]) -> bytes:
-    """Replace the bytes from 200 by tokens."""
+    """Return the input with each byte from 200 on replaced by a token."""
     return b"".join(tokens[b - 200] if 0 <= b - 200 < len(tokens) else bytes([b]) for b in data)
 
 
 def fuzz_xml(source: Source) -> None:
-    """Read a URDF as bytes, some of which stand for tokens."""
+    """Read a URDF as bytes, with some bytes replaced by tokens."""
     data = with_tokens(source.rest(), XML_TOKENS)
     with refusals(in_one_line=True):
         sanitized_urdf(data)
@@ -80,12 +80,12 @@ NUMBERS = (
     "0", "1", "-1", "0.5", "1.5707963", "-0", "1e-9", "1e400", "-1e400", "nan", "inf", "1e308",
     "1e9", "1e160", "1e-320", "0x1", "1_0", "", "x", "\u0661", "1e-400", "6.5e5", "1" * 200,
 )  # fmt: skip
-NUMBER = re.compile(r'(?<=[" ])-?\d[\d.]*(?=[" ])')  # in an attribute
+NUMBER = re.compile(r'(?<=[" ])-?\d[\d.]*(?=[" ])')  # number in an attribute
 ENCODED = {ord(c): f"&#{ord(c)};" for c in "&<>\"'\n\r\t"}
 
 
 def fuzz_urdf(source: Source) -> None:
-    """Load and use trees, cycles, mimics, limits and numbers."""
+    """Load and use robots with random trees, cycles, mimic joints, limits and numbers."""
     text = robot_text(source)
     base = source.pick((None, None, None, "l0", "l1", "l2", "x"))
     tip = source.pick((None, None, None, "l1", "l2", "l3", ("l1", "l2"), "x", ()))

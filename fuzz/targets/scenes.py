@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes: mesh files, collision geometry, SRDF, messages and files; each is read, or refused."""
+"""Targets of scenes: mesh files, collision geometry, SRDF, messages and files."""
 
 import copy
 import tempfile
@@ -58,7 +58,7 @@ TEXTS = {
 
 
 def fuzz_meshes(source: Source) -> None:
-    """Read a mesh, as bytes or COLLADA with elements left out, repeated and changed."""
+    """Read a mesh, as bytes or as COLLADA with missing, repeated and changed elements."""
     suffix = source.pick((*TEXTS, ".dae"))
     path = FOLDER / f"mesh{suffix}"
     scale = " ".join(source.pick(("1", "1", "-1", *NUMBERS)) for _ in range(3))
@@ -96,7 +96,7 @@ def _require_sound(mesh: Mesh) -> None:
 
 
 def fuzz_fits(source: Source) -> None:
-    """Fit spheres to a mesh of a hard kind: they contain it, and their number is bounded."""
+    """Fit spheres to a hard mesh; require that a bounded number of spheres contains it."""
     rng = np.random.default_rng(source.below(65536))
     count, leaves = 1 + source.below(300), 1 + source.below(64)
     with refusals(in_one_line=True):
@@ -139,7 +139,7 @@ SRDF_TAGS = (
 
 
 def fuzz_srdf(source: Source) -> None:
-    """Read an SRDF, ask for its groups and poses, write it and read it back."""
+    """Read an SRDF, query its groups and poses, write it and read it back."""
     words = ["<robot name='r'>"]
     for _ in range(source.below(24)):
         tag = source.pick(SRDF_TAGS)
@@ -220,7 +220,7 @@ SCENE_TOKENS = (
 
 
 def fuzz_scenes(source: Source) -> None:
-    """Read a scene: a message with parts changed, or text; and write the objects that it has."""
+    """Read a scene, a changed message or text, and write its objects."""
     kind = source.below(4)
     given: Any = copy.deepcopy(SCENE)
     if kind == 3:

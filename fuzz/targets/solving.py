@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers, robots, tasks, steppers and controllers: their public methods in any order.
+"""Targets of solvers, robots, tasks, steppers and controllers: public methods in any order.
 
-Arguments are drawn by their names.
+The values of an argument depend on its name.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ BOUNDED: dict[str, Any] = {"max_restarts": 2, "max_iterations": 25, "num_candida
 
 
 def pose(source: Source, robot: RobotModel) -> Any:
-    """Draw a pose of the robot, often with some numbers changed or in another form; or anything."""
+    """Draw a pose of the robot, sometimes with changed numbers or in another form; or anything."""
     kind = source.below(8)
     if kind == 7:
         return anything(source)
@@ -50,14 +50,14 @@ def pose(source: Source, robot: RobotModel) -> Any:
 
 
 def poses(source: Source, robot: RobotModel) -> Any:
-    """Draw a list of poses, or what one pose is drawn from."""
+    """Draw a list of poses, or an argument as for one pose."""
     if source.one_in(8):
         return pose(source, robot)
     return [pose(source, robot) for _ in range(source.below(4))]
 
 
 def configuration(source: Source, robot: RobotModel) -> Any:
-    """Draw joint values, or anything, or None."""
+    """Draw joint positions, or anything, or None."""
     kind = source.below(6)
     if kind == 0:
         return None
@@ -91,7 +91,7 @@ def tasks(source: Source, robot: RobotModel) -> Any:
 
 
 def one_of(*values: Any) -> Callable[[Source, RobotModel], Any]:
-    """Return a function that draws one of some values, and rarely another word or number."""
+    """Return a function that draws one of the values, and rarely another word or number."""
     return lambda source, _: source.pick((*values, *values, source.word(), source.number()))
 
 
@@ -128,7 +128,7 @@ DRAWS: Mapping[str, Callable[[Source, RobotModel], Any]] = {
 
 
 def call(source: Source, function: Callable[..., Any], robot: RobotModel, **known: Any) -> Any:
-    """Call a function with what is known and drawn arguments, optional ones not always."""
+    """Call a function with given and drawn arguments; optional arguments are sometimes omitted."""
     given = {}
     for name, parameter in signature(function).parameters.items():
         if name in known:
@@ -175,7 +175,7 @@ def fuzz_poses(source: Source) -> None:
 
 
 def fuzz_tasks(source: Source) -> None:
-    """Make a task; poses are solved for with such."""
+    """Create a task, and solve for poses with valid tasks."""
     with refusals():
         task(source, source.pick((WAM, TWO)))
 
@@ -189,7 +189,7 @@ NO_WORK = {**BOUNDED, "timeout": 0.0, "long_attempt_every": 0}
 
 
 def fuzz_options(source: Source) -> None:
-    """Check options; sometimes make a solver or a controller of them, and use it."""
+    """Check options, and sometimes create and use a solver or a controller with them."""
     name, kind = method_name(source), source.below(64)
     table = CONTROLLER if 56 <= kind < 62 else SOLVER
     keys = [source.pick((*table, source.word())) for _ in range(1 + source.below(4))]
@@ -207,7 +207,7 @@ def fuzz_options(source: Source) -> None:
 
 
 def _solve_with(robot: RobotModel, name: str, given: dict[str, Any], source: Source) -> None:
-    """Require finite answers inside the limits."""
+    """Solve with a solver, and require finite answers inside the limits."""
     solver_options(parse_method(name), given)
     solver = IkSolver(robot, name, **{**given, **NO_WORK})
     q = robot.random(np.random.default_rng(source.below(256)))
@@ -245,7 +245,7 @@ def _option_value(source: Source, table: dict[str, Any], key: str) -> Any:
 
 # Functions of a robot
 
-MAX_VALUE = 1e6  # [rad or m] of joints whose poses have to be finite
+MAX_VALUE = 1e6  # [rad or m] maximum joint positions for which poses must be finite
 CALLS = ("fk", "jacobian", "clip", "within_limits", "narrowed", "link_pose", "with_tip")
 
 
@@ -279,7 +279,7 @@ COMMANDS = (
 )
 
 
-CONTROLLERS = (  # to be reset for each input
+CONTROLLERS = (  # reset before each input
     Controller(WAM, when_stuck="hold"),
     Controller(WAM, when_stuck="hold", acceleration=8.0, supervised=True),
     Controller(PLANAR, when_stuck="hold", acceleration=4.0, feed_forward=True),
@@ -306,7 +306,7 @@ def fuzz_controller(source: Source) -> None:
 
 
 def require_slow(robot: RobotModel, output: ServoOutput) -> None:
-    """Require a command that is finite and within the limits of velocity."""
+    """Require a command that is finite and within the velocity limits."""
     require(np.isfinite(output.q).all() and np.isfinite(output.velocity).all(), "not finite")
     slow = np.abs(output.velocity) <= robot.velocity * (1.0 + 1e-6) + 1e-9
     require(slow.all(), "too fast", output.velocity)

@@ -26,7 +26,7 @@ class Command(NamedTuple):
     page: str
     line: int
     text: str
-    inline: bool = False  # in a sentence, where it may be without its arguments
+    inline: bool = False  # inline code, which may lack its arguments
     shows: str = ""  # the output that the page has below it; ... stands for anything
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ from dls_ik import RobotModel
 from dls_ik.model.rotations import rotation_from_quaternion, transform
 from dls_ik.ros.client.connection import OwnNode
 
-SOON, TRIES = 120.0, 6  # [s] for an answer, and how often it is asked for
+SOON, TRIES = 120.0, 6  # [s] timeout of an answer, and number of requests
 NEAR = 1e-4  # [m] and of a rotation matrix
 
 

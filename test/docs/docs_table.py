@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Way(Enum):
-    """What is done with a command."""
+    """Kind of run of a command."""
 
     RUN = "run, exit code 0"
     SERVE = "started, its ready line awaited, ended by Ctrl-C"
@@ -25,8 +25,8 @@ class Way(Enum):
 class Rule(NamedTuple):
     pattern: str
     way: Way
-    reason: str = ""  # for what is not run as it stands
-    ready: str = ""  # of a server: what it says once it is there
+    reason: str = ""  # reason why the command is not run as documented
+    ready: str = ""  # output of a server that is ready
 
 
 NODE_READY = r"ready after|waiting for|no robot yet"
@@ -102,7 +102,7 @@ PARTIAL = re.compile(r"\b[A-Z]{4,}\b|-v$|^\S+ \S+$|^ros2 \S+ \S+$")  # not a who
 
 
 def rule_of(text: str, inline: bool = False) -> Rule | None:
-    """The rule for a command; one in a sentence may be without its arguments."""
+    """Return the rule for a command; a command in a sentence may lack its arguments."""
     for placeholder, word in PLACEHOLDERS.items():
         text = text.replace(placeholder, word)
     found = next((rule for rule in RULES if re.match(rule.pattern, text)), None)
@@ -114,6 +114,6 @@ def rule_of(text: str, inline: bool = False) -> Rule | None:
 
 
 def stage_of(page: str, rules: list[Rule]) -> list[tuple[str, ...]]:
-    """The nodes that are up while a page is followed."""
+    """Return the nodes that run while a page is followed."""
     asks = any(rule.way is Way.ASK for rule in rules)
     return STAGES.get(page, [NODE] if asks else [])

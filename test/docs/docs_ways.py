@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which commands are run."""
+"""Kinds of runs of documented commands."""
 
 import argparse
 import doctest
@@ -28,10 +28,10 @@ ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def follow(command: Command, rule: Rule, folder: Path) -> None:
-    """Do with a command what its rule says.
+    """Run or check a command according to its rule.
 
     Raises:
-        AssertionError: it does not work.
+        AssertionError: If it fails.
     """
     text = command.text
     for placeholder, word in PLACEHOLDERS.items():
@@ -62,7 +62,7 @@ def follow(command: Command, rule: Rule, folder: Path) -> None:
 
 
 def run(text: str, folder: Path) -> str:
-    """Run a command; return what it prints."""
+    """Run a command, and return its output."""
     if text.startswith("dls-ik ") and not SHELL.search(text):
         return run_here(shlex.split(text)[1:])
     ended = subprocess.run(
@@ -78,7 +78,7 @@ def run(text: str, folder: Path) -> str:
 
 
 def run_here(words: list[str]) -> str:
-    """``dls-ik`` in this process, which has what takes it a second to load."""
+    """Run ``dls-ik`` in this process, which has already loaded its modules."""
     from dls_ik.cli.main import main
 
     out, err, handler = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGINT)
@@ -107,7 +107,7 @@ def name(text: str) -> None:
 
 
 def parse(text: str) -> None:
-    """Have a command's own parser read its arguments."""
+    """Parse the arguments of a command with its own parser."""
     words = shlex.split(text)
     if words[0] == "dls-ik":
         parse_click(words[1:])
@@ -130,11 +130,11 @@ def parse_click(words: list[str]) -> None:
 
 
 class Parsed(BaseException):
-    """The arguments are fine."""
+    """Exception that ends a run after the arguments were parsed."""
 
 
 def parse_arguments(module: str, words: list[str]) -> None:
-    """Run a module up to where its arguments are read."""
+    """Run a module until its arguments are parsed."""
     real, argv = argparse.ArgumentParser.parse_args, sys.argv
 
     def stop(parser, args=None, namespace=None):
@@ -156,7 +156,7 @@ def parse_arguments(module: str, words: list[str]) -> None:
 
 
 class Server:
-    """A program that runs until it is ended, and what it prints."""
+    """Program that runs until it is stopped, and its output."""
 
     def __init__(self, text: str, folder: Path, **environment: str) -> None:
         self.text, self.lines, self.news = text, [], threading.Condition()
@@ -189,7 +189,7 @@ class Server:
         assert self._has(pattern), f"no {pattern!r} of {self.text}:\n" + "\n".join(self.lines)
 
     def end(self) -> None:
-        """Ctrl-C."""
+        """Stop the program by Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
         try:
             code = self.process.wait(LONG)

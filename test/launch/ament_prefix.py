@@ -39,7 +39,7 @@ sys.exit(service.run())
 
 
 class Call(NamedTuple):
-    """How a launch file called an executable."""
+    """Recorded call of an executable by a launch file."""
 
     arguments: list[str]  # those before --ros-args
     namespace: str
@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 class Launch:
-    """A launch under way."""
+    """Running launch."""
 
     def __init__(self, command, environment, log):
         self.killed = 0  # nodes, by the test
@@ -62,7 +62,7 @@ class Launch:
         return self._log.read_text()
 
     def check(self):
-        """Raise with all output if a node ended by itself."""
+        """Raise an error with all output if a node exited."""
         output = self.output()
         assert output.count("process has died") <= self.killed, output
 
@@ -73,21 +73,21 @@ class Launch:
         os.kill(int(pid), signal.SIGKILL)
 
     def ended(self, timeout):
-        """The exit code, once it has ended by itself."""
+        """Wait for the exit, and return the exit code."""
         try:
             return self._process.wait(timeout)
         finally:
             self._process.kill()
 
     def interrupted(self, timeout=30.0):
-        """The exit code after Ctrl-C."""
+        """Interrupt the launch, and return its exit code."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         return self.ended(timeout)
 
 
 class Prefix:
-    """A folder that ament and launch take for an installation."""
+    """Folder that ament and launch accept as an installation."""
 
     def __init__(self, folder):
         self.folder = folder

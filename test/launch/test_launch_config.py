@@ -82,7 +82,7 @@ def test_rviz_for_the_wam_differs_in_frame_and_floor():
         float(visual.find("origin").get("xyz").split()[2])  # type: ignore[union-attr]
         for visual in ET.parse(URDF / "wam7.urdf").getroot().iter("visual")
     )
-    assert grid["Offset"]["Z"] == pytest.approx(lowest - 0.01)  # below a plate 2 cm thick
+    assert grid["Offset"]["Z"] == pytest.approx(lowest - 0.01)  # the plate is 2 cm thick
     grid["Offset"]["Z"] = 0
     wam["Global Options"]["Fixed Frame"] = RVIZ["Global Options"]["Fixed Frame"]
     assert wam == RVIZ

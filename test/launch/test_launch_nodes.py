@@ -58,7 +58,7 @@ def received_description(client, topic):
 
 
 def assert_solves(client, launch, namespace, robot):
-    """Let the node say where the tip is at some joint positions, and bring it there."""
+    """Move the arm to the pose that the node computes for some joint positions."""
     q = robot.random(np.random.default_rng(1))
     where = GetPositionFK.Request(fk_link_names=[robot.tip])
     where.robot_state.joint_state.name = list(robot.joint_names)
@@ -106,7 +106,7 @@ def test_wam_answers_in_its_namespace_also_after_a_kill_and_ends_cleanly(start, 
 
 
 class Joints:
-    """The positions of all joints on a topic, of whoever publishes them."""
+    """Joint positions on a topic, of all publishers."""
 
     def __init__(self, client, topic):
         self.positions: dict[str, float] = {}
@@ -118,7 +118,7 @@ class Joints:
         self.positions.update(zip(message.name, message.position, strict=True))
 
     def tip(self, arm):
-        """(4, 4) where the tip is; NaN before its joints were heard of."""
+        """Return the tip pose (4, 4); NaN before its joint positions were received."""
         q = [self.positions.get(name, np.nan) for name in arm.joint_names]
         return arm.fk(q) if np.isfinite(q).all() else np.full((4, 4), np.nan)
 
@@ -130,7 +130,7 @@ def stamped(T, frame=""):
 
 
 def follow(client, launch, targets, is_there):
-    """Publish targets by their topics, until something holds."""
+    """Publish targets on their topics until a condition holds."""
     publishers = {topic: client.create_publisher(PoseStamped, topic, 1) for topic in targets}
     deadline = time.monotonic() + PATIENCE
     while not is_there():
@@ -170,7 +170,7 @@ def test_two_wams_follow_a_target_each_at_the_same_time(sim, start, client):
     joints = Joints(client, "joint_states")
 
     def error(goals):
-        """The largest difference of a tip from its goal; NaN before all joints were heard of."""
+        """Return the maximum error of the tips; NaN before all joints are known."""
         return np.max([np.abs(joints.tip(arms[side]) - T) for side, T in goals.items()])
 
     offsets = {"left": 0.2, "right": -0.15}
@@ -186,7 +186,7 @@ def test_two_wams_follow_a_target_each_at_the_same_time(sim, start, client):
     goal = joints.tip(arms["right"]) @ T_right_goal
     target = {"left/target_pose": stamped(T_right_goal, "right_wam_tip")}
     follow(client, launch, target, lambda: error({"left": goal}) < 2e-3)
-    assert error({"right": goals["right"]}) < 2e-3  # which has not moved
+    assert error({"right": goals["right"]}) < 2e-3  # the right arm has not moved
     assert launch.interrupted() == 0
     assert "[WARN]" not in launch.output(), launch.output()
 

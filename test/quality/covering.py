@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from coverage import CoverageData
 
-MIN_TIME = 0.05  # [s] of a test
+MIN_TIME = 0.05  # [s] minimum time of a test
 
 
 class Covering:

@@ -41,10 +41,10 @@ LEFT_OUT = {"dls_ik/core/jit.py": "the compiler's options"}
 class Mutant(NamedTuple):
     """One change of one file."""
 
-    path: str  # from the root of the repository
+    path: str  # path relative to the root of the repository
     line: int  # counted from 1
     operator: str
-    occurrence: int  # of the operator's places in the file
+    occurrence: int  # index among the operator's places in the file
 
     def code(self, root: Path) -> str:
         """Return the file with the change."""

@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-MIN_SHARE = 95.0  # [%] of all lines
+MIN_SHARE = 95.0  # [%] minimum share of all lines
 SHOWN = 15  # files with most lines that no test runs
 
 

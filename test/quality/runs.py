@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["numba", "pytest", "hypothesis", "numpy.testing"])
-LEAST, FACTOR = 20, 5  # [s] of processor time, and times what the tests take
+LEAST, FACTOR = 20, 5  # minimum [s] of processor time, and factor of the tests' time
 
 
 # Copies of the tree
@@ -79,7 +79,7 @@ def run_tests(tree: Path, tests: list[str], plain: bool, seconds: float) -> RunE
     limit = int(LEAST + FACTOR * seconds)
     run = SERVER.Process(target=_run, args=(str(tree), tests, plain, limit))
     run.start()
-    run.join(20 * limit)  # by the clock: for tests that only wait
+    run.join(20 * limit)  # wall-clock time, for tests that only wait
     late = run.is_alive() or run.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
     _end(run.pid)
     run.join()

@@ -154,7 +154,7 @@ def test_a_wrong_program_is_noticed_by_tests_that_can(tmp_path, value, noticed):
     folder = tree(tmp_path, value)
     path, tests = folder / "tried.py", ["test_tried.py"]
     assert run_tests(folder, tests, plain=True, seconds=10.0) == RunEnd(True)
-    with replaced(path, RIGHT.replace("*", "+")):  # as long as the right one, in the same second
+    with replaced(path, RIGHT.replace("*", "+")):  # equal length, in the same second
         assert run_tests(folder, tests, plain=True, seconds=10.0) == RunEnd(not noticed)
     assert run_tests(folder, tests, plain=True, seconds=10.0) == RunEnd(True)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests here need, and the nodes that most of them share."""
+"""Requirements of the tests of this folder, and their shared nodes."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,13 +15,13 @@ collect_ignore_glob = ["test_*.py"] if MISSING else []
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say why no test of this folder ran."""
+    """Print why no test of this folder ran."""
     if MISSING:
         terminalreporter.write_line(f"test/ros is left out: it needs {' and '.join(MISSING)}")
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that start nodes, or use one that most tests share."""
+    """Mark the tests that start nodes, or use a shared node."""
     for item in items:
         if HERE in Path(item.fspath).parents and item.get_closest_marker("ros"):
             item.add_marker("alone")

@@ -39,7 +39,7 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
-PERIOD = 0.05  # [s] between messages
+PERIOD = 0.05  # [s] period of messages
 RELIABLE = Qos(Policy.Reliability.Reliable(duration(seconds=1)), Policy.History.KeepLast(10))
 BEST_EFFORT = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(10))
 

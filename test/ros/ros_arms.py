@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Two WAMs on one description, and requests to the node that serves them."""
+"""Two WAMs in one description, and requests to their node."""
 
 import yaml
 from geometry_msgs.msg import PoseStamped
@@ -27,7 +27,7 @@ CURRENT = {f"{side}_wam_j{i + 1}": BENT[i] for side in ("left", "right") for i i
 
 
 def place(link, frame="", **moved):
-    """A stamped pose of a link with some joints elsewhere, in a frame that stands at CURRENT."""
+    """Return a stamped pose of a link with some joints moved, in a frame of the arms at CURRENT."""
     T = TREE.pose(link, {**CURRENT, **moved})
     if frame:
         T = inverse(TREE.pose(frame, CURRENT)) @ T
@@ -61,14 +61,14 @@ def fk_request(links, frame="", values=CURRENT):
 
 
 def send(client, whole):
-    """The response of the service that a request is for."""
+    """Return the response of the service of a request."""
     if isinstance(whole, GetPositionIK.Request):
         return client.call(GetPositionIK, "compute_ik", whole)
     return client.call(GetPositionFK, "compute_fk", whole)
 
 
 def robot_and_parameters():
-    """What the node is started with."""
+    """Return the robot and the parameters of the node."""
     file = yaml.safe_load((CONFIG / "moveit" / "ik_node.yaml").read_text())
     given = dict(flat(file["/**"]["ros__parameters"]))
     parameters = Parameters().changed(given)
@@ -76,7 +76,7 @@ def robot_and_parameters():
 
 
 def flat(values, prefix=""):
-    """The parameters of a file by their full names."""
+    """Return the parameters of a file by their full names."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{name}.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of the node: its process, and a client that spins until a condition holds."""
+"""Process of the node, and a client that spins until a condition holds."""
 
 import os
 import signal
@@ -25,12 +25,12 @@ from benchmarks.processes import proc_figures
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
-ENDED = 10.0  # [s] after which a node that does not end is killed
+ENDED = 10.0  # [s] a node that has not exited by then is killed
 SOON = 120.0  # [s] for everything else, on a busy machine too
 
 
 class NodeProcess:
-    """``ik_node`` as a process of its own; what it logs is kept."""
+    """Process of ``ik_node``, with its log lines."""
 
     module = "dls_ik.ros.node"
     wrapper = ()  # a command that runs the one that follows it
@@ -71,15 +71,15 @@ class NodeProcess:
 
     @property
     def figures(self):
-        """Its memory, threads and open files."""
+        """Return the memory, threads and open files of the process."""
         return proc_figures(self.process.pid)
 
     def count(self, *words):
-        """How many lines hold all of these words."""
+        """Return the number of lines that contain all words."""
         return sum(all(word in line for word in words) for line in self.lines)
 
     def wait_for_line(self, *words, timeout=READY):
-        """The first line with all of these words."""
+        """Wait for a line that contains all words, and return the first one."""
         with self._news:
             found = self._news.wait_for(
                 lambda: self.count(*words) or self.process.poll() is not None, timeout
@@ -92,13 +92,13 @@ class NodeProcess:
         return next(line for line in self.lines if all(word in line for word in words))
 
     def wait_for_end(self, timeout=SOON):
-        """The exit code."""
+        """Wait for the end of the process, and return its exit code."""
         code = self.process.wait(timeout)
         self._reader.join(timeout)
         return code
 
     def end(self, number=signal.SIGINT):
-        """Send a signal, and return the exit code."""
+        """Send a signal, wait for the end, and return the exit code."""
         self.process.send_signal(number)
         return self.wait_for_end()
 
@@ -113,13 +113,13 @@ class NodeProcess:
 
 
 class SimArmProcess(NodeProcess):
-    """``ik_sim_arm`` as a process of its own."""
+    """Process of ``ik_sim_arm``."""
 
     module = "dls_ik.ros.sim_arm.node"
 
 
 class Client:
-    """A node of the test with everything that is sent to and received from ``ik_node``."""
+    """Node of the test that talks to ``ik_node`` and keeps all messages."""
 
     def __init__(self, namespace="", name="test_client"):
         self.context = Context()
@@ -140,20 +140,20 @@ class Client:
         self.context.try_shutdown()
 
     def spin_until(self, condition, timeout=SOON, what="the condition"):
-        """Run callbacks until something holds."""
+        """Run callbacks until a condition holds."""
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, f"waited {timeout} s for {what}"
             self.executor.spin_once(timeout_sec=0.05)
 
     def spin_for(self, duration):
-        """Run callbacks for a time, where nothing is to happen."""
+        """Run callbacks for a time [s] in which nothing should happen."""
         deadline = time.monotonic() + duration
         while (left := deadline - time.monotonic()) > 0.0:
             self.executor.spin_once(timeout_sec=left)
 
     def call(self, service, name, request, timeout=SOON):
-        """The response of a service."""
+        """Return the response of a service."""
         client, what = self._clients.get(name), f"an answer of {name}"
         if client is None:
             client = self._clients[name] = self._ready_client(service, name)
@@ -163,25 +163,25 @@ class Client:
         return future.result()
 
     def answered_client(self, service, name, request):
-        """A client of a service that has answered it once: none of its requests is lost."""
+        """Return a client that the service has answered once, so that no request is lost."""
         client = self._ready_client(service, name)
         self._first_answer(lambda: client.call_async(request), READY, f"an answer of {name}")
         return client
 
     def reach(self, asker):
-        """Wait until an IkClient on this node is answered: what it asked once could be lost."""
+        """Wait until an IkClient on this node is answered, as a first request may be lost."""
         self.spin_until(lambda: asker.is_served, READY, "compute_ik")
         for send in (partial(asker.solve_async, np.eye(4)), asker.fk_async):
             self._first_answer(send, READY, "an answer to an IkClient")
 
     def listen(self, message_type, topic, qos=10):
-        """A list that the messages of a topic go into."""
+        """Return a list that receives the messages of a topic."""
         inbox = []
         self.node.create_subscription(message_type, topic, inbox.append, qos)
         return inbox
 
     def publisher(self, message_type, topic, qos=10):
-        """A publisher that somebody listens to, and that knows so."""
+        """Return a publisher with a known subscriber."""
         publisher = self.node.create_publisher(message_type, topic, qos)
         self.spin_until(publisher.get_subscription_count, what=f"a listener on {topic}")
         self.spin_until(lambda: UNNAMED not in self._listeners(topic), what="the names of nodes")
@@ -195,7 +195,7 @@ class Client:
         return {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found}
 
     def _greet(self, node):
-        """Hear from a node through a client made now.
+        """Exchange a message with a node through a new client.
 
         A node hears of all that another makes in the order in which it was made, so once it answers
         it knows of what came before. Without that a best-effort listener may lose a first message.
@@ -205,7 +205,7 @@ class Client:
         self.node.destroy_client(client)
 
     def _first_answer(self, send, timeout, what):
-        """The response to a client made now: it is lost to one that the server did not find yet."""
+        """Return the response to a new client; responses to undiscovered clients are lost."""
         calls, asked = [], -ANEW
 
         def is_answered():
@@ -219,7 +219,7 @@ class Client:
         return next(call.result() for call in calls if _has_result(call))
 
     def _ready_client(self, kind, service):
-        """A client of a service that is there; made anew where one in thousands never finds it."""
+        """Return a client of an existing service; replaced if it never finds the service."""
         for _ in range(round(READY / ANEW)):
             client, deadline = self.node.create_client(kind, service), time.monotonic() + ANEW
             while time.monotonic() < deadline:
@@ -260,6 +260,6 @@ def _has_result(call):
 
 
 def python_path():
-    """Folders for the modules that a process of its own imports."""
+    """Return the search path for modules of a separate process."""
     root = str(Path(dls_ik.__file__).resolve().parents[1])
     return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))

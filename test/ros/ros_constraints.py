@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints in requests, and what they mean, written down once more to check answers by."""
+"""Constraints in requests, and an independent implementation to check answers."""
 
 import numpy as np
 from geometry_msgs.msg import Pose
@@ -64,10 +64,10 @@ def together(*several):
 
 
 def euler(R_d, R):
-    """(3,) angles of a rotation against another, as move_group takes them."""
+    """Return the Euler angles (3,) of a rotation relative to another, as move_group does."""
     return np.array(euler_angles(R_d.T @ R))
 
 
 def vector_in_frame(R_frame, R_d, R):
-    """(3,) rotation vector from R_d to R along the axes of a frame."""
+    """Return the rotation vector (3,) from R_d to R along the axes of a frame."""
     return R_frame.T @ rotation_vector(R @ R_d.T)

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-SPEED = 0.05  # [m/s] of the twist
-LAG = 2.0  # [s] that a busy machine may take to hand a message on
+SPEED = 0.05  # [m/s] linear speed of the twist
+LAG = 2.0  # [s] maximum delay of a message on a busy machine
 NAMESPACE, DOMAIN = "cut", "1"
 ADDRESS = "10.77.0.{}/24"
-LEASE = 2  # [s] without a sign of life, after which a participant is forgotten; 20 by default
+LEASE = 2  # [s] a participant that is silent for this time is dropped; default 20
 PROFILE = f"""<dds xmlns="http://www.eprosima.com"><profiles>
 <participant profile_name="lease" is_default_profile="true"><rtps><builtin><discovery_config>
 <leaseDuration><sec>{LEASE}</sec></leaseDuration>
@@ -32,7 +32,7 @@ PROFILE = f"""<dds xmlns="http://www.eprosima.com"><profiles>
 
 
 def use_cable(folder):
-    """Let this process and its children find others over the cable, and over nothing else."""
+    """Restrict discovery of this process and its children to the cable."""
     profile = Path(folder) / "lease.xml"
     profile.write_text(PROFILE)
     os.environ.pop("ROS_LOCALHOST_ONLY", None)
@@ -45,7 +45,7 @@ def use_cable(folder):
 
 
 def far():
-    """Send a twist all the time, ask for FK again and again, and tell what comes of it."""
+    """Send a twist and FK requests continuously, and report the results."""
     sys.stdin.readline()  # the cable is there
     from dls_ik.errors import DlsIkError
     from dls_ik.ros.client import IkClient
@@ -72,7 +72,7 @@ def far():
 
 
 class Far:
-    """The far program in a network of its own, and the cable to it."""
+    """Remote program in a separate network, and the cable to it."""
 
     def __init__(self):
         self.answers = []  # what became of the calls, empty where they were answered
@@ -168,7 +168,7 @@ def survive_a_cut(arm, cable, duration):
 
 
 def wait_for_an_answer(arm, cable):
-    """Wait for a call that is answered; else say what became of the last ones."""
+    """Wait for an answered call, or fail with the results of the last calls."""
     before = len(cable.answers)
     try:
         arm.client.spin_until(lambda: not cable.answers[-1], 60.0, "a call that is answered")

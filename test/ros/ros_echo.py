@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A service that answers at once, in a process of its own: what a call costs on this machine."""
+"""Service that answers at once in a separate process: the cost of a call on this machine."""
 
 import os
 from pathlib import Path

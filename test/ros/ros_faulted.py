@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node that drives a simulated arm, a client that streams, and what becomes of the arm."""
+"""Node with a simulated arm and a streaming client, and checks of the arm under faults."""
 
 import time
 from collections import deque
@@ -19,10 +19,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-RATE = 50.0  # [Hz] of the loop and of joint states, so that a busy machine keeps it
+RATE = 50.0  # [Hz] rate of loop and joint states, possible on a busy machine
 PERIOD = 1.0 / RATE
 OTHER = "other"  # frame of joint states that are not of the arm
-PATIENCE = 120.0  # [s] for a machine that is busy
+PATIENCE = 120.0  # [s] timeout on a busy machine
 FIRST = 2.0 * PERIOD * WAM.velocity + 1e-6  # (n,) [rad] that the first command may be off
 CONTROLLER = {
     "rate": RATE,
@@ -32,12 +32,12 @@ CONTROLLER = {
 
 
 def sweep(t):
-    """A pose that moves to and fro along y."""
+    """Return a pose that moves to and fro along y."""
     return shifted(0.0, 0.12 * np.sin(2.5 * t), 0.0)
 
 
 class Rig:
-    """A simulated arm that shows jumps, a node, and a client whose stream outlives both.
+    """Simulated arm that shows jumps, node, and client whose stream survives both.
 
     The commands are those of the trajectories, with stamps.
     """
@@ -74,7 +74,7 @@ class Rig:
             each.__exit__()
 
     def start_again(self, **parameters):
-        """Start another node, and wait for its commands; the client goes on meanwhile."""
+        """Start another node and wait for its commands, while the client continues."""
         self.node.__exit__()
         del self.commands[:]
         self.node = NodeProcess(*arguments(self.namespace, **{**CONTROLLER, **parameters}))
@@ -85,7 +85,7 @@ class Rig:
         self.pose_at, self.is_stamped = pose_at, is_stamped
 
     def quiet(self):
-        """Send none."""
+        """Stop sending targets."""
         self.pose_at = None
 
     def _hear(self, message):
@@ -93,7 +93,7 @@ class Rig:
             self.states.append(message)
 
     def goes(self, T):
-        """Send a single pose now and then, until the arm is there."""
+        """Send a single pose repeatedly until the arm reaches it."""
         sent = -np.inf
 
         def is_there():
@@ -115,7 +115,7 @@ class Rig:
             self._sent.append(time.monotonic())
 
     def streams(self):
-        """Wait until the targets follow each other closely: a late one would stand by itself."""
+        """Wait until the targets form a stream, as a late target counts as a single one."""
         self.until(
             lambda: np.diff([*self._sent, time.monotonic()]).max() < 0.5 * TARGET_TIMEOUT,
             "targets without a gap",
@@ -123,11 +123,11 @@ class Rig:
 
     @property
     def q(self):
-        """Where the arm is (n,)."""
+        """Joint positions of the arm (n,) [rad]."""
         return positions(self.states[-1])
 
     def until(self, condition, what):
-        """Spin until something holds; else say what the node says."""
+        """Spin until a condition holds, or fail with the status of the node."""
         try:
             self.client.spin_until(condition, PATIENCE, what)
         except AssertionError as error:
@@ -135,7 +135,7 @@ class Rig:
             raise AssertionError(f"{error}; status: {words}\n{self.node.output}") from None
 
     def follows(self):
-        """Wait until the arm goes after the stream, from now on."""
+        """Wait until the arm follows the stream from now on."""
         del self.states[:], self.commands[:]
         self.until(
             lambda: self._is_swept(self.states) and self._is_swept(self.commands),
@@ -143,12 +143,12 @@ class Rig:
         )
 
     def _is_swept(self, messages):
-        """Whether the tip went along a part of the sweep."""
+        """Return whether the tip moved along a part of the sweep."""
         tips = WAM.fk(np.array([positions(m) for m in messages[::2]] or [HOME]))[:, 1, 3]
         return np.ptp(tips) > 0.08 and np.abs(tips - WAM.fk(HOME)[1, 3]).min() < 0.03
 
     def rests(self):
-        """Wait until the arm stands still; return where (n,)."""
+        """Wait until the arm is at rest, and return its joint positions (n,)."""
 
         def is_still():
             recent = np.array([positions(s) for s in self.states[-15:]])
@@ -159,7 +159,7 @@ class Rig:
         return self.q
 
     def falls_silent(self):
-        """Wait until no commands come."""
+        """Wait until the commands stop."""
 
         def is_silent():
             count = len(self.commands)
@@ -169,7 +169,7 @@ class Rig:
         self.until(is_silent, "no commands")
 
     def says(self, *words):
-        """Wait for a status with all of these words that is newer than now."""
+        """Wait for a new status that contains all words."""
         del self.statuses[:]
         self.until(
             lambda: any(all(w in s.message for w in words) for s in self.statuses),
@@ -177,7 +177,7 @@ class Rig:
         )
 
     def says_lastingly(self, *either):
-        """Wait until the last half second of statuses all have one of these words; return it."""
+        """Wait until all statuses of half a second contain one of the words; return the word."""
         del self.statuses[:]
         enough = int(0.5 * RATE)
 
@@ -192,7 +192,7 @@ class Rig:
         assert self.client.call(Trigger, name, Trigger.Request()).success
 
     def silence(self, data=True):
-        """Let the arm tell nothing."""
+        """Stop the joint states of the arm."""
         assert self.client.call(SetBool, "sim_arm/silence", SetBool.Request(data=data)).success
 
     def set_arm(self, **values):
@@ -204,20 +204,20 @@ class Rig:
         assert answer.successful, answer.reason
 
     def arm_restarts_at(self, q):
-        """Let the arm be somewhere else at once, and be heard."""
+        """Move the arm elsewhere at once, and publish its joint states."""
         self.set_arm(initial_positions=np.asarray(q, float).tolist())
         self.trigger("sim_arm/reset")
         self.until(lambda: np.array_equal(self.q, q), "the arm elsewhere")
 
     def assert_begins_at(self, q):
-        """The first command since they were cleared is where the arm is (n,)."""
+        """Check that the first command since the last clear is at the arm's positions (n,)."""
         self.until(lambda: len(self.commands) > 3, "commands")
         first = positions(self.commands[0])
         assert (np.abs(first - q) <= FIRST).all(), f"begins {np.abs(first - q).max():.3f} rad off"
         self.assert_calm()
 
     def assert_calm(self):
-        """All commands since they were cleared keep the limits and follow each other."""
+        """Check that all commands since the last clear keep the limits and are continuous."""
         t, q, v = self.assert_limits()
         elapsed = np.diff(t)[:, None] + JITTER
         jumps = (np.abs(np.diff(q, axis=0)) / elapsed).max(axis=1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node whose stream keeps away from a scene, and how near its commands came, by coal."""
+"""Node whose stream avoids the objects of a scene, and exact distances of its commands by coal."""
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -27,11 +27,11 @@ ARGUMENTS = {
     "stream_avoid_collisions": "required",
     "min_distance": KEPT,
 }
-NEAR, HALT = 4, 5  # of ServoStatus
+NEAR, HALT = 4, 5  # codes of ServoStatus
 
 
 class Guarded:
-    """A node with an SRDF in a namespace, a client that streams, and all that it hears."""
+    """Node with an SRDF in a namespace, and a streaming client that keeps all messages."""
 
     def __init__(self, namespace, **parameters):
         given = {**ARGUMENTS, **parameters}
@@ -60,7 +60,7 @@ class Guarded:
         return positions(self.streamer.states[-1])
 
     def fresh(self, *objects):
-        """Begin at START, in a world of these objects alone."""
+        """Start at START, in a world with these objects only."""
         assert apply(self.client, world(is_diff=False))
         self.client.call(Trigger, "dls_ik/reset", Trigger.Request())
         self.streamer.go(WAM.fk(START))
@@ -71,11 +71,11 @@ class Guarded:
             inbox.clear()
 
     def least(self, *objects, states=None):
-        """The least distance of all commands to some objects, and between links [m]."""
+        """Return the minimum distance of all commands to objects, and between links [m]."""
         return self.nearest(*objects, states=states).distance
 
     def nearest(self, *objects, states=None):
-        """The pair of the least distance."""
+        """Return the pair with the minimum distance."""
         scene = PlanningScene(WAM, SRDF)
         scene.load(world(*objects))
         q = np.array([positions(s) for s in (states or self.streamer.states)])
@@ -96,12 +96,12 @@ class Guarded:
         return {s.code for s in self.statuses}
 
     def figures(self):
-        """The values of the newest diagnostics of this node."""
+        """Return the values of the latest diagnostics of this node."""
         name = f"{self.client.node.get_namespace()}/dls_ik: stream"
         found = [s for m in self.diagnostics for s in m.status if s.name == name]
         return {v.key: v.value for v in found[-1].values} if found else {}
 
 
 def shifted(x=0.0, y=0.0, z=0.0):
-    """The pose of the tip at START, moved along the axes of the base [m]."""
+    """Return the tip pose at START, moved along the axes of the base [m]."""
     return transform(translation=np.array([x, y, z])) @ WAM.fk(START)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A client that asks for much, as a process of its own, and is gone before the answers."""
+"""Separate client process that sends many requests and is killed before the answers."""
 
 import sys
 
@@ -15,7 +15,7 @@ TIMEOUT = 0.4  # [s] that each request takes, as there is no solution
 
 
 def main():
-    """Ask so many times in a namespace, and say so; then stay until it is killed."""
+    """Send the given number of requests in a namespace, print a line, and wait to be killed."""
     namespace, count = sys.argv[1], int(sys.argv[2])
     hard = out_of_grasp(WAM, np.random.default_rng(3))
     with Client(namespace, "leaving") as client, IkClient(client.node) as asker:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm with everything around it, and requests about it."""
+"""Arm with its surroundings, and requests for it."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def make_arm(**parameters):
 
 
 def pose(arm, link, frame="", **moved):
-    """A request for the pose that a link has with some joints elsewhere, in a frame at CURRENT."""
+    """Return a request for the pose of a link with some joints moved, in a frame at CURRENT."""
     T = arm.tree.pose(link, {**CURRENT, **moved})
     if frame:
         T = np.linalg.inv(arm.tree.pose(frame, CURRENT)) @ T

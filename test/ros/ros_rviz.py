@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of an interactive marker: what RViz asks, hears and says."""
+"""Client of an interactive marker that behaves like RViz."""
 
 import math
 import time
@@ -12,13 +12,13 @@ from visualization_msgs.srv import GetInteractiveMarkers
 
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 
-FRAME = 1.0 / 30.0  # [s] of RViz
+FRAME = 1.0 / 30.0  # [s] frame time of RViz
 SERVER = "dls_ik/target"
 OLD = (1, 0)  # [s, ns] RViz stamps feedback as old as the transforms to the marker's frame
 
 
 class Rviz:
-    """Keeps the marker as the updates have it, and drags it."""
+    """Client that applies the updates of the marker, and drags it."""
 
     def __init__(self, client):
         self.client = client
@@ -39,7 +39,7 @@ class Rviz:
 
     @property
     def marker(self):
-        """The marker now; updates that do not follow each other would make RViz begin anew."""
+        """Current marker; RViz would restart after updates with a gap in their numbers."""
         for update in self._updates:
             if update.seq_num <= self._sequence:
                 continue
@@ -49,7 +49,7 @@ class Rviz:
                 self._marker = marker
             for new in update.poses:
                 assert new.name == self._marker.name
-                if math.isfinite(new.pose.position.x):  # others are passed over
+                if math.isfinite(new.pose.position.x):  # other poses are ignored
                     self._marker.header, self._marker.pose = new.header, new.pose
             assert self._marker.name not in update.erases
         del self._updates[:]
@@ -63,7 +63,7 @@ class Rviz:
         self.client.spin_until(lambda: np.abs(self.T - T).max() < tolerance, what="the marker")
 
     def gets_heard(self):
-        """Move the marker a little, until it does: in its first second the library hears nobody."""
+        """Move the marker slightly until it reacts; the library is deaf in its first second."""
         T = self.T + 0.01 * np.eye(4, k=3)
 
         def is_heard():
@@ -77,7 +77,7 @@ class Rviz:
         self._say(Feedback.MOUSE_DOWN, self.T)
 
     def drag(self, T, frames=15):
-        """Drag the marker, that was pressed, to a pose, straight and without a turn."""
+        """Drag the pressed marker along a straight line to a pose, without rotation."""
         begin, T_from = time.monotonic(), self.T
         for k in range(1, frames + 1):
             T_k = T.copy()

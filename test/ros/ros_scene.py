@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a WAM and a scene: its SRDF, worlds for it, and messages about them."""
+"""Node with a WAM and a scene: SRDF, worlds and scene messages."""
 
 import numpy as np
 from geometry_msgs.msg import Pose
@@ -27,7 +27,7 @@ SRDF = "\n".join([
 
 
 def box(name, center, size=(0.1, 0.1, 0.1), frame="", **fields):
-    """A message that adds a box."""
+    """Return a message that adds a box."""
     pose = pose_from_matrix(transform(translation=np.asarray(center, float)))
     shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=list(map(float, size)))
     added = CollisionObject(id=name, pose=pose, primitives=[shape], **fields)
@@ -45,7 +45,7 @@ def carried(link, held, *touch_links):
 
 
 def world(*objects, is_diff=True):
-    """A message of a scene with objects."""
+    """Return a message of a scene with objects."""
     scene = PlanningScene(is_diff=is_diff)
     scene.robot_state.is_diff = is_diff
     scene.world.collision_objects = list(objects)
@@ -53,7 +53,7 @@ def world(*objects, is_diff=True):
 
 
 def apply(client, scene):
-    """Apply a scene, and tell if it was taken."""
+    """Apply a scene, and return whether it was accepted."""
     request = ApplyPlanningScene.Request(scene=scene)
     return client.call(ApplyPlanningScene, "apply_planning_scene", request).success
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who publishes targets, and who publishes joint states, as the node sees them."""
+"""Publishers of targets and of joint states."""
 
 import math
 
@@ -15,7 +15,7 @@ from dls_ik.servo import ControllerOptions
 HOME = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])
 PERIOD = 0.01
 TARGET_TIMEOUT = ControllerOptions().target_timeout
-ALONE = 2.0 * TARGET_TIMEOUT  # [s] since the last one; messages may be late by half of it
+ALONE = 2.0 * TARGET_TIMEOUT  # [s] time since the last message, half of it for late ones
 
 
 def stamped(T):
@@ -27,18 +27,18 @@ def positions(message):
 
 
 def seconds(message):
-    """The stamp [s]."""
+    """Return the stamp [s]."""
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
 
 
 def motion(states):
-    """Times (m,) [s], positions and velocities (m, n) of joint states."""
+    """Return times (m,) [s], positions (m, n) and velocities (m, n) of joint states."""
     fields = ([getattr(s, name) for s in states] for name in ("position", "velocity"))
     return np.array([seconds(s) for s in states]), *map(np.array, fields)
 
 
 def points(trajectory):
-    """Times since its sending (k,) [s], positions and velocities (k, n) of its points."""
+    """Return times since sending (k,) [s], positions (k, n) and velocities (k, n) of the points."""
     starts = [point.time_from_start for point in trajectory.points]
     fields = ("positions", "velocities")
     rows = (np.array([getattr(p, name) for p in trajectory.points]) for name in fields)
@@ -46,7 +46,7 @@ def points(trajectory):
 
 
 class Streamer:
-    """Publishes targets, and keeps the joint states that come back."""
+    """Publisher of targets that keeps the received joint states."""
 
     def __init__(self, client, topic="joint_states"):
         self.client = client
@@ -54,15 +54,15 @@ class Streamer:
         self.targets = client.publisher(PoseStamped, "target_pose", 1)
 
     def go(self, T, tolerance=1e-4):
-        """Publish a target that is not the next of a stream, and wait until the arm is there."""
+        """Publish a single target, not as part of a stream, and wait until the arm reaches it."""
         self.client.spin_for(ALONE)
         self.targets.publish(stamped(T))
         self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")
 
     def stream(self, pose_at, duration):
-        """Publish a target each period; return the error at the newest state each time.
+        """Publish a target each period, and return the errors at the latest states.
 
-        On a busy machine the stream is slower, and leaves out nothing.
+        On a busy machine the stream is slower, but no target is skipped.
         """
         errors = []
         for k in range(int(duration / PERIOD)):
@@ -73,7 +73,7 @@ class Streamer:
         return np.array(errors)
 
     def is_still(self):
-        """Whether no target came for a while, so that the next one is not of the same stream."""
+        """Return whether no target arrived for a while, so the next one starts a new stream."""
         self.client.spin_for(2 * TARGET_TIMEOUT)
         return not any(self.states[-1].velocity)
 
@@ -82,7 +82,7 @@ class Streamer:
 
 
 class Driver:
-    """Publishes joint states as a driver does."""
+    """Publisher of joint states that behaves like a driver."""
 
     def __init__(self, client, names, values):
         self.message = JointState(name=list(names), position=list(map(float, values)))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The WAM, and requests to the node that serves it."""
+"""WAM, and requests to its node."""
 
 import math
 
@@ -23,7 +23,7 @@ def stamped(T=None, frame=""):
 
 
 def ik(client, pose=None, timeout=10.0, **fields):
-    """An answer; the time is for a busy machine, 0 leaves it to the node."""
+    """Return an answer; the default timeout suits a busy machine, 0 is the node's default."""
     request = GetPositionIK.Request()
     request.ik_request.pose_stamped = stamped() if pose is None else pose
     request.ik_request.timeout.sec = math.floor(timeout)

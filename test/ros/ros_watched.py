@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node under watch: what it commands, what it says, and whether the commands are calm."""
+"""Watched node: its commands and statuses, and checks that the commands are calm."""
 
 import time
 
@@ -21,19 +21,19 @@ from dls_ik.servo.targets import MIN_STREAM_POSES
 if not hasattr(moveit, "ServoStatus"):
     pytest.skip("this moveit_msgs has no ServoStatus", allow_module_level=True)
 
-ACCELERATION = 8.0  # [rad/s^2] of every joint
-JITTER = 0.01  # [s] by which a stamp is off when the loop is put aside between its two clocks
+ACCELERATION = 8.0  # [rad/s^2] acceleration limit of every joint
+JITTER = 0.01  # [s] error of a stamp if the loop is preempted between its clocks
 LEAST = 3 * MIN_STREAM_POSES  # messages of a stream, of which a busy node may miss some
 KINDS = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_trajectory": PoseArray}
 
 
 def has_ended(message):
-    """Whether a status says that a stream has ended."""
+    """Return whether a status reports the end of a stream."""
     return "no target received" in message or "the stream has ended" in message
 
 
 def arguments(namespace, **parameters):
-    """The command line of a node whose limits of acceleration are those of this file."""
+    """Return the command line of a node with the acceleration limits of this file."""
     given = {"robot": "wam", "acceleration": [ACCELERATION], **parameters}
     words = ["-r", f"__ns:=/{namespace}"]
     for name, value in given.items():
@@ -42,10 +42,10 @@ def arguments(namespace, **parameters):
 
 
 class Watched:
-    """A node of its own and a client of it, in a namespace."""
+    """Node and its client in a namespace."""
 
     process = NodeProcess
-    topic = "joint_states"  # of the commands
+    topic = "joint_states"  # topic of the commands
 
     def __init__(self, namespace, **parameters):
         initial = {"initial_positions": HOME.tolist(), **parameters}
@@ -83,14 +83,14 @@ class Watched:
     def send_alone(self, message):
         """Send a message that is not the next of a stream, of an arm whose driver says where it is.
 
-        A driver of this process lags by what this process has not yet heard.
+        A driver in this process lags by the messages that this process has not received yet.
         """
         since = max(self._sent, self._arrived)
         self.client.spin_for(max(0.0, since + ALONE - time.monotonic()))
         self.send(message)
 
     def stamp(self, ahead=0.0):
-        """The time now, or later [s], for the header of a message."""
+        """Return the current time plus an offset [s] for the header of a message."""
         at = self.client.node.get_clock().now().nanoseconds + round(ahead * 1e9)
         return divmod(at, 10**9)
 
@@ -101,7 +101,7 @@ class Watched:
             self.client.spin_for(period)
 
     def stream_until(self, message_at, condition, period=0.02):
-        """As `stream`, until something holds, and for so long that it is a stream."""
+        """Stream until a condition holds, and at least long enough for a stream."""
         begin, sent = time.monotonic(), 0
         while sent < LEAST or not condition():
             t = time.monotonic() - begin
@@ -111,7 +111,7 @@ class Watched:
             self.client.spin_for(period)
 
     def ceases(self, stream):
-        """Send a stream to its end; again where a gap made its last poses single ones."""
+        """Send a whole stream; repeat it if a gap made its last poses single poses."""
         for _ in range(10):
             stream()
             del self.statuses[:]
@@ -128,7 +128,7 @@ class Watched:
         raise AssertionError("the stream never ended")
 
     def says_that_the_stream_ended(self):
-        """Wait for a newer status that says so, whether the arm settles or stops."""
+        """Wait for a new status that reports the end of the stream."""
         del self.statuses[:]
         self.client.spin_until(
             lambda: any(has_ended(status.message) for status in self.statuses),
@@ -136,7 +136,7 @@ class Watched:
         )
 
     def says(self, *words, within=SOON):
-        """Wait for a status with all of these words that is newer than now."""
+        """Wait for a new status that contains all words."""
         del self.statuses[:]
         self.client.spin_until(
             lambda: any(all(w in s.message for w in words) for s in self.statuses),
@@ -145,7 +145,7 @@ class Watched:
         )
 
     def goes(self, T, tolerance=1e-4):
-        """Send a pose once, and wait for the arm to be there."""
+        """Send a pose once, and wait until the arm reaches it."""
         self.send_alone(pose(T))
         self.arrives(T, tolerance)
 
@@ -154,7 +154,7 @@ class Watched:
         self._arrived = time.monotonic()
 
     def goes_by_stamp(self, T, stamp):
-        """Send a pose with the stamp of its time, again and again as it may be late, and wait."""
+        """Send a stamped pose until the arm reaches it; repeated, as a message may be late."""
         sent = -np.inf
 
         def is_there():
@@ -168,7 +168,7 @@ class Watched:
         self._arrived = time.monotonic()
 
     def stands(self):
-        """Wait until the command stands still."""
+        """Wait until the command is at rest."""
         self.client.spin_until(
             lambda: len(c := self.commands) > 3 and not any(np.any(m.velocity) for m in c[-3:]),
             what="the arm at rest",
@@ -178,11 +178,11 @@ class Watched:
         return np.abs(WAM.fk(self.q) - T).max() if self.commands else np.inf
 
     def moves(self, speed=0.3):
-        """Wait until a joint is as fast as that [rad/s]."""
+        """Wait until a joint reaches a speed [rad/s]."""
         self.client.spin_until(lambda: self.is_moving(speed), what="motion")
 
     def is_moving(self, speed=0.3):
-        """Whether a joint is as fast as that [rad/s]."""
+        """Return whether a joint reaches a speed [rad/s]."""
         return bool(self.commands) and max(np.abs(self.commands[-1].velocity)) > speed
 
     def pause(self, data=True):
@@ -192,7 +192,7 @@ class Watched:
         return self.client.call(Trigger, "dls_ik/reset", Trigger.Request())
 
     def assert_calm(self, acceleration=ACCELERATION, start=None):
-        """All commands so far keep all limits, and follow each other without a jump.
+        """Check that all commands so far keep all limits and have no jumps.
 
         Args:
             start: (n,) where the first one begins, if that is known.
@@ -206,7 +206,7 @@ class Watched:
             assert (np.abs(q[0] - start) <= WAM.velocity * 0.1).all()
 
     def assert_alive(self):
-        """The process lives, and follows a good target without a jump."""
+        """Check that the process is alive and follows a valid target without a jump."""
         assert self.node.process.poll() is None, self.node.output
         self.goes(WAM.fk(HOME))
         self.assert_calm()
@@ -237,7 +237,7 @@ def headed(message, frame="", stamp=(0, 0)):
 
 
 def shifted(x=0.0, y=0.0, z=0.0):
-    """The pose of the tip at HOME, moved [m] in the base frame."""
+    """Return the tip pose at HOME, moved [m] in the base frame."""
     T = WAM.fk(HOME).copy()
     T[:3, 3] += x, y, z
     return T

@@ -25,7 +25,7 @@ def constrained(*given, stamped=REACHED):
     return request(stamped, constraints=together(*given))
 
 
-AROUND = place("left_wam_link4", left_wam_j2=0.7)  # where the elbow is without a constraint
+AROUND = place("left_wam_link4", left_wam_j2=0.7)  # unconstrained elbow pose
 ELSEWHERE = place("left_wam_link4")
 ELSEWHERE.pose.position.x = 30.0
 UPRIGHT = np.eye(3)
@@ -103,7 +103,7 @@ TWO = [place(LEFT, left_wam_j2=0.7), place(RIGHT, right_wam_j4=1.4)]
 class Case(NamedTuple):
     request: Any
     words: str = ""  # a regular expression of the message
-    parameters: tuple[tuple[str, Any], ...] = ()  # of the node meanwhile
+    parameters: tuple[tuple[str, Any], ...] = ()  # parameters of the node
 
 
 def moved(stamped, **fields):

@@ -8,7 +8,7 @@ import pytest
 
 from dls_ik.ros.services.change_queue import ChangeQueue
 
-LONG = 120.0  # [s] for an event that comes at once
+LONG = 120.0  # [s] timeout of an immediate event
 
 
 class Queue:

@@ -65,7 +65,7 @@ from dls_ik.ros.frames import pose_errors
 ROBOT = RobotModel.wam()
 POSES = demo_poses(ROBOT)
 RATE = 100.0
-STEP = 0.1  # [rad] of the grid over joints 2, 3 and 4
+STEP = 0.1  # [rad] step of the grid over joints 2, 3 and 4
 FK = IndependentCheck("fk", ROBOT.fk)
 
 
@@ -91,7 +91,7 @@ def wrist_of(pose):
 
 
 def test_unreachable_poses_are_unreachable():
-    """No wrist on a grid is nearer than a joint moves it from one grid point to the next."""
+    """Every wrist on the grid is farther away than a joint moves it between grid points."""
     assert sum(pose.reachable for pose in POSES) == 8
     assert len({pose.name for pose in POSES}) == 12
     elbow = grid(3, 1e-3)

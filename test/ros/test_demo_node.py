@@ -82,7 +82,9 @@ def test_a_stubborn_process_and_its_children_are_ended_on_failure(monkeypatch):
 def start_demo(folder, *words):
     source = str(Path(dls_ik.__file__).parents[1])
     search = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
-    domain = str(1 + (int(os.environ["ROS_DOMAIN_ID"]) + 50) % 100)  # without nodes of other tests
+    domain = str(
+        1 + (int(os.environ["ROS_DOMAIN_ID"]) + 50) % 100
+    )  # domain without nodes of other tests
     settings = {"PYTHONPATH": search, "ROS_DOMAIN_ID": domain, "COLUMNS": "80"}
     return subprocess.Popen(
         [sys.executable, "-m", "dls_ik.ros.demo", "--output", str(folder), *words],
@@ -111,7 +113,7 @@ def child_of(pid):
 def test_the_demonstration_succeeds(tmp_path):
     demo = start_demo(tmp_path, "--seconds", "2", "--json", "figures.json")
     output, errors = demo.communicate(timeout=300)
-    assert demo.returncode == 0, output + errors  # on a busy machine too
+    assert demo.returncode == 0, output + errors  # also on a busy machine
     assert errors == ""
     assert "NO_IK_SOLUTION" in output
     report = json.loads((tmp_path / "figures.json").read_text())

@@ -21,7 +21,7 @@ from dls_ik.ros.client import IkClient
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-PATIENCE = 120.0  # [s] for a machine that is busy
+PATIENCE = 120.0  # [s] timeout on a busy machine
 COUNT = 20  # requests of a client that is killed
 THREADS = 2
 HARD = out_of_grasp(WAM, np.random.default_rng(3))

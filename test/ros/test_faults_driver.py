@@ -54,7 +54,7 @@ def comes_back_elsewhere(rig):
 def falls_silent(rig, tries=5):
     """The arm tells nothing any more, and the node has noticed, and stands."""
     rig.silence()
-    rig.client.spin_for(2.0)  # what was told before may still be on its way
+    rig.client.spin_for(2.0)  # earlier messages may still arrive
     said = rig.says_lastingly("fault", "waiting for joint states")
     if rig.is_required and said != "fault" and tries > 1:
         # The stream had a gap on a busy machine: a target after a rest waits for the arm.

@@ -19,8 +19,8 @@ from ros_watched import ACCELERATION, pose, shifted
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 STILL = 2.0  # [s]
-CLOCKS = 1e-3  # [s] between the clocks of a cycle, at most
-ASIDE = 0.15  # [m] up, where only old targets lie
+CLOCKS = 1e-3  # [s] maximum difference of the clocks of a cycle
+ASIDE = 0.15  # [m] height at which only old targets are
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def aside(_):
 
 
 def sweeps(rig):
-    """Let the arm follow a stream; its newest target is there, most likely not yet taken."""
+    """Stream to the arm; the newest target has probably arrived, but is not used yet."""
     rig.stream()
     rig.follows()
     rig.streams()

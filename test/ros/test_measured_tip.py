@@ -24,7 +24,7 @@ from dls_ik.ros.servo.tip import Tip
 
 pytestmark = pytest.mark.ros
 
-STEP = 20_000_000  # [ns] between joint states
+STEP = 20_000_000  # [ns] period of joint states
 V = np.array([0.05, -0.04, 0.03, 0.02, -0.06, 0.05, 0.04])  # [rad/s]
 EPOCH = 1000 * 10**9  # [ns]
 

@@ -11,8 +11,8 @@ from rosgraph_msgs.msg import Clock
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 SPEED = 0.1  # [m/s]
-BUSY = 0.5  # [s] that a machine may take from a command to the next, and the arm to stand still
-FARTHEST = SPEED * (TARGET_TIMEOUT + BUSY)  # [m] that one twist may lead
+BUSY = 0.5  # [s] maximum gap of commands, and time for the arm to stop
+FARTHEST = SPEED * (TARGET_TIMEOUT + BUSY)  # [m] maximum distance of one twist
 HOUR = 3600.0
 TICK = 0.02  # [s]
 
@@ -105,7 +105,7 @@ def timed_out(arm):
 
 
 def assert_steps_are_small(arm):
-    """From command to command, as stamps jump and stand: a few cycles may be lost on the way."""
+    """Successive commands, while stamps jump and stand still: a few cycles may be lost."""
     _, q, v = motion(arm.commands)
     assert WAM.within_limits(q, 1e-9).all()
     assert (np.abs(np.diff(q, axis=0)) <= WAM.velocity * 0.1).all()

@@ -24,7 +24,7 @@ from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 WAM_TEXT = shipped_urdf("wam").read_text()
-NARROW_TEXT = WAM_TEXT.replace('lower="-0.9"', 'lower="0.3"')  # of joint 4, which begins at 0
+NARROW_TEXT = WAM_TEXT.replace('lower="-0.9"', 'lower="0.3"')  # limit of joint 4, which starts at 0
 PLANAR_TEXT = (URDF / "planar_2r.urdf").read_text()
 NARROW, PLANAR = map(RobotModel.from_urdf, (NARROW_TEXT, PLANAR_TEXT))
 SPEED = 0.05  # [m/s] along x and y

@@ -44,7 +44,7 @@ INVALID_GOAL_CONSTRAINTS = -16
 
 
 class Flooded(Watched):
-    topic = "commands"  # as other joint states come in floods
+    topic = "commands"  # separate topic, as joint_states is flooded
 
 
 @pytest.fixture(scope="module")

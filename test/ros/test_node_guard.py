@@ -83,7 +83,7 @@ def test_along_a_table_the_arm_slides(arm):
 
 
 def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
-    """Wherever the arm is when a box is there: no command after that comes nearer than it was."""
+    """After a box appears near the arm at any place, no command comes closer to the box."""
     arm.fresh()
     post = box("post", off_tip(0.0, 0.2, 0.0), size=(0.1, 0.1, 0.1))
     eight = lambda t: shifted(x=0.1 * np.sin(4.0 * t), y=0.25 * np.sin(2.0 * t))  # noqa: E731
@@ -92,7 +92,7 @@ def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
     publisher = arm.client.publisher(CollisionObject, "collision_object", 10)
     publisher.publish(post)
     arm.client.spin_until(lambda: objects_of(arm.client) == {"post"}, what="the post")
-    arm.streamer.stream(lambda t: eight(t + 1.5), 0.3)  # so the stream knows of it
+    arm.streamer.stream(lambda t: eight(t + 1.5), 0.3)  # the stream now has the scene
     begin = len(arm.streamer.states)
     arm.streamer.stream(lambda t: eight(t + 1.8), 4.0)
     after = arm.streamer.states[begin:]
@@ -129,7 +129,7 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
     sent = cycle(places)
 
     def pose_at(t):
-        for place in islice(sent, 12):  # of a stream of 100 targets a second
+        for place in islice(sent, 12):  # the stream has 100 targets a second
             publisher.publish(box("jumping", place, size=(0.05, 0.05, 0.05)))
         return shifted(y=0.1 * np.sin(2.0 * t))
 

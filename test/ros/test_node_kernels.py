@@ -31,7 +31,7 @@ SUCCESS, TIMED_OUT, UNAVAILABLE, NO_SOLUTION = 1, -6, -22, -31
 OF_SCENES = ("collision.count_pairs-*", "collision.check_rows-*")  # small ones
 TIMEOUT, MORE = 0.05, 0.05  # [s]
 BEYOND = np.eye(4)
-BEYOND[0, 3] = 5.0  # [m] out of reach
+BEYOND[0, 3] = 5.0  # [m] unreachable
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def ask(client, **fields):
 
 
 def is_checked(response):
-    """Whether an answer of success is free of collisions by coal."""
+    """Return whether a successful answer is collision-free by coal."""
     q = np.array(response.solution.joint_state.position[: WAM.n])
     scene = dls_ik.PlanningScene(WAM)
     return not scene.snapshot.in_collision_by_library(q)

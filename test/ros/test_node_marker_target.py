@@ -31,7 +31,7 @@ class Dragged(Watched):
     """A node with the marker."""
 
     def waits(self):
-        """Let it forget its target, also one that comes in the same cycle as the reset."""
+        """Reset the node, which drops its target, also a target in the cycle of the reset."""
 
         def forgets():
             self.reset()
@@ -120,7 +120,7 @@ def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm,
     rviz.drag(shifted(), frames=3)
     rviz.release(shifted())
     arm.says("target ignored: paused")
-    rviz.shows(WAM.fk(arm.q))  # which has not moved
+    rviz.shows(WAM.fk(arm.q))  # the arm has not moved
     rviz.choose("Pause")
     rviz.client.spin_until(lambda: rviz.marker.menu_entries[0].title == "[ ] Pause")
 

@@ -123,9 +123,9 @@ def test_pymoveit2_computes_ik(arms_client, side, link):
 def test_pymoveit2_computes_ik_from_a_start_that_is_given_as_a_list(arms_client, side):
     stamped = place(f"{side}_wam_tip", f"{side}_wam_base", **{f"{side}_wam_j4": 1.1})
     stamped.header.stamp = now(arms_client)
-    names = [f"{side}_wam_j{i + 1}" for i in range(7)]  # of the arm alone
+    names = [f"{side}_wam_j{i + 1}" for i in range(7)]  # joints of the arm only
     asked = colliding(side, stamped, dict(zip(names, BENT, strict=True)))
-    start = asked.ik_request.robot_state.joint_state  # without stamp and frame
+    start = asked.ik_request.robot_state.joint_state  # no stamp and no frame
     start.velocity, start.effort = [0.0] * 7, [0.0] * 7
     response = send(arms_client, asked)
     assert response.error_code.val == 1, response.error_code.message

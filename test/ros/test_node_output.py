@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node goes on, whatever becomes of its log: nobody reads it, or the disk is full."""
+"""Tests that the node continues if nobody reads its log, or the disk is full."""
 
 import os
 import subprocess

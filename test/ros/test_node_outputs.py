@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The running node with several outputs, and beside a driver."""
+"""Tests of the running node with several outputs, and with a driver."""
 
 import numpy as np
 import pytest

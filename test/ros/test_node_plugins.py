@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of the user's own in a node beside a wall: one that works, and ones that fail."""
+"""Tests of users' methods in a node next to a wall: one that works, and several that fail."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The SROS 2 policy allows what the node does, no less and no more."""
+"""Tests that the SROS 2 policy allows exactly the actions of the node."""
 
 import importlib.util
 import os

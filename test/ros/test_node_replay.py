@@ -20,8 +20,8 @@ from dls_ik.model.rotations import quaternion_from_rotation, transform
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
-STEP = 0.05  # [m] from the home of the arm to the recorded pose
-TOLERANCE = 60.0  # [s] between clocks that are read one after the other, on a busy machine
+STEP = 0.05  # [m] distance of the recorded pose to the home pose
+TOLERANCE = 60.0  # [s] clocks are read one after the other, on a busy machine
 
 
 @pytest.fixture(scope="module")

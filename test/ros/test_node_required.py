@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The running node with a driver that is required: nothing moves without it, nor against it."""
+"""Tests of the running node with a required driver, without which no command is published."""
 
 import math
 

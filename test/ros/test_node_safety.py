@@ -119,7 +119,7 @@ def test_trajectory_takes_its_time(arm):
     t, q, _ = motion(arm.commands)
     y = WAM.fk(q)[:, 1, 3] - Ts[0][1, 3]
     begun, most = (np.interp(share * 0.2, *rising(y, t)) for share in (0.1, 0.9))
-    assert most - begun > 0.4  # of 0.8 s by its period; a busy machine may be late, and catch up
+    assert most - begun > 0.4  # 0.8 s by its period; a busy machine may be late
 
 
 def rising(y, t):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node knows the scene: services and topics of MoveIt's scene, and answers free of collisions.
+"""Scene of the node: services and topics of MoveIt's scene, and collision-free answers.
 
 Answers are checked by coal on the shapes themselves, in a scene that the test keeps for itself.
 """
@@ -148,7 +148,7 @@ def test_no_answer_is_in_collision_while_the_scene_changes(client):
             if response.error_code.val == 1:
                 found = np.array(response.solution.joint_state.position)
                 assert not (collides(found, before) and collides(found, after))
-        assert apply(client, world(after))  # from now on there is no other
+        assert apply(client, world(after))  # the only scene from now on
         response = ask(client, q, q)
         if response.error_code.val == 1:
             found = answer_of(response)
@@ -244,7 +244,7 @@ def test_carried_objects_of_the_scene_and_of_requests_count(client):
     assert validity(client, Q).valid
     whole = request(Q)
     whole.ik_request.robot_state.attached_collision_objects = [held]
-    whole.ik_request.timeout.sec = 10  # to fit spheres to the rod, on a busy machine
+    whole.ik_request.timeout.sec = 10  # spheres are fitted to the rod, on a busy machine
     response = client.call(GetPositionIK, "compute_ik", whole)
     assert response.error_code.val == -31, "every answer has the rod in the wall"
     assert "'rod' and 'wall'" in response.error_code.message
@@ -316,11 +316,15 @@ REFUSED = {
     "unknown frame 'moon'": lambda: world(box("x", (0.0, 0.0, 0.0), frame="moon")),
     "'wam_link3' is a link of the robot": lambda: world(box("wam_link3", (0.0, 0.0, 0.0))),
     "joint_state has 1 names and 0 positions": lambda: with_joints(["wam_j1"]),
-    "a box must be x, y, z, each from 1e-06": lambda: world(box("x", (0.0, 0.0, 0.0), (0.1, -0.1, 0.1))),
+    "a box must be x, y, z, each from 1e-06": lambda: world(
+        box("x", (0.0, 0.0, 0.0), (0.1, -0.1, 0.1))
+    ),
     "a mesh has no triangles": lambda: world(bad_mesh(0)),
     "no object 'y' in the world": lambda: with_carried("wam_link7", CollisionObject(id="y")),
     "padding: unknown link 'finger'": lambda: with_margins(LinkPadding(link_name="finger")),
-    "scale of 'wam_link3' must be from 0.01": lambda: with_margins(LinkScale(link_name="wam_link3")),
+    "scale of 'wam_link3' must be from 0.01": lambda: with_margins(
+        LinkScale(link_name="wam_link3")
+    ),
 }
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Senders that contradict each other, and stamps of other clocks, in the running node."""
+"""Tests of contradictory senders and of stamps of other clocks, in the running node."""
 
 import pytest
 from geometry_msgs.msg import TwistStamped

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""How the node starts and ends, and where its robot comes from."""
+"""Tests of start and exit of the node, and of the sources of its robot."""
 
 import os
 import signal
@@ -206,7 +206,7 @@ BAD_PARAMETERS = {
     "robot_description:=<robot/>": "give one",
     "random_seed:=abc": "random_seed",
     "feed_forward:=1": "feed_forward takes true or false, not 1",
-    "avoid_collisions:=yes": "avoid_collisions is one of request, .*, not True",  # in YAML
+    "avoid_collisions:=yes": "avoid_collisions is one of request, .*, not True",  # YAML boolean
     "acceleration:=[1.0, 2.0]": "acceleration.*7 numbers.*got 2",
     "preset:=ur5x": "ur5x.*ur5.*known: fr3",
     "acceleration:=fast": "acceleration.*list of numbers",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A running node as the viewer sees it, and as the viewer drives it."""
+"""Tests of the viewer's view and control of a running node."""
 
 import time
 
@@ -79,7 +79,7 @@ def test_robot_joints_and_method_are_those_of_the_node(source):
 
 def test_an_arm_goes_on_to_where_a_drag_ends_long_before_it_is_there(source):
     step_until(source, lambda sample: sample.state != "NO_ROBOT", "the node")
-    for T in (NEAR, FAR, FAR, FAR):  # a stream, which ceases
+    for T in (NEAR, FAR, FAR, FAR):  # a stream that stops
         source.set_target(T)
         time.sleep(0.05)
     sample = step_until(source, is_at(FAR), "the arm where the drag ended")
@@ -130,7 +130,7 @@ def test_the_scene_of_the_node_is_shown_and_changed(source, tmp_path):
         until(lambda: "shelf" in mirror.objects, "the box of the node")
         shown = mirror.snapshot.objects["shelf"].body
         assert mirror.distance(HOME).names  # the arm's own shapes count
-        assert mirror.snapshot.may_touch("wam_base", "wam_link1")  # as the node says
+        assert mirror.snapshot.may_touch("wam_base", "wam_link1")  # allowed by the node
 
         for x in (0.7, 0.8, 0.9):  # a drag
             mirror.move("shelf", transform(translation=np.array([x, 0.0, 0.5])))

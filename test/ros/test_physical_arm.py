@@ -131,7 +131,7 @@ def test_a_drive_answers_a_step_as_its_bandwidth_or_its_effort_says(effort, w):
 def test_drives_hold_the_weight_as_far_as_they_know_it_and_are_able_to():
     run = Run()
     assert np.abs(run.go(0.5) - HOME).max() < 1e-9
-    weight = run.sim.cycle(run.t).effort  # of all of it
+    weight = run.sim.cycle(run.t).effort  # weight of the whole arm
 
     run = Run(gravity_compensation=0.5)
     sag = run.go(2.0)[-1] - HOME
@@ -183,7 +183,7 @@ def test_an_arm_that_runs_into_a_box_stops_there_and_each_contact_counts_once():
     assert run.sim.contacts.strongest > 20.0
     assert run.sim.figures().effort_share == pytest.approx(1.0)
 
-    run.change(MoveObject("post", "", at(0.0, 0.0, -2.0)))  # without another model
+    run.change(MoveObject("post", "", at(0.0, 0.0, -2.0)))  # no new model is built
     assert np.abs(run.go(2.0)[-1] - goal).max() < 1e-6
     before = run.counts
     assert not run.sim.contacts.now
@@ -201,7 +201,7 @@ def test_what_a_link_carries_touches_the_world_but_not_its_own_links():
     run.change(AttachObject("held", "wam_link7", held, "", forward, ("wam_link6",), False))
     run.go(0.1)
     assert run.counts == (0, 0)
-    beside = tip @ at(0.0, 0.0, 0.5)  # out of reach of the tip
+    beside = tip @ at(0.0, 0.0, 0.5)  # the tip cannot reach it
     run.change(box("wall", beside[:3, 3]))
     run.go(0.1)
     assert {event.names for event in run.sim.contacts.events} == {("held", "wall")}

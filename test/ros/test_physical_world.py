@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objects around the physical arm: changes that wait, that MuJoCo refuses, or of a robot before."""
+"""Tests of objects around the arm with masses: queued, refused and outdated changes."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from dls_ik.ros.util import Throttle
 pytest.importorskip("mujoco", reason="needs MuJoCo")
 pytestmark = pytest.mark.ros
 
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] timeout of an immediate event
 
 
 class Objects:

@@ -20,7 +20,7 @@ from dls_ik.ros.util import Throttle
 
 pytestmark = [pytest.mark.ros]
 
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] timeout of an immediate event
 TOPIC = "a callback failed: topic /words (std_msgs/msg/String), published by /sender"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait for a thread, and work of which only the latest counts."""
+"""Tests of requests that wait for a thread, and of work superseded by later work."""
 
 import math
 import threading
@@ -15,7 +15,7 @@ from dls_ik.ros.services.executor import (
     SerialExecutor,
 )
 
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] timeout of an immediate event
 
 
 class Executor(BoundedExecutor):
@@ -69,7 +69,7 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait(one):
     done = []
 
     def long(name):
-        while one.waiting < 3 and not done:  # until all are there
+        while one.waiting < 3 and not done:  # all three have arrived
             yield
         for _ in range(3):
             done.append(name)

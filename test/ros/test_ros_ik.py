@@ -116,7 +116,7 @@ def test_seed_overlays_the_current_state(arm):
 
 
 def test_seed_moves_the_frames_of_links(arm):
-    stamped = pose(arm, "tool", a2=0.8)  # as seen from the root, with the rail where it is
+    stamped = pose(arm, "tool", a2=0.8)  # relative to the root, at the current rail position
     rail_frame = pose(arm, "tool", "rail", a2=0.8)
     found = values(ask(arm, rail_frame, **state(["rail_joint"], [1.0])))
     moved = arm.tree.pose("tool", found)
@@ -332,11 +332,11 @@ def test_a_timeout_is_cut_to_the_longest_there_is():
     assert read(arm, timeout=Duration(nanosec=1)).timeout_note == ""
     far = pose(arm, "tool")
     far.pose.position.x = 30.0
-    refusal(Code.NO_IK_SOLUTION, "nearest", ask, arm, far)  # of 2 s
+    refusal(Code.NO_IK_SOLUTION, "nearest", ask, arm, far)  # limit of 2 s
 
 
 def test_snapshots_of_a_scene_go_with_their_changes():
-    """An object moves at each of 500 requests that are to be free of collisions."""
+    """An object moves at each of 500 requests for collision-free solutions."""
     arm, known, kept = Arm(WAM, Parameters()), FastPathCache(), []
     scene = PlanningScene(WAM)
     scene.add_sphere("ball", 0.05, rigid(np.eye(3), [2.0, 0.0, 0.0]))

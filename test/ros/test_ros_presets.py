@@ -21,8 +21,8 @@ from dls_ik.ros.robot_source import RefusedError, robot_from_parameters
 from dls_ik.servo import gentle_acceleration
 from dls_ik.servo.options import motion_limits, split_options
 
-FOLDER = "DLS_IK_DESCRIPTIONS"  # of NAME.urdf as the vendors publish them, by name of the preset
-ROUNDED = 0.06  # of a limit
+FOLDER = "DLS_IK_DESCRIPTIONS"  # folder of vendor files NAME.urdf; NAME is the preset
+ROUNDED = 0.06  # relative tolerance of a limit
 
 
 def check(name, robot, most, lag):

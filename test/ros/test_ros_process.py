@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a process of a node sets before rclpy starts."""
+"""Tests of the settings of a node's process before rclpy starts."""
 
 import os
 import xml.etree.ElementTree as ET
@@ -20,7 +20,7 @@ NAMESPACE = "{http://www.eprosima.com}"
 def without_profile(monkeypatch, tmp_path):
     """No profile is given, by variables or in the working directory."""
     for name in PROFILE_VARIABLES:
-        monkeypatch.setenv(name, "")  # so that it is restored in any case
+        monkeypatch.setenv(name, "")  # monkeypatch restores it in any case
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 

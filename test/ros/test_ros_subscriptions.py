@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Names that anybody may send take no more room than there is."""
+"""Tests that the memory for names from untrusted messages is bounded."""
 
 import pytest
 import rclpy

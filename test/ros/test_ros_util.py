@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output and error of a process, freed from who reads them."""
+"""Tests of standard output and error of a process, decoupled from their readers."""
 
 import os
 import pty

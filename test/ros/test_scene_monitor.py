@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of the node: changes that wait for others, are lost, or come while a robot is new."""
+"""Tests of the node's scene: queued and lost changes, and changes during a new robot."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ from dls_ik.ros.util import Throttle
 
 pytestmark = pytest.mark.ros
 
-LONG = 120.0  # [s] for what takes no time
+LONG = 120.0  # [s] timeout of an immediate event
 FEW = 3
 
 
@@ -84,7 +84,7 @@ def gate(scenes):
 
 
 def receive(scenes, message, topic):
-    """Let a message arrive."""
+    """Deliver a message."""
     (heard,) = (each for each in scenes.node.subscriptions if each.topic_name == f"/{topic}")
     heard.callback(serialize_message(message))
 

@@ -113,7 +113,10 @@ def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
     assert (np.abs(errors.mean(axis=0)) < 5.0 * noise / np.sqrt(count)).all()
     assert (np.abs(errors.std(axis=0) / noise - 1.0) < 5.0 / np.sqrt(2.0 * count)).all()
     x = errors / noise
-    for product in (x[1:] * x[:-1], x[:, :1] * x[:, 1:]):  # with the one before, with the other
+    for product in (
+        x[1:] * x[:-1],
+        x[:, :1] * x[:, 1:],
+    ):  # product with the previous sample, with the other joint
         assert (np.abs(product.mean(axis=0)) < 5.0 / np.sqrt(count)).all()
     assert abs((np.abs(x) < 1.0).mean() - 0.6827) < 0.01
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated arm as a node: driven by ik_node, and by messages that are none."""
+"""Tests of the node of the simulated arm: commands of ik_node, and invalid messages."""
 
 import numpy as np
 import pytest

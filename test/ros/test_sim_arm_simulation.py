@@ -49,7 +49,7 @@ def test_gaps_are_as_long_and_as_many_as_asked_for():
     assert single.mean() > 0.99
     scatter = 5.0 / np.sqrt(len(heard))
     assert abs(heard.mean() * rate - 1.0) < scatter
-    assert abs(heard.std() * rate - 1.0) < 2.0 * scatter  # as of an exponential distribution
+    assert abs(heard.std() * rate - 1.0) < 2.0 * scatter  # exponential distribution
 
 
 def test_a_reset_is_a_new_start():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The moveit_msgs that this machine has are the published ones."""
+"""Tests that the moveit_msgs of this machine equal the published ones."""
 
 from __future__ import annotations
 

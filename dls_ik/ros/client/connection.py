@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of a client: its own node, services whose requests are sent again, and errors."""
+"""Connections of a client: its own node, service calls with retries, and errors."""
 
 import os
 import threading
@@ -24,45 +24,50 @@ from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing, quoted
 
-RETRY = 1.0  # [s] that an answer is overdue before the request is sent again; then twice that
+RETRY = 1.0  # [s] an overdue request is sent again after this time, which then doubles
 NAME = "dls_ik_client"
-HIGHEST_DOMAIN = 232  # DDS; at a higher one Fast DDS ends the process
-POLL = 0.01  # [s]
-PATIENCE = 5.0  # [s] for an answer
-DEPTH = 10  # answers that wait to be taken, those to other clients among them
+HIGHEST_DOMAIN = 232  # DDS; Fast DDS exits the process if ROS_DOMAIN_ID is higher
+POLL = 0.01  # [s] polling period
+PATIENCE = 5.0  # [s] maximum time until an answer
+DEPTH = 10  # queued answers, including answers to other clients of the service
 
 
 class ServiceMissingError(DlsIkError):
-    """No node offers the service; the message names it, and similar ones that exist."""
+    """Error of a missing service; the message lists existing services of the same type."""
 
 
 class NoAnswerError(DlsIkError):
-    """A service did not answer in time."""
+    """Error of a service that did not answer in time."""
 
 
 class ClientStartError(DlsIkError):
-    """ROS 2 cannot be joined; the message says why."""
+    """Error of a client that cannot start ROS 2; the message gives the reason."""
 
 
 class NotSpunError(DlsIkError):
-    """A call that waits, on a node that no executor spins."""
+    """Error of a blocking call on a node that no executor spins."""
 
 
-NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # errors that end a command
+NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # errors that stop a command
 
 
 def call_with_retry(
     send: Callable[[], Any], is_served: Callable[[], bool], patience: float, expected: float = 0.0
 ) -> Any:
-    """Send a request until a future of it is done; return that one, or None when time is up.
+    """Send a request repeatedly until it is answered, and return the future of the answer.
 
-    A server drops the answer to a client that it has not discovered yet, although that client has
-    discovered the server. So the first request can be lost. Other futures are cancelled.
+    A server drops the answer to a client that it has not discovered yet, even if that client has
+    discovered the server, so the first request can be lost. The other futures are cancelled.
 
     Args:
-        send: sends the request, which may be carried out more than once, and returns its future.
-        patience: longest time that an answer may be overdue [s].
-        expected: time that an answer takes [s].
+        send: Function that sends the request and returns its future. The server may execute the
+            request more than once.
+        is_served: Function that returns whether the service is available.
+        patience: Maximum time that an answer may be overdue [s].
+        expected: Expected time until an answer [s].
+
+    Returns:
+        The future that is done; None on timeout.
     """
     answers: SimpleQueue[Any] = SimpleQueue()
     sent: list[Any] = []
@@ -84,7 +89,12 @@ def call_with_retry(
 
 
 def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
-    """Wait until something is done; return False if it is not by a steady time [s]."""
+    """Wait until a condition holds; return False if it does not hold by a deadline.
+
+    Args:
+        is_done: Condition.
+        deadline: Latest time by the steady clock [s].
+    """
     while not is_done():
         if time.monotonic() > deadline:
             return False
@@ -93,7 +103,11 @@ def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
 
 
 class OwnNode:
-    """A node in a context of its own, spun by a thread; signal handlers stay those of Python.
+    """Node with its own context and thread; the signal handlers of Python stay in place.
+
+    Args:
+        namespace: Namespace of the node.
+        name: Name of the node.
 
     Raises:
         OptionError: If the namespace is not valid.
@@ -111,7 +125,7 @@ class OwnNode:
             self.node = Node(
                 name, context=self._context, namespace=namespace, use_global_arguments=False
             )
-        except RuntimeError as error:  # from rcl, with a source line at the end
+        except RuntimeError as error:  # the message of rcl ends with a source line
             self._context.try_shutdown()
             reason = str(error).rpartition(", at /")[0] or str(error)
             raise ClientStartError(
@@ -124,13 +138,13 @@ class OwnNode:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, then the node; a second call has no effect."""
+        """Stop the thread, then destroy the node; a second call has no effect."""
         if not self._context.ok():
             return
         self._end.set_result(None)
         if self._thread is not threading.current_thread():
             self._thread.join()
-        self._executor.shutdown()  # only now: it destroys what wakes the thread
+        self._executor.shutdown()  # only after join: the thread needs it to wake up
         self.node.destroy_node()
         self._context.try_shutdown()
 
@@ -141,11 +155,11 @@ class OwnNode:
 
     def _spin_until_end(self, log: Throttle) -> None:
         try:
-            with suppress(InvalidHandle):  # another thread destroyed what is waited for
+            with suppress(InvalidHandle):  # another thread destroyed a handle of the wait set
                 self._executor.spin_until_future_complete(self._end)
         except ExternalShutdownException:
             pass
-        except Exception as error:  # noqa: BLE001  such as that of a message that is not valid
+        except Exception as error:  # noqa: BLE001  such as an error of an invalid message
             log.failed("callback", "a callback failed", error)
 
 
@@ -170,7 +184,15 @@ def _check_domain() -> None:
 
 
 class ServiceClient:
-    """A client of one service, for calls from other threads than the one that spins the node."""
+    """Client of one service, for calls from threads that do not spin the node.
+
+    Args:
+        node: Node of the client.
+        kind: Service type.
+        name: Service name.
+        depth: Queue size of the answers.
+        group: Callback group; None: the default group of the node.
+    """
 
     def __init__(
         self, node: Node, kind: Any, name: str, depth: int = DEPTH, group: Any = None
@@ -183,7 +205,7 @@ class ServiceClient:
 
     @property
     def is_served(self) -> bool:
-        """True if some node offers the service."""
+        """Whether a node offers the service."""
         return bool(self._client.service_is_ready())
 
     def close(self) -> None:
@@ -191,21 +213,24 @@ class ServiceClient:
         self._node.destroy_client(self._client)
 
     def send(self, request: Any) -> Any:
-        """Send a request; return rclpy's future of the response."""
+        """Send a request and return rclpy's future of the response."""
         return self._client.call_async(request)
 
     def wait(self, patience: float) -> None:
         """Wait for the service.
 
+        Args:
+            patience: Maximum time [s].
+
         Raises:
-            ServiceMissingError: If no node offers the service within that time [s].
+            ServiceMissingError: If no node offers the service within `patience`.
         """
         if not wait_until(lambda: self.is_served, time.monotonic() + patience):
             after = f", after {patience:g} s" if patience else ""
             raise ServiceMissingError(f"{self.describe_missing()}{after}")
 
     def describe_missing(self) -> str:
-        """Say that the service is missing, and which others of its type exist."""
+        """Return a message about the missing service that lists services of the same type."""
         kind = f"{self._kind.__module__.partition('.')[0]}/srv/{self._kind.__name__}"
         services = self._node.get_service_names_and_types()
         others = [name for name, kinds in services if kind in kinds and name != self.name]
@@ -213,12 +238,13 @@ class ServiceClient:
         return f"no service {self.name} ({kind}); {found}"
 
     def call(self, wait: float = 0.0, **fields: Any) -> Any:
-        """Return the response to a request with these fields.
+        """Call the service and return the response.
 
-        The request is sent again if no answer comes, so the service may carry it out twice.
+        The request is sent again if no answer arrives, so the server may execute it twice.
 
         Args:
-            wait: for the service to appear [s].
+            wait: Maximum time until the service is available [s].
+            fields: Fields of the request.
 
         Raises:
             ServiceMissingError: If no node offers the service.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A client of ``compute_ik`` and ``compute_fk``: calls that wait, and calls to be awaited."""
+"""Client of ``compute_ik`` and ``compute_fk``, with blocking and asynchronous calls."""
 
 import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -31,32 +31,32 @@ from dls_ik.ros.client.connection import (
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.text import listing
 
-DEPTH = 1000  # answers that wait to be taken, those to other clients among them
+DEPTH = 1000  # queued answers, including answers to other clients of the service
 MAX_TIMEOUT = 3600.0  # [s]
-ORTHOGONAL = 1e-4  # how far R' R may be from 1
+ORTHOGONALITY_TOLERANCE = 1e-4  # maximum deviation of R' R from the identity
 
-# Values by joint, a sensor_msgs/JointState, or an array in the order of the joint names.
+# Positions by joint name, a sensor_msgs/JointState, or an array in the order of the joint names.
 JointValues = Mapping[str, float] | ArrayLike | Any
 
 
 class IkAnswer(NamedTuple):
-    """Joint values for a pose, or the reason of a failure; true as a condition on success."""
+    """Joint positions for a pose, or the reason of a failure; true in a condition on success."""
 
     success: bool
-    q: dict[str, float]  # [rad or m] by joint, of the whole robot; empty without success
+    q: dict[str, float]  # positions of all joints of the robot [rad or m]; empty on failure
     code: int  # a value of moveit_msgs/msg/MoveItErrorCodes
-    message: str  # empty from servers older than the field
-    response: Any  # as it came, moveit_msgs/srv/GetPositionIK response
+    message: str  # empty if the server's MoveIt messages lack the field
+    response: Any  # received moveit_msgs/srv/GetPositionIK response
 
     def __bool__(self) -> bool:
         """Return `success`."""
         return self.success
 
     def array(self, joint_names: Sequence[str]) -> Array:
-        """(n,) the values of these joints [rad or m].
+        """Return the positions (n,) of the given joints [rad or m].
 
         Raises:
-            JointValueError: If the answer has no such joint.
+            JointValueError: If the answer lacks one of the joints.
         """
         missing = [name for name in joint_names if name not in self.q]
         if missing:
@@ -67,14 +67,14 @@ class IkAnswer(NamedTuple):
 
 
 class FkAnswer(NamedTuple):
-    """Poses of links, or the reason of a failure; true as a condition on success."""
+    """Poses of links, or the reason of a failure; true in a condition on success."""
 
     success: bool
-    poses: dict[str, Array]  # (4, 4) T_frame_link by link; empty without success
+    poses: dict[str, Array]  # (4, 4) T_frame_link by link; empty on failure
     frame: str
     code: int
     message: str
-    response: Any  # as it came, moveit_msgs/srv/GetPositionFK response
+    response: Any  # received moveit_msgs/srv/GetPositionFK response
 
     def __bool__(self) -> bool:
         """Return `success`."""
@@ -92,10 +92,22 @@ def ik_request(
     avoid_collisions: bool = False,
     joint_names: Sequence[str] = (),
 ) -> GetPositionIK.Request:
-    """Build a request for a link at a pose; without a link the tip, without a timeout the default.
+    """Return a request for inverse kinematics.
+
+    Args:
+        pose: (4, 4) pose of the link in `frame` [m], or a message.
+        seed: Joint positions from which the search starts [rad or m].
+        link: Link to bring to the pose; empty: the tip.
+        frame: Frame of an array; empty: the root of the robot.
+        group: Planning group; empty: the default of the server.
+        timeout: Maximum solver time [s]; 0: the default of the server.
+        avoid_collisions: Whether the solution must be collision-free.
+        joint_names: (n,) joints of a seed that is an array.
 
     Raises:
-        PoseError, JointValueError, OptionError: If the argument of that kind is not valid.
+        PoseError: If `pose` is not valid.
+        JointValueError: If `seed` is not valid.
+        OptionError: If `timeout` or `frame` is not valid.
     """
     if not 0.0 <= timeout <= MAX_TIMEOUT:
         raise OptionError(f"timeout is from 0 to {MAX_TIMEOUT:g} [s], not {timeout:g}")
@@ -110,7 +122,7 @@ def ik_request(
 
 
 def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
-    """Return the message of a pose (4, 4) in a frame, or the message given, which has its own.
+    """Return the message of a pose (4, 4) in a frame; a given message is returned unchanged.
 
     Raises:
         PoseError: If the pose is not a rigid transform.
@@ -124,15 +136,17 @@ def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
     if T.shape != (4, 4) or not np.isfinite(T).all():
         raise PoseError(f"a pose is a finite (4, 4) array or a PoseStamped, given {T.shape}")
     R = T[:3, :3]
-    if not roughness(R) <= ORTHOGONAL:
-        raise PoseError(f"the upper left of a pose is a rotation; {not_a_rotation(R, ORTHOGONAL)}")
+    if not roughness(R) <= ORTHOGONALITY_TOLERANCE:
+        raise PoseError(
+            f"the upper left of a pose is a rotation; {not_a_rotation(R, ORTHOGONALITY_TOLERANCE)}"
+        )
     message = PoseStamped(pose=pose_from_matrix(T))
     message.header.frame_id = frame
     return message
 
 
 def _joint_state(values: JointValues, joint_names: Sequence[str]) -> JointState:
-    """Convert joint values; None becomes an empty message, which means the current state."""
+    """Return the message of joint positions; None becomes an empty message: the current state."""
     if values is None:
         return JointState()
     if isinstance(values, JointState):
@@ -151,7 +165,7 @@ def _joint_state(values: JointValues, joint_names: Sequence[str]) -> JointState:
 
 
 def ik_answer(response: Any) -> IkAnswer:
-    """Read the response of a ``moveit_msgs/srv/GetPositionIK``."""
+    """Return the answer in a ``moveit_msgs/srv/GetPositionIK`` response."""
     code, message = _code_and_message(response)
     success, state = code == Code.SUCCESS, response.solution.joint_state
     found = dict(zip(state.name, state.position, strict=False)) if success else {}
@@ -159,7 +173,7 @@ def ik_answer(response: Any) -> IkAnswer:
 
 
 def fk_answer(response: Any) -> FkAnswer:
-    """Read the response of a ``moveit_msgs/srv/GetPositionFK``."""
+    """Return the answer in a ``moveit_msgs/srv/GetPositionFK`` response."""
     code, message = _code_and_message(response)
     success = code == Code.SUCCESS
     stamped = response.pose_stamped if success else []
@@ -179,14 +193,15 @@ AnswerT = TypeVar("AnswerT", IkAnswer, FkAnswer)
 
 
 class Pending(Future[ResultT], Generic[ResultT]):
-    """A future of Python's own, which can also be awaited.
+    """Future of Python's `concurrent.futures` that can also be awaited.
 
-    In a coroutine of asyncio it does not block the loop. In one that rclpy runs, such as an async
-    callback, the client must belong to a node of the same executor, which then goes on with it.
+    Awaiting it in an asyncio coroutine does not block the event loop. In a coroutine that rclpy
+    runs, such as an async callback, the node of the client must belong to the same executor, which
+    then resumes the coroutine.
     """
 
     def __await__(self) -> Generator[Any, None, ResultT]:
-        """Wait for the result."""
+        """Wait for the result and return it."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -200,19 +215,27 @@ class Pending(Future[ResultT], Generic[ResultT]):
 
 
 class IkClient:
-    """Asks a node, this package's or move_group, for inverse and forward kinematics.
+    """Client of a kinematics server: the node of this package, or move_group.
 
-    Without a node it has its own, in a context of its own, spun by a thread: use it anywhere, in
-    callbacks of other nodes too, and close it, or use it as a context manager. With a node of
-    yours, the executor of that node receives the answers: calls that wait then belong in other
-    threads than the executor's; in callbacks use those that do not wait.
+    Without a given node, the client creates a node with its own context and thread. It then works
+    anywhere, also in callbacks of other nodes. Close it, or use it as a context manager.
+
+    With a given node, the executor of that node receives the answers. Use the blocking calls in
+    other threads only, and the asynchronous calls in callbacks.
 
     Args:
-        ik, fk: names of the services.
-        namespace: prefix of the services if no node is given; else the node's namespace holds.
-        group: default group of requests; None: the default of the server.
-        joint_names: the order of joint values that are given as arrays.
-        patience: longest time for a service to appear, and for an answer to be overdue [s].
+        node: Node of the client; None: a new node.
+        ik: Name of the service for inverse kinematics.
+        fk: Name of the service for forward kinematics.
+        namespace: Namespace of the services if no node is given.
+        group: Default planning group of requests; None: the default of the server.
+        joint_names: (n,) order of joint positions that are given as arrays.
+        patience: Maximum time until a service is available, and by which an answer may be overdue
+            [s].
+
+    Raises:
+        OptionError: If the namespace is not valid.
+        ClientStartError: If ROS 2 cannot be started.
     """
 
     def __init__(
@@ -233,8 +256,8 @@ class IkClient:
         self._node = node
         self._group, self._joint_names = group or "", tuple(joint_names)
         self._patience = patience
-        # Not the node's own group, which is closed while a callback of it awaits an answer.
         self._calls = set[Any]()  # futures of rclpy that have no answer yet
+        # The default group of the node is blocked while one of its callbacks awaits an answer.
         callbacks = ReentrantCallbackGroup()
         self._ik = ServiceClient(self._node, GetPositionIK, ik, DEPTH, callbacks)
         self._fk = ServiceClient(self._node, GetPositionFK, fk, DEPTH, callbacks)
@@ -248,9 +271,9 @@ class IkClient:
         self.close()
 
     def close(self) -> None:
-        """Leave the ROS graph; a node that was given stays.
+        """Leave the ROS graph; a given node stays.
 
-        Calls that still wait for an answer end with a NoAnswerError.
+        Pending calls raise a NoAnswerError.
         """
         if self._own is not None:
             self._own.close()
@@ -262,14 +285,17 @@ class IkClient:
 
     @property
     def is_served(self) -> bool:
-        """True if some node offers ``compute_ik``."""
+        """Whether a node offers ``compute_ik``."""
         return self._ik.is_served
 
     def wait(self, patience: float | None = None) -> None:
         """Wait for ``compute_ik``.
 
+        Args:
+            patience: Maximum time [s]; None: the value given to the constructor.
+
         Raises:
-            ServiceMissingError: If no node offers the service within that time [s].
+            ServiceMissingError: If no node offers the service within `patience`.
         """
         self._ik.wait(self._patience if patience is None else patience)
 
@@ -284,22 +310,29 @@ class IkClient:
         timeout: float = 0.0,
         avoid_collisions: bool = False,
     ) -> IkAnswer:
-        """Find joint values that bring a link to a pose, and wait for them.
+        """Return joint positions that bring a link to a pose; blocks until the answer arrives.
 
-        If no answer comes within a second beyond the timeout, the request is sent again.
+        If no answer arrives within a second after the timeout, the request is sent again.
 
         Args:
-            pose: (4, 4) [m] in a frame, or a message.
-            seed: start of the search, by name, as a message, or (n,) in the order of `joint_names`;
-                joints that are missing stand where the robot is.
-            link: default: the tip.
-            frame: frame of an array; default: the root of the robot.
-            timeout: for the solver [s]; 0: the server's default.
-            avoid_collisions: with the arm itself, and with what the server knows around it.
+            pose: (4, 4) pose of the link in `frame` [m], or a message.
+            seed: Joint positions from which the search starts [rad or m]: by name, as a message,
+                or (n,) in the order of `joint_names`. Missing joints start at their current
+                positions.
+            link: Link to bring to the pose; empty: the tip.
+            frame: Frame of an array; empty: the root of the robot.
+            group: Planning group; None: the default of the client.
+            timeout: Maximum solver time [s]; 0: the default of the server.
+            avoid_collisions: Whether the solution must be free of self-collisions and of
+                collisions with the planning scene of the server.
 
         Raises:
-            ServiceMissingError, NoAnswerError, NotSpunError: If there is no answer.
-            PoseError, JointValueError, OptionError: If the argument of that kind is not valid.
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the server does not answer in time.
+            NotSpunError: If no executor spins the given node.
+            PoseError: If `pose` is not valid.
+            JointValueError: If `seed` is not valid.
+            OptionError: If `timeout` or `frame` is not valid.
         """
         options = {"link": link, "frame": frame, "timeout": timeout}
         request = self.ik_request(
@@ -310,20 +343,34 @@ class IkClient:
     def solve_async(
         self, pose: ArrayLike | PoseStamped, seed: JointValues = None, **options: Any
     ) -> Pending[IkAnswer]:
-        """Do as :meth:`solve`, without waiting: for asyncio, callbacks, and many at once.
+        """Return the future of an answer of :meth:`solve`, for asyncio and callbacks.
 
-        Where the service is not there yet, the result is a ServiceMissingError; see :meth:`wait`.
+        If the service is not available yet, the future raises a ServiceMissingError; see
+        :meth:`wait`.
         """
         return self._call(self._ik, self.ik_request(pose, seed, **options), ik_answer)
 
     def fk(self, q: JointValues = None, links: Sequence[str] = (), *, frame: str = "") -> FkAnswer:
-        """Compute poses of links at joint values; default: the tip; raises as :meth:`solve`."""
+        """Return the poses of links at joint positions; blocks until the answer arrives.
+
+        Args:
+            q: Joint positions [rad or m]: by name, as a message, or (n,) in the order of
+                `joint_names`. Missing joints are at their current positions.
+            links: Links; empty: the tip.
+            frame: Frame of the poses; empty: the root of the robot.
+
+        Raises:
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the server does not answer in time.
+            NotSpunError: If no executor spins the given node.
+            JointValueError: If `q` is not valid.
+        """
         return self._wait_for_answer(self._fk, self._fk_request(q, links, frame), fk_answer, 0.0)
 
     def fk_async(
         self, q: JointValues = None, links: Sequence[str] = (), *, frame: str = ""
     ) -> Pending[FkAnswer]:
-        """Do as :meth:`fk`, without waiting."""
+        """Return the future of an answer of :meth:`fk`."""
         return self._call(self._fk, self._fk_request(q, links, frame), fk_answer)
 
     def ik_request(
@@ -339,7 +386,7 @@ class IkClient:
         return ik_request(pose, seed, group=group, joint_names=self._joint_names, **options)
 
     def send(self, request: Any) -> Pending[IkAnswer]:
-        """Send a request made elsewhere."""
+        """Send an inverse kinematics request and return the future of its answer."""
         return self._call(self._ik, request, ik_answer)
 
     def _fk_request(self, q: JointValues, links: Sequence[str], frame: str) -> Any:
@@ -358,7 +405,7 @@ class IkClient:
                 return
             try:
                 pending.set_result(read(future.result()))
-            except Exception as error:  # noqa: BLE001  goes to whoever waits
+            except Exception as error:  # noqa: BLE001  the future raises it
                 pending.set_exception(error)
 
         if service.is_served:
@@ -366,7 +413,7 @@ class IkClient:
             self._calls.add(call)
             call.add_done_callback(self._calls.discard)
             call.add_done_callback(finish)
-            pending.add_done_callback(lambda _: call.cancel())  # if nobody waits any more
+            pending.add_done_callback(lambda _: call.cancel())  # if the caller cancels
         else:
             pending.set_exception(ServiceMissingError(service.describe_missing()))
         return pending

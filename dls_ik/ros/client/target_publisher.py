@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the topics of a node: publishes targets, and keeps what the node tells of its arm."""
+"""Client of the topics of a node: publisher of targets, and monitor of the state of the arm."""
 
 import signal
 import threading
@@ -33,20 +33,20 @@ from dls_ik.text import listing
 
 try:
     from moveit_msgs.msg import ServoStatus
-except ImportError:  # before moveit_msgs 2.3
+except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
-NAME = "dls_ik_target_publisher"  # of its node
+NAME = "dls_ik_target_publisher"  # name of the client's node
 QUEUE = QoSProfile(depth=10)
-UNKNOWN = "UNKNOWN"  # a state that no message names
-RECENT = 4  # cycles whose messages may come in another order
+UNKNOWN = "UNKNOWN"  # state before the first status, or of an unknown status
+RECENT = 4  # number of recent cycles whose messages may arrive in another order
 POSE, TWIST = "target_pose", "target_twist"
 STANDSTILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-STOP_PERIOD = 0.02  # [s] between the messages that stop the arm
-RESPONSE_TIME = 0.3  # [s] after which the state of the node is about the targets of this stream
-HOPELESS_TIME = 2.0  # [s] of a hopeless state after which a pose is given up
-SILENCE = 5.0  # [s] after which the node counts as lost
-REACHED_ERROR = 1e-4  # [m, rad] that counts as reached if no state says so
+STOP_PERIOD = 0.02  # [s] period of the messages that stop the arm
+RESPONSE_TIME = 0.3  # [s] later states of the node refer to the targets of this stream
+HOPELESS_TIME = 2.0  # [s] a pose is given up when states are hopeless for this time
+TIP_TIMEOUT = 5.0  # [s] the node counts as lost when no tip pose arrives for this time
+REACHED_ERROR = 1e-4  # [m, rad] maximum error of a reached pose if the state is unknown
 REFUSALS = ("REFUSED", "FAULT", "PAUSED", "NO_ROBOT")
 HOPELESS = ("UNREACHABLE", "STALLED")
 
@@ -54,30 +54,35 @@ Update = Callable[[], None]
 
 
 class CycleRow(NamedTuple):
-    """One cycle of the node, as its messages tell it."""
+    """Messages of one cycle of the node."""
 
-    time: float  # steady [s]
-    state: str  # a name of ServoState, or UNKNOWN
+    time: float  # time of arrival by the steady clock [s]
+    state: str  # name of a ServoState, or UNKNOWN
     message: str
-    frame: str  # in which the tip is given: the root of the robot
+    frame: str  # frame of the tip pose: the root of the robot
     tip: Array  # (4, 4) T_root_tip
-    target: Array | None  # (4, 4) last one sent, in the root frame; None: no pose in that frame
-    q: dict[str, float]  # [rad or m] by joint, of the same cycle where the node says so
-    stamp: tuple[int, int] = (0, 0)  # of the tip, which joint_states of that cycle have too
+    target: Array | None  # (4, 4) last sent pose in the root frame; None: no pose in that frame
+    q: dict[str, float]  # joint positions [rad or m], of the same cycle if the stamps match
+    stamp: tuple[int, int] = (0, 0)  # stamp of the tip pose, [s] and [ns]
 
     def errors(self) -> tuple[float, float]:
-        """Return the errors from tip to target, [m] and [rad]; nan without a target."""
+        """Return the position error [m] and rotation error [rad]; NaN without a target."""
         if self.target is None:
             return np.nan, np.nan
         return pose_errors(self.tip, self.target)
 
 
 class NodeMonitor:
-    """Keeps a row for each pose of the tip, with the state and joints of the same cycle."""
+    """Monitor of a node: one row per received tip pose, with the state and joint positions.
+
+    Args:
+        node: Node of the client.
+        name: Name of the monitored node.
+    """
 
     def __init__(self, node: Node, name: str) -> None:
         self.rows: list[CycleRow] = []
-        self.target: tuple[str, Array] | None = None  # last one sent, with its frame
+        self.target: tuple[str, Array] | None = None  # frame and pose of the last sent target
         self.state, self.message, self.state_time = UNKNOWN, "", -np.inf
         self.q: dict[str, float] = {}
         self._recent: deque[tuple[tuple[int, int], dict[str, float]]] = deque(maxlen=RECENT)
@@ -88,13 +93,17 @@ class NodeMonitor:
         subscribe(JointState, "joint_states", self._take_joints, qos_profile_sensor_data)
 
     def refusal(self, begin: float) -> str:
-        """Return why the node does not follow targets sent since a time [s]; empty if it does."""
+        """Return why the node refuses the targets of a stream; empty if it does not.
+
+        Args:
+            begin: Start of the stream by the steady clock [s].
+        """
         if self.state not in REFUSALS or self.state_time < begin + RESPONSE_TIME:
             return ""
         return self.message or self.state
 
     def has_reached(self, since: float) -> bool:
-        """Return whether the arm is at the target that was sent at a time [s]."""
+        """Return whether the arm has reached the target that was sent at a time [s]."""
         row = self.rows[-1]
         if row.time < since + RESPONSE_TIME:
             return False
@@ -103,7 +112,11 @@ class NodeMonitor:
         return self.state == "REACHED"
 
     def is_hopeless(self, since: float) -> bool:
-        """Return whether the node comes no nearer to the target since HOPELESS_TIME."""
+        """Return whether the arm makes no progress to the target, for at least HOPELESS_TIME.
+
+        Args:
+            since: Time at which the target was sent, by the steady clock [s].
+        """
         now = time.monotonic()
         if now < since + HOPELESS_TIME:
             return False
@@ -119,7 +132,7 @@ class NodeMonitor:
         stamp = _stamp(message)
         self._recent.append((stamp, self.q))
         for i in range(len(self.rows) - 1, max(len(self.rows) - RECENT, 0) - 1, -1):
-            if self.rows[i].stamp == stamp:  # they came after the tip of their cycle
+            if self.rows[i].stamp == stamp:  # arrived after the tip pose of their cycle
                 self.rows[i] = self.rows[i]._replace(q=self.q)
 
     def _take_tip(self, message: Any, _: int = 0) -> None:
@@ -138,7 +151,12 @@ def _stamp(message: Any) -> tuple[int, int]:
 
 
 def state_name(code: int, message: str) -> str:
-    """Return the name of the state that a status is about, by its number and its sentence."""
+    """Return the name of the state of a status, or UNKNOWN.
+
+    Args:
+        code: Code of the status; several states may share a code.
+        message: Message of the status, which starts with the explanation of the state.
+    """
     for state in ServoState:
         if state.code == code and message.startswith(state.explanation):
             return state.name
@@ -147,14 +165,14 @@ def state_name(code: int, message: str) -> str:
 
 
 class TargetPublisher:
-    """Publishes targets for a node, and monitors its state, tip and joints.
+    """Publisher of targets for a node, with a monitor of its state, tip and joints.
 
-    It has a node of its own and a thread; use it as a context manager.
+    It creates its own node and thread; use it as a context manager.
 
     Args:
-        namespace: namespace of the node.
-        node: its name there.
-        patience: longest time for the node to be found [s].
+        namespace: Namespace of the servo node.
+        node: Name of the servo node in the namespace.
+        patience: Maximum time until the servo node is found [s].
     """
 
     def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
@@ -174,7 +192,7 @@ class TargetPublisher:
         self._own.close()
 
     def wait(self) -> CycleRow:
-        """Wait for the node; return the first row.
+        """Wait for the node, and return the latest row of its monitor.
 
         Raises:
             ServiceMissingError: If no node subscribes to targets.
@@ -189,7 +207,7 @@ class TargetPublisher:
         return self.monitor.rows[-1]
 
     def send_pose(self, T: Array, frame: str = "") -> None:
-        """Send a pose (4, 4) in a frame; an empty frame is the root of the robot."""
+        """Send a target pose (4, 4) in a frame; an empty frame is the root of the robot."""
         message = PoseStamped()
         message.header.frame_id = frame
         fill_pose(message.pose, T)
@@ -198,7 +216,10 @@ class TargetPublisher:
         self.sent += 1
 
     def send_twist(self, V: Sequence[float], frame: str = "") -> None:
-        """Send a twist (6,) [m/s, rad/s], linear first."""
+        """Send a target twist (6,) in a frame, linear [m/s] and angular [rad/s].
+
+        An empty frame is the root of the robot.
+        """
         message = TwistStamped()
         message.header.frame_id = frame
         linear, angular = message.twist.linear, message.twist.angular
@@ -208,7 +229,7 @@ class TargetPublisher:
         self.sent += 1
 
     def stop(self) -> None:
-        """Stop the arm, with several messages, as one may be lost."""
+        """Stop the arm; sends several messages, as one may be lost."""
         sent, target = self.sent, self.monitor.target
         for _ in range(3):
             self.send_twist(STANDSTILL)
@@ -240,17 +261,17 @@ class TargetPublisher:
 
 
 class StreamOutcome(NamedTuple):
-    """The end of a stream; times on the steady clock [s], but for `started`."""
+    """Result of a stream."""
 
-    reached: bool | None  # the last pose; None of a twist
-    refused: str  # why the node does not follow; empty if it does
-    lost: bool  # the node has gone
-    interrupted: bool
-    begin: float
-    end: float
-    sent: int
-    rows: list[CycleRow]  # received meanwhile
-    started: float  # `begin` on the system's clock [s since 1970]
+    reached: bool | None  # whether the arm reached the last pose; None for a twist
+    refused: str  # why the node refused the targets; empty if it did not
+    lost: bool  # the node stopped publishing
+    interrupted: bool  # stopped by Ctrl-C
+    begin: float  # start by the steady clock [s]
+    end: float  # end by the steady clock [s]
+    sent: int  # number of sent targets
+    rows: list[CycleRow]  # rows received during the stream
+    started: float  # start by the system clock [s since 1970]
 
 
 def stream_poses(
@@ -262,12 +283,18 @@ def stream_poses(
     patience: float,
     update: Update,
 ) -> StreamOutcome:
-    """Send poses (k, 4, 4) at times [s], then the last one until the arm is there.
+    """Send poses at their times, then repeat the last pose until the arm has reached it.
+
+    The arm is stopped if it does not reach the pose.
 
     Args:
-        rate: rate of sending the last one [Hz].
-        patience: for the arm to reach it [s].
-        update: called after each message.
+        publisher: Publisher of the targets.
+        times: (k,) times of the poses since the start [s].
+        poses: (k, 4, 4) poses in `frame`.
+        frame: Frame of the poses; empty: the root of the robot.
+        rate: Rate of the repeated last pose [Hz].
+        patience: Maximum time until the last pose is reached [s].
+        update: Function called after each message.
     """
     last = float(times[-1])
 
@@ -292,7 +319,16 @@ def stream_twist(
     duration: float,
     update: Update,
 ) -> StreamOutcome:
-    """Send a twist (6,) [m/s, rad/s] for a time [s], then stop the arm."""
+    """Send a twist repeatedly for a duration, then stop the arm.
+
+    Args:
+        publisher: Publisher of the targets.
+        V: (6,) twist in `frame`, linear [m/s] and angular [rad/s].
+        frame: Frame of the twist; empty: the root of the robot.
+        rate: Rate of the messages [Hz].
+        duration: Duration [s].
+        update: Function called after each message.
+    """
 
     def messages() -> Iterator[float]:
         for k in range(max(1, round(duration * rate))):
@@ -311,7 +347,16 @@ def _stream(
     update: Update,
     has_goal: bool,
 ) -> StreamOutcome:
-    """Send messages at their times; from `last` on the arm may be at its goal, until `latest`."""
+    """Send messages at their times until the stream ends, and stop the arm short of its goal.
+
+    Args:
+        publisher: Publisher of the targets.
+        messages: Times at which the generator sends its next message, since the start [s].
+        last: Time of the last target since the start [s].
+        latest: Latest time to reach the goal since the start [s].
+        update: Function called after each message.
+        has_goal: Whether the last target is a pose to be reached.
+    """
     monitor = publisher.monitor
     first, publisher.sent = len(monitor.rows), 0
     begin, started = time.monotonic(), time.time()
@@ -321,7 +366,7 @@ def _stream(
             time.sleep(max(begin + t - time.monotonic(), 0.0))
             update()
             refused = monitor.refusal(begin)
-            lost = time.monotonic() > max(begin, monitor.rows[-1].time) + SILENCE
+            lost = time.monotonic() > max(begin, monitor.rows[-1].time) + TIP_TIMEOUT
             reached = has_goal and monitor.has_reached(begin + last)
             hopeless = has_goal and monitor.is_hopeless(begin + last)
             if refused or lost or reached or hopeless or t > latest:
@@ -331,7 +376,7 @@ def _stream(
     end = time.monotonic()
     rows = monitor.rows[first:]
     if not reached:
-        with ignore_sigint():  # another Ctrl-C must not keep the arm from stopping
+        with ignore_sigint():  # another Ctrl-C must not prevent the stop of the arm
             publisher.stop()
     return StreamOutcome(
         reached if has_goal else None,
@@ -348,7 +393,7 @@ def _stream(
 
 @contextmanager
 def ignore_sigint() -> Iterator[None]:
-    """Ignore Ctrl-C, which reaches the main thread only."""
+    """Ignore Ctrl-C in the context; no effect outside the main thread, which gets the signal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m dls_ik.ros.demo``: the WAM arm solved and moving, through a real ``ik_node``.
+"""Demonstration ``python -m dls_ik.ros.demo``: the WAM arm solved and moving by ``ik_node``.
 
-The node runs in a process of its own. This process is a client like any other; it checks answers by
-the kinematics of another library. ``scripts/demo`` sets up what it needs and runs it.
+The node runs in a separate process. This process is an ordinary client, and checks the answers with
+the kinematics of another library. ``scripts/demo`` sets up the environment and runs the module.
 """
 
 import importlib
@@ -71,23 +71,27 @@ from dls_ik.ros.demo.report import (
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 
-PATIENCE = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
-REMINDER = 10.0  # [s]
-ACCELERATION = 10.0  # [rad/s^2]: nobody stands beside this arm
-POLL = 0.2  # [s]
-TAIL = 8  # lines of the log
+START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
+START_REMINDER_PERIOD = 10.0  # [s]
+ACCELERATION = 10.0  # [rad/s^2] high, as nobody stands next to the simulated arm
+POLL_PERIOD = 0.2  # [s]
+NUM_TAIL_LINES = 8  # last lines of the log in an error message
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
 
 
 @dataclass
 class Demonstration:
-    """The parts and their report; DlsIkError if one could not be done, with the reason."""
+    """Parts of the demonstration and their report.
+
+    Raises:
+        DlsIkError: If a part cannot be run; the message gives the reason.
+    """
 
     output: Path
-    seconds: float  # of streaming
-    rate: float  # [Hz] of targets and of the node's loop
-    method: str | None  # of the node's loop; None: its default
+    seconds: float  # duration of the stream
+    rate: float  # [Hz] rate of the targets and of the node's loop
+    method: str | None  # method of the node's loop; None: its default
     json: Path | None
     quiet: bool
 
@@ -98,7 +102,7 @@ class Demonstration:
         self.plan = obstacle_plan(self.robot, 2.0 * pi * self.seconds / LAP, self.rate)
 
     def run(self) -> int:
-        """Run the demonstration; return the exit code."""
+        """Run the demonstration and return the exit code."""
         begin = time.monotonic()
         self.output.mkdir(parents=True, exist_ok=True)
         self._headline("Starting ik_node with the WAM arm")
@@ -160,7 +164,7 @@ class Demonstration:
         past_box: StreamRecording,
         load: Load,
     ) -> list[Criterion]:
-        """Print and save the figures of the recordings."""
+        """Print and save the results of the recordings, and return the checks."""
         console = self.console
         motion, tracking = evaluate(recording, self.check)
         uses = joint_uses(self.robot, motion)
@@ -185,7 +189,7 @@ class Demonstration:
 
 
 def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
-    console = Console(highlight=False)  # with --quiet too
+    console = Console(highlight=False)  # printed even with --quiet
     console.print(criteria_lines(console, found))
     failed = [criterion for criterion in found if not criterion.holds]
     late = sum(criterion.by_the_clock for criterion in failed)
@@ -198,31 +202,31 @@ def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
     console.print(f"[bold]{verdict}[/], {seconds:.0f} s; {load}")
 
 
-# The node's process
+# Process of the node
 
 
 def node_command(settings: Path) -> list[str]:
-    """Return the command that runs the node of this Python with a file of parameters."""
+    """Return the command that runs the node of this Python with a parameter file."""
     script = Path(sys.executable).with_name("ik_node")
     program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
     return [*program, "--ros-args", "--params-file", str(settings)]
 
 
 class NodeLog:
-    """Takes the lines that a program prints: into a file, and to the console for a while.
+    """Log of a program: writes its output lines to a file, and at first to the console.
 
     Args:
-        file: open for writing.
-        echo: called with each line until it is set to None.
+        file: File open for writing.
+        echo: Function called with each line; the attribute may be set to None later.
     """
 
     def __init__(self, file: TextIO, echo: Callable[[str], None]) -> None:
         self.echo: Callable[[str], None] | None = echo
-        self.tail: deque[str] = deque(maxlen=TAIL)
+        self.tail: deque[str] = deque(maxlen=NUM_TAIL_LINES)
         self._file = file
 
     def __call__(self, line: str) -> None:
-        """Take a line."""
+        """Write a line."""
         text = COLOURS.sub("", line)
         self._file.write(text + "\n")
         self._file.flush()
@@ -233,10 +237,11 @@ class NodeLog:
 
 @contextmanager
 def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
-    """Start the node; hand over a client of its topics once it is ready, and its process id.
+    """Start the node; yield a client of its topics once it is ready, and its process id.
 
     Raises:
-        DlsIkError: whatever failed; with the last lines of the log if the node has ended.
+        DlsIkError: If the node or a call in the context fails; the message has the last lines of
+            the log if the node has exited.
     """
     parameters: dict[str, Any] = {"robot": "wam", "rate": demo.rate}
     parameters |= {"initial_positions": list(READY), "acceleration": [ACCELERATION]}
@@ -255,17 +260,19 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     with (
         path.open("w") as file,
         ChildProcess(node_command(settings), log := NodeLog(file, echo)) as node,
-        TargetPublisher(patience=POLL) as publisher,
+        TargetPublisher(patience=POLL_PERIOD) as publisher,
     ):
         try:
-            importlib.import_module("matplotlib.backends.backend_agg")  # while the node starts
+            importlib.import_module(
+                "matplotlib.backends.backend_agg"
+            )  # slow; the node starts meanwhile
             wait_until_ready(node, publisher, demo.console)
             log.echo = None
             yield publisher, node.process.pid
             if not node.is_running:
                 raise DlsIkError("the node is gone")
         except DlsIkError as error:
-            time.sleep(0.5)  # for the last lines
+            time.sleep(0.5)  # the last lines of the log may still arrive
             if node.is_running:
                 raise DlsIkError(f"{error} (its log: {path})") from error
             ending = "\n  ".join([f"{error}; ik_node ended with code {node.exit_code}", *log.tail])
@@ -273,8 +280,12 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
 
 
 def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Console) -> None:
-    """Wait until the node takes targets and knows its scene; DlsIkError if it ends or is late."""
-    begin, reminder = time.monotonic(), REMINDER
+    """Wait until the node accepts targets and has its scene.
+
+    Raises:
+        DlsIkError: If the node exits, or is not ready within `START_TIMEOUT`.
+    """
+    begin, reminder = time.monotonic(), START_REMINDER_PERIOD
     while True:
         try:
             publisher.wait()
@@ -285,15 +296,15 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
             waited = time.monotonic() - begin
             if not node.is_running:
                 raise DlsIkError("the node did not start") from error
-            if waited > PATIENCE:
-                raise DlsIkError(f"not ready after {PATIENCE:.0f} s: {error}") from error
+            if waited > START_TIMEOUT:
+                raise DlsIkError(f"not ready after {START_TIMEOUT:.0f} s: {error}") from error
         if waited > reminder:
-            reminder += REMINDER
+            reminder += START_REMINDER_PERIOD
             console.print(f"[dim]still starting after {waited:.0f} s ...[/]")
     console.print(f"ready after {time.monotonic() - begin:.1f} s")
 
 
-# The command line
+# Command line
 
 EPILOG = (
     "Exit code: 0 if every check at the end holds but those by the clock, which a busy machine may "
@@ -303,7 +314,7 @@ EPILOG = (
 
 
 def _not_nan(context: click.Context, param: click.Parameter, value: float) -> float:
-    """Refuse nan, which every range of click contains."""
+    """Return the value, or refuse NaN, which click accepts in every range."""
     if math.isnan(value):
         raise click.BadParameter("nan is no number.")
     return value
@@ -332,13 +343,13 @@ def main(**given: Any) -> None:
 
     Starts a real ik_node as a process of its own, asks compute_ik for a dozen poses, some of them
     out of reach, and checks every answer; streams a figure of eight on target_pose and follows the
-    joint_states that come back, without and with a box in the way; saves pictures of the motion.
+    joint_states that come back, without and with a box on the path; saves pictures of the motion.
     """
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, TextIOWrapper):
-            output.reconfigure(errors="replace")  # a terminal may know ASCII only
+            output.reconfigure(errors="replace")  # a terminal may be limited to ASCII
     stay_alone()
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # which ends the node
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # also stops the node
     try:
         sys.exit(Demonstration(**given).run())
     except KeyboardInterrupt:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Both parts of the demonstration, poses for ``compute_ik`` and streamed targets, measured.
+"""Measurements of the demonstration: answers of ``compute_ik``, and motion along streamed targets.
 
-Answers and motion are judged by kinematics that the solver does not use.
+Answers and motion are checked by independent kinematics, which the solver does not use.
 """
 
 import time
@@ -25,15 +25,15 @@ from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.frames import pose_errors
 from dls_ik.solver.solver import IkSolver
 
-# Elbow bent, tool straight down: the seed of every request, and the centre of the figure of eight.
+# Seed of every request and centre of the figure of eight: elbow bent, tool straight down.
 HOME = (0.0, 0.5, 0.0, 1.7, 0.0, pi - 2.2, 0.0)
 
-TOOL = 0.06  # [m] from wrist to tip
-# Greatest distance from shoulder to wrist: both arms' lengths, each over its offset of 45 mm.
+TOOL = 0.06  # [m] distance between wrist and tip
+# Maximum distance of shoulder and wrist: upper arm and forearm, each with its offset of 45 mm.
 REACH = float(np.hypot(0.55, 0.045) + np.hypot(0.3, 0.045))  # [m]
-TIMEOUT = 1.0  # [s] of a request, enough on a busy machine
+TIMEOUT = 1.0  # [s] timeout of a request, long enough on a busy machine
 TOLERANCE = 1e-6  # [m] and [rad], the node's default
-ROUNDING = 1e-9  # of a quaternion and of another library's products
+ROUNDING = 1e-9  # rounding of the quaternion and of the independent kinematics
 
 _REACHABLE = {
     "above the table, tool down": (0.5, 0.4, 0.0, 1.9, 0.0, pi - 2.3, 0.0),
@@ -54,7 +54,7 @@ _UNREACHABLE = {  # position of the wrist [m], direction of the tool
 
 
 class DemoPose(NamedTuple):
-    """A pose to ask for."""
+    """Pose that is requested."""
 
     name: str
     T: Array  # (4, 4) T_base_tip
@@ -62,11 +62,11 @@ class DemoPose(NamedTuple):
 
 
 def demo_poses(robot: RobotModel) -> list[DemoPose]:
-    """Return eight poses that the WAM reaches, then four that it provably does not.
+    """Return eight poses that the WAM can reach, then four that it provably cannot.
 
-    A reachable pose is the forward kinematics of joint values within the limits. An unreachable one
-    needs a position of the wrist (where the axes of the last three joints meet, 60 mm behind the
-    tip) that the first four joints cannot reach.
+    A reachable pose is the forward kinematics of joint positions within the limits. An unreachable
+    pose needs a wrist position that the first four joints cannot reach. The wrist is the
+    intersection of the last three joint axes, 60 mm behind the tip.
     """
     poses = [DemoPose(name, robot.fk(q), True) for name, q in _REACHABLE.items()]
     for name, ends in _UNREACHABLE.items():
@@ -76,14 +76,14 @@ def demo_poses(robot: RobotModel) -> list[DemoPose]:
 
 
 class IndependentCheck(NamedTuple):
-    """Forward kinematics that the solver does not use."""
+    """Independent forward kinematics, which the solver does not use."""
 
     name: str
     pose: Callable[[Array], Array]  # (n,) -> (4, 4) T_base_tip
 
 
 def independent_check(robot: RobotModel) -> IndependentCheck:
-    """Return PyKDL's kinematics if it is installed, else products of 4x4 matrices."""
+    """Return the kinematics of PyKDL if it is installed, else products of 4x4 matrices."""
     try:
         return IndependentCheck("PyKDL", _kdl_pose(robot))
     except DlsIkError:
@@ -92,7 +92,7 @@ def independent_check(robot: RobotModel) -> IndependentCheck:
 
 def _kdl_pose(robot: RobotModel) -> Callable[[Array], Array]:
     chain = kdl_chain(robot)
-    import PyKDL  # kdl_chain has checked that it is there
+    import PyKDL  # kdl_chain raises if it is missing
 
     solver = PyKDL.ChainFkSolverPos_recursive(chain)
 
@@ -108,26 +108,26 @@ def _kdl_pose(robot: RobotModel) -> Callable[[Array], Array]:
 
 
 class PoseCheck(NamedTuple):
-    """The answer of the node for a pose, and what the independent check found."""
+    """Answer of the node for a pose, and the results of the independent check."""
 
     pose: DemoPose
-    code: int  # of MoveItErrorCodes
-    q: Array | None  # (n,)
+    code: int  # value of MoveItErrorCodes
+    q: Array | None  # (n,) [rad]
     position_error: float  # [m]; NaN without an answer
-    rotation_error: float  # [rad]
+    rotation_error: float  # [rad]; NaN without an answer
     inside_limits: bool  # no joint beyond a limit
     round_trip: float  # [s]
-    solve_time: float  # [s] of the same request in this process
+    solve_time: float  # [s] solver time of the same request in this process
 
     @property
     def is_reached(self) -> bool:
-        """True if the joint values bring the tip to the pose, inside the limits."""
+        """Whether the joint positions reach the pose, inside the limits."""
         errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
         return self.inside_limits and all(error <= TOLERANCE + ROUNDING for error in errors)
 
     @property
     def is_right(self) -> bool:
-        """True if code and joint values are as they should be."""
+        """Whether the code and the joint positions are correct."""
         if self.pose.reachable:
             return self.code == Code.SUCCESS and self.is_reached
         return self.code == Code.NO_IK_SOLUTION
@@ -136,7 +136,11 @@ class PoseCheck(NamedTuple):
 def ask_poses(
     client: IkClient, robot: RobotModel, poses: Sequence[DemoPose], check: IndependentCheck
 ) -> Iterator[PoseCheck]:
-    """Ask ``compute_ik`` for one pose after the other; DlsIkError if no answer comes."""
+    """Yield the checked answer of ``compute_ik`` for each pose.
+
+    Raises:
+        DlsIkError: If the node does not answer.
+    """
     solver, seed = IkSolver(robot), np.array(HOME)
     solver.solve(poses[0].T, seed)  # loads the kernels
     client.solve(poses[0].T, seed, frame=robot.base, timeout=TIMEOUT)  # connects
@@ -153,35 +157,42 @@ def ask_poses(
             yield PoseCheck(pose, answer.code, q, *errors, inside, *times)
 
 
-# The stream
+# Stream
 
-# The arm's initial position: drawn back and turned, away from limits and singularities.
+# Initial joint positions of the arm: drawn back and turned, away from limits and singularities.
 READY = (-0.6, -0.2, 0.3, 2.3, -0.3, 0.2, 0.4)
 
-# The eight lies in a plane above the table; no joint needs more than half of its top speed.
-WIDTH, LENGTH = 0.1, 0.25  # [m] from its centre, along x and along y of the base
+# The eight lies in a plane above the table; no joint needs more than half of its maximum speed.
+WIDTH, LENGTH = 0.1, 0.25  # [m] half sizes of the eight along x and y of the base
 LAP = 5.0  # [s]
 
-APPROACH_SPEED = 0.8  # [rad/s] of the fastest joint
-REST = 0.5  # [s] before the eight
-RUN_IN = 1.0  # [s] on the eight, from rest to full speed
-PATIENCE = 5.0  # [s] for the first joint states
-LINGER = 0.25  # [s] for the last joint states
-MAX_LAG = 0.5  # [s]
-MAX_POINTS = 1000  # of a motion that are compared with the whole figure
-SPEED_WINDOW = 10  # joint states between two positions for a speed, since single stamps jitter
+APPROACH_SPEED = 0.8  # [rad/s] maximum joint speed of the approach
+REST_TIME = 0.5  # [s] pause at the centre between the approach and the eight
+RUN_IN = 1.0  # [s] acceleration along the eight, up to full speed
+FIRST_STATE_TIMEOUT = 5.0  # [s]
+LAST_STATE_TIME = 0.25  # [s] recording continues after the last target
+MAX_STREAM_LAG = 0.5  # [s]
+MAX_COMPARED_POINTS = 1000  # points of a motion that are compared with the whole figure
+SPEED_WINDOW = 10  # joint states between the two positions of a speed, as single stamps jitter
 
 
 class TargetPath(NamedTuple):
-    """Poses to send one after the other."""
+    """Sequence of target poses."""
 
     poses: Array  # (k, 4, 4) T_base_tip
-    counted: int  # index of the first one that counts
+    counted: int  # index of the first pose that is evaluated
 
 
 def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -> TargetPath:
-    """Return the approach from joint values (n,), the run-in, and the eight for a duration [s]."""
-    rest = np.repeat(robot.fk(HOME)[None], int(REST * rate), axis=0)
+    """Return the approach, the run-in and the eight.
+
+    Args:
+        robot: Robot.
+        start: (n,) initial joint positions [rad].
+        rate: Rate of the targets [Hz].
+        duration: Duration of the eight at full speed [s].
+    """
+    rest = np.repeat(robot.fk(HOME)[None], int(REST_TIME * rate), axis=0)
     times = np.arange(-RUN_IN, duration, 1.0 / rate)
     eight = figure_of_eight(robot.fk(HOME), times)
     poses = np.concatenate([approach(robot, start, rate), rest, eight])
@@ -189,7 +200,7 @@ def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -
 
 
 def approach(robot: RobotModel, start: Array, rate: float) -> Array:
-    """Return poses (k, 4, 4) of a minimum-jerk motion from joint values (n,) to HOME."""
+    """Return poses (k, 4, 4) of a minimum-jerk motion from joint positions (n,) to HOME."""
     way = np.array(HOME) - start
     duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: peak over mean speed
     share = np.linspace(0.0, 1.0, 2 + int(duration * rate))
@@ -198,10 +209,12 @@ def approach(robot: RobotModel, start: Array, rate: float) -> Array:
 
 
 def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
-    """Return poses (k, 4, 4) of constant orientation, at full speed from time 0 on [s].
+    """Return poses (k, 4, 4) along the eight, with constant orientation.
 
     Args:
-        begin: phase where it starts from rest [rad].
+        centre: (4, 4) ``T_base_tip`` at the centre of the eight.
+        times: (k,) [s] from `-RUN_IN` (at rest) on; the speed is full from time 0.
+        begin: Phase at rest [rad].
     """
     running = np.maximum(times, 0.0)
     run_in = np.minimum(times, 0.0) + RUN_IN
@@ -213,10 +226,11 @@ def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
 
 
 class StateRecorder:
-    """Keeps the joint states that arrive on the node of a client.
+    """Recorder of the joint states that the node of a client receives.
 
     Attributes:
-        states: when each was received and computed [s] on the steady clock, and its q (n,).
+        states: Time of arrival and time of computation of each state [s] by the steady clock, and
+            its joint positions (n,).
     """
 
     def __init__(self, node: Any, joint_names: tuple[str, ...]) -> None:
@@ -226,9 +240,13 @@ class StateRecorder:
         self._subscription = node.create_subscription(JointState, "joint_states", self._keep, qos)
 
     def start(self) -> Array:
-        """Wait for joint states, and return where the arm is (n,); DlsIkError if none come."""
-        if not wait_until(lambda: self.states, time.monotonic() + PATIENCE):
-            raise DlsIkError(f"no joint_states came from the node within {PATIENCE:g} s")
+        """Wait for joint states, and return the current joint positions (n,) [rad].
+
+        Raises:
+            DlsIkError: If no joint states arrive within `FIRST_STATE_TIMEOUT`.
+        """
+        if not wait_until(lambda: self.states, time.monotonic() + FIRST_STATE_TIMEOUT):
+            raise DlsIkError(f"no joint_states came from the node within {FIRST_STATE_TIMEOUT:g} s")
         return self.states[-1][2]
 
     def _keep(self, message: Any) -> None:
@@ -241,13 +259,13 @@ class StateRecorder:
 
 
 class StreamRecording(NamedTuple):
-    """Sent targets and received states, on a steady clock that is 0 where counting begins."""
+    """Sent targets and received states; time 0 is the first evaluated target."""
 
-    sent: Array  # (k,) [s] below 0 before counting begins
+    sent: Array  # (k,) [s] send times, below 0 before the first evaluated target
     targets: Array  # (k, 4, 4) T_base_tip
-    received: Array  # (m,) [s]
-    stamps: Array  # (m,) [s] when the node computed them
-    q: Array  # (m, n)
+    received: Array  # (m,) [s] arrival times of the states
+    stamps: Array  # (m,) [s] times at which the node computed the states
+    q: Array  # (m, n) [rad]
 
 
 def stream(
@@ -259,12 +277,19 @@ def stream(
     every_second: Callable[[], None],
     events: Mapping[int, Callable[[], None]] | None = None,
 ) -> StreamRecording:
-    """Send every target at its time, and record the joint states from where counting begins.
-
-    DlsIkError if none come meanwhile.
+    """Send every target at its time, and record the joint states from the first evaluated target.
 
     Args:
-        events: what to do before a target is sent, by its index.
+        publisher: Publisher of the targets.
+        recorder: Recorder of the joint states.
+        path: Targets.
+        frame: Frame of the targets.
+        rate: Rate of the targets [Hz].
+        every_second: Function called once per second of targets.
+        events: Functions called before a target is sent, by the index of the target.
+
+    Raises:
+        DlsIkError: If no joint states arrive during the stream.
     """
     begin = time.monotonic()
     sent = []
@@ -276,7 +301,7 @@ def stream(
         publisher.send_pose(T, frame)
         if k % round(rate) == 0:
             every_second()
-    time.sleep(LINGER)
+    time.sleep(LAST_STATE_TIME)
     zero = sent[path.counted]
     states = [state for state in list(recorder.states) if state[0] >= zero]
     if len(states) < 2:
@@ -286,13 +311,13 @@ def stream(
 
 
 class RecordedMotion(NamedTuple):
-    """The motion of the arm while targets were sent, at the m instants when joint states came."""
+    """Motion of the arm during the stream, at the m arrival times of joint states."""
 
-    times: Array  # (m,) [s]
-    stamps: Array  # (m,) [s] when the node computed them
-    q: Array  # (m, n)
-    tip: Array  # (m, 3) [m] by the independent kinematics
-    goal: Array  # (m, 3) [m] position of the target
+    times: Array  # (m,) [s] arrival times
+    stamps: Array  # (m,) [s] times at which the node computed the states
+    q: Array  # (m, n) [rad]
+    tip: Array  # (m, 3) [m] tip position by the independent kinematics, in the base frame
+    goal: Array  # (m, 3) [m] interpolated target position, in the base frame
 
 
 @dataclass(frozen=True)
@@ -307,35 +332,36 @@ class Spread:
 
 @dataclass(frozen=True)
 class Tracking:
-    """The figures of a motion.
+    """Statistics of a motion.
 
-    - position error: from the tip, when its joint states arrive, to the target at that instant,
-      interpolated between two messages
-    - path error: to the nearest position of the target during the last half second, which leaves
-      out the lag
-    - lag: shift in time for which the paths of tip and target are closest
-    - figure error: to the nearest point of the whole figure; missed: from points of the figure
-      to the nearest of the tip's path, but for the last half second. Neither depends on time.
-    - latency: from sending a target to receiving the first joint states computed after that, by
-      their stamp; includes the wait for the next cycle of the node
-    - delivery: its last part, from the stamp of joint states to receiving them
+    - position error: distance of the tip, when its joint states arrive, and the target at the same
+      time, interpolated between two messages
+    - path error: distance of the tip to the path of the target during the last half second, which
+      excludes the lag
+    - lag: time shift with the smallest mean distance of tip and target
+    - figure error: distance of the tip to the whole figure, at any time
+    - missed: distance of the points of the figure to the path of the tip, at any time; the last
+      half second of targets is left out
+    - latency: time between sending a target and receiving the first joint states with a later
+      stamp; includes the wait for the next cycle of the node
+    - delivery: time between the stamp of joint states and their arrival, the last part of latency
     """
 
-    targets: int  # sent
-    states: int  # received
-    duration: float  # [s] of sending
+    targets: int  # number of targets sent
+    states: int  # number of joint states received
+    duration: float  # [s] duration of sending
     state_rate: float  # [Hz]
     lag: float  # [s]
     position_error: Spread  # [m]
     path_error: Spread  # [m]
     figure_error: Spread  # [m]
     missed: Spread  # [m]
-    heard_until: float  # share of the targets that were sent before the last joint states came
+    heard_until: float  # share of the targets that were sent before the last joint states arrived
     rotation_error: Spread  # [rad]
     latency: Spread  # [s]
     delivery: Spread  # [s]
-    target_interval: Spread  # [s] between two sent
-    state_interval: Spread  # [s] between two received
+    target_interval: Spread  # [s] intervals of sent targets
+    state_interval: Spread  # [s] intervals of received joint states
 
 
 @dataclass(frozen=True)
@@ -345,34 +371,34 @@ class JointUse:
     name: str
     lower: float  # limits [rad or m]
     upper: float
-    least: float  # positions [rad or m]
-    greatest: float
-    top_speed: float  # [rad/s or m/s]
-    velocity: float  # its limit [rad/s or m/s]
+    least: float  # minimum position [rad or m]
+    greatest: float  # maximum position [rad or m]
+    top_speed: float  # maximum speed [rad/s or m/s]
+    velocity: float  # velocity limit [rad/s or m/s]
 
     @property
     def room(self) -> float:
-        """Least distance to a limit; negative beyond it."""
+        """Minimum distance to a limit [rad or m]; negative beyond the limit."""
         return min(self.least - self.lower, self.upper - self.greatest)
 
 
 def evaluate(
     recording: StreamRecording, check: IndependentCheck
 ) -> tuple[RecordedMotion, Tracking]:
-    """Compute the motion and its figures by independent kinematics."""
+    """Return the motion and its statistics, by independent kinematics."""
     sent, stamps, targets = recording.sent, recording.stamps, recording.targets
     during = recording.received <= sent[-1]
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
     tip, goal = poses[:, :3, 3], _goal(recording, times)
     motion = RecordedMotion(times, stamps[during], q, tip, goal)
-    last = targets[np.searchsorted(sent, times, side="right") - 1]  # of constant orientation
+    last = targets[np.searchsorted(sent, times, side="right") - 1]  # the orientation is constant
     rotation_errors = [pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)]
     counted = sent[sent >= 0.0]
     answer = np.searchsorted(stamps, counted)  # first state computed later
     answered = answer < len(stamps)
     path, duration = targets[:, :3, 3], float(sent[-1])
-    arrived = duration - MAX_LAG  # the tip is still on its way to later targets
+    arrived = duration - MAX_STREAM_LAG  # the tip may not have reached later targets yet
     figures = Tracking(
         targets=len(counted),
         states=len(times),
@@ -394,7 +420,7 @@ def evaluate(
 
 
 def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
-    """Return range and speed of every joint."""
+    """Return the range and the maximum speed of every joint."""
     k = min(SPEED_WINDOW, len(motion.q) - 1)
     elapsed = motion.stamps[k:] - motion.stamps[:-k]
     speeds = (np.abs(motion.q[k:] - motion.q[:-k]) / elapsed[:, None]).max(axis=0)
@@ -404,22 +430,22 @@ def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
 
 
 def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
-    """Return the shift [s] of least mean distance."""
+    """Return the time shift [s] with the smallest mean distance of tip and target."""
 
     def distance(lag: float) -> float:
         goal = _goal(recording, motion.times - lag)
         return float(np.linalg.norm(motion.tip - goal, axis=1).mean())
 
-    return min(np.arange(0.0, MAX_LAG, 5e-4).tolist(), key=distance)
+    return min(np.arange(0.0, MAX_STREAM_LAG, 5e-4).tolist(), key=distance)
 
 
 def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
     """Return distances (m,) [m] from the tip to the recent path of the target.
 
-    If none was sent recently, as on a busy machine, the last one counts.
+    If no target was sent recently, as on a busy machine, the last target is the path.
     """
     last = np.maximum(np.searchsorted(recording.sent, motion.times, side="right"), 1)
-    first = np.minimum(np.searchsorted(recording.sent, motion.times - MAX_LAG), last - 1)
+    first = np.minimum(np.searchsorted(recording.sent, motion.times - MAX_STREAM_LAG), last - 1)
     path = recording.targets[:, :3, 3]
     return np.array(
         [distance_to_path(p, path[a:b]) for p, a, b in zip(motion.tip, first, last, strict=True)]
@@ -427,13 +453,16 @@ def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
 
 
 def _distances(points: Array, path: Array) -> Array:
-    """Return distances (k,) [m] from at most MAX_POINTS of points (m, 3) to a path, at any time."""
-    thinned = points[:: 1 + len(points) // MAX_POINTS]
+    """Return distances (k,) [m] of points (m, 3) to a path, at any time.
+
+    About `MAX_COMPARED_POINTS` evenly spaced points are used if there are more.
+    """
+    thinned = points[:: 1 + len(points) // MAX_COMPARED_POINTS]
     return np.array([distance_to_path(p, path) for p in thinned])
 
 
 def distance_to_path(point: Array, path: Array) -> float:
-    """Return the distance from a point (3,) to the polyline through points (k, 3)."""
+    """Return the distance [m] from a point (3,) to the polyline through points (k, 3)."""
     start, step = path[:-1], np.diff(path, axis=0)
     squares = np.maximum((step**2).sum(axis=1), 1e-30)
     share = np.clip(((point - start) * step).sum(axis=1) / squares, 0.0, 1.0)
@@ -442,7 +471,7 @@ def distance_to_path(point: Array, path: Array) -> float:
 
 
 def _goal(recording: StreamRecording, times: Array) -> Array:
-    """Return positions (m, 3) of the target, interpolated between messages."""
+    """Return target positions (m, 3) [m], interpolated between messages."""
     axes = recording.targets[:, :3, 3].T
     return np.array([np.interp(times, recording.sent, axis) for axis in axes]).T
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A box in the way of the figure of eight: the stream with it, and how near the arm came to it.
+"""Box on the path of the figure of eight: the targets, and the distance of the arm to the box.
 
-Distances are found by alternating projections onto the box and onto each shape of the arm, which
-share nothing with the node's trees of spheres.
+The distances are computed by alternating projections onto the box and onto each shape of the arm,
+independently of the sphere trees of the node.
 """
 
 from __future__ import annotations
@@ -59,34 +59,40 @@ if TYPE_CHECKING:
 
 NAME, TOPIC = "box", "collision_object"
 SIZE = (0.2, 0.12, 0.2)  # [m] along x, y, z of the base
-FAR = 1.2 * pi  # [rad] phase of the figure, in its other lobe, where the box appears and goes
+FAR = 1.2 * pi  # [rad] phase in the other lobe, at which the box appears and disappears
 STAYS, AFTER = LAP, 4.5  # [s]
-MIN_DISTANCE = 0.02  # [m] that the node keeps
-ALLOWED = 1e-4  # [m] that the arm may be nearer than that: of the projections
-AGAIN = 1.0  # [s] after the box is gone in which the arm catches up
-PROJECTIONS = 200
-PATIENCE = 10.0  # [s]
+MIN_DISTANCE = 0.02  # [m] parameter of the node
+ALLOWED = 1e-4  # [m] error of the projections, by which a distance may be too small
+CATCH_UP_TIME = 1.0  # [s] allowed to return to the figure when the box is gone
+NUM_PROJECTIONS = 200
+SUBSCRIBER_TIMEOUT = 10.0  # [s]
 NEARBY = 0.12  # [m] distance to the box below which the picture shows the arm
-SWEPT = 24  # positions of a link in the picture of its sweep
-MARGIN = 4.0  # [cm] around the box and the sweep in the picture
+NUM_SWEEP_POSES = 24  # poses of a link in the picture of its sweep
+PICTURE_MARGIN = 4.0  # [cm] margin of the picture around the box and the sweep
 
 
 def box_pose(robot: RobotModel) -> Array:
-    """Return (4, 4) ``T_base_box``: at the end of a lobe, about the height of the tip."""
+    """Return ``T_base_box`` (4, 4), at the end of a lobe and at the height of the tip."""
     T = robot.fk(HOME)
     return transform(translation=T[:3, 3] + np.array([0.0, LENGTH, 0.0]))
 
 
 class Plan(NamedTuple):
-    """The targets, and when the box is there."""
+    """Targets, and the times of the box."""
 
     path: TargetPath
-    appears: float  # [s] from where counting begins
-    goes: float
+    appears: float  # [s] time of appearance, relative to the first evaluated target
+    goes: float  # [s] time of disappearance, relative to the first evaluated target
 
 
 def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
-    """Return the eight from rest at a phase [rad] on, past the box and once more without it."""
+    """Return the targets of one lap with the box, and of the following time without the box.
+
+    Args:
+        robot: Robot.
+        phase: Phase of the eight at which the targets start from rest [rad].
+        rate: Rate of the targets [Hz].
+    """
     speed = 2.0 * pi / LAP  # [rad/s]
     appears = ((FAR - phase - 0.5 * speed * RUN_IN) % (2.0 * pi)) / speed
     goes = appears + STAYS
@@ -96,10 +102,11 @@ def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
 
 
 class AppearingBox:
-    """The box in the planning scene of the node.
+    """Box in the planning scene of the node.
 
     Args:
-        publisher: whose node publishes it.
+        publisher: Target publisher, whose node publishes the box.
+        frame: Base frame.
         T: (4, 4) ``T_base_box``.
     """
 
@@ -110,9 +117,13 @@ class AppearingBox:
         self._frame, self._T = frame, T
 
     def wait(self) -> None:
-        """Wait until the node listens; DlsIkError if it does not."""
+        """Wait until the node subscribes to the box.
+
+        Raises:
+            DlsIkError: If nobody subscribes within `SUBSCRIBER_TIMEOUT`.
+        """
         count = self._publisher.get_subscription_count
-        if not wait_until(count, time.monotonic() + PATIENCE):
+        if not wait_until(count, time.monotonic() + SUBSCRIBER_TIMEOUT):
             raise DlsIkError(f"nobody listens on {TOPIC}")
 
     def appear(self) -> None:
@@ -123,7 +134,7 @@ class AppearingBox:
         self._send(added)
 
     def go(self) -> None:
-        """Remove it."""
+        """Remove the box."""
         self._send(CollisionObject(id=NAME, operation=CollisionObject.REMOVE))
 
     def _send(self, message: CollisionObject) -> None:
@@ -131,7 +142,7 @@ class AppearingBox:
         self._publisher.publish(message)
 
     def events(self, plan: Plan, rate: float) -> dict[int, Callable[[], None]]:
-        """Return what happens before which target of a plan is sent."""
+        """Return the functions that add and remove the box, by the index of the next target."""
         first = plan.path.counted
         return {
             first + round(plan.appears * rate): self.appear,
@@ -140,49 +151,52 @@ class AppearingBox:
 
 
 class Encounter(NamedTuple):
-    """The motion past the box, at the m instants when joint states came."""
+    """Motion past the box, at the stamps of the m received joint states."""
 
     times: Array  # (m,) [s]
-    tip: Array  # (m, 3) [m] by the independent kinematics
-    targets: Array  # (k, 3) [m] all that were sent
-    distance: Array  # (m,) [m] from the nearest link to the box
-    link: str  # that came nearest while the box was there
-    present: tuple[float, float]  # [s] when it appeared and went
-    inside: float  # [s] for which the target was in the box
-    error: Array  # (m,) [m] from the tip to the figure
+    tip: Array  # (m, 3) [m] tip position by the independent kinematics
+    targets: Array  # (k, 3) [m] positions of all sent targets
+    distance: Array  # (m,) [m] distance of the closest link to the box
+    link: str  # closest link while the box was present
+    present: tuple[float, float]  # [s] times of appearance and disappearance of the box
+    inside: float  # [s] duration of targets inside the box
+    error: Array  # (m,) [m] distance of the tip to the figure
     q: Array  # (m, n) [rad] joint positions
 
     @property
     def closest(self) -> int:
-        """Return the instant of the minimum distance while the box was there, 0 to m - 1."""
+        """Index of the minimum distance while the box was present, 0 to m - 1."""
         there = np.flatnonzero(self.is_there)
         return int(there[np.argmin(self.distance[there])])
 
     @property
     def least(self) -> float:
-        """Return the least distance while the box was there [m]."""
+        """Minimum distance while the box was present [m]."""
         return float(self.distance[self.is_there].min())
 
     @property
     def error_meanwhile(self) -> float:
-        """Return how far the tip was from the figure at most while the box was there [m]."""
+        """Maximum distance of the tip to the figure while the box was present [m]."""
         return float(self.error[self.is_there].max())
 
     @property
     def error_again(self) -> float:
-        """Return the same once the box is gone, and the arm has caught up; NaN: not known."""
-        return float(max(self.error[self.times > self.present[1] + AGAIN], default=np.nan))
+        """Maximum distance of the tip to the figure from `CATCH_UP_TIME` after the box is gone [m].
+
+        NaN if no joint states were received then.
+        """
+        return float(max(self.error[self.times > self.present[1] + CATCH_UP_TIME], default=np.nan))
 
     @property
     def is_there(self) -> NDArray[np.bool_]:
-        """Return whether the box was there, at each instant (m,)."""
+        """Whether the box was present at each stamp (m,)."""
         return (self.times >= self.present[0]) & (self.times <= self.present[1])
 
 
 def evaluate_encounter(
     recording: StreamRecording, plan: Plan, robot: RobotModel, check: IndependentCheck
 ) -> Encounter:
-    """Compute the distances of a motion past the box."""
+    """Return the distances of a motion past the box."""
     T_box = box_pose(robot)
     present = plan.appears, plan.goes
     targets = recording.targets[:, :3, 3]
@@ -215,7 +229,7 @@ Part = tuple[str, Shape, Array]  # link, shape, T_link_shape
 
 
 def arm_shapes(robot: RobotModel) -> list[Part]:
-    """Return the shapes of all links that move."""
+    """Return the shapes of all moving links."""
     description = robot.tree.description
     bodies = {} if description is None else link_bodies(description)
     moving = [link for link in bodies if robot.tree.fixed_offset(robot.tree.root, link) is None]
@@ -223,19 +237,23 @@ def arm_shapes(robot: RobotModel) -> list[Part]:
 
 
 def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Array:
-    """Return distances (m,) [m] of a sphere or cylinder to the box at configurations (m, n)."""
+    """Return distances (m,) [m] of a sphere or cylinder to the box, at configurations (m, n)."""
     on_shape, on_box = closest_points(part, q, robot, T_box)
     distances: Array = np.linalg.norm(on_shape - on_box, axis=1)
     return distances
 
 
 def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tuple[Array, Array]:
-    """Return the closest points (m, 3) [m] of a sphere or cylinder, and of the box, in its frame.
+    """Return the closest points of a sphere or cylinder and of the box.
 
     Args:
         part: Shape of a link.
-        q: Configurations (m, n) [rad or m].
+        q: (m, n) configurations [rad or m].
+        robot: Robot.
         T_box: (4, 4) ``T_base_box``.
+
+    Returns:
+        Points (m, 3) of the shape and (m, 3) of the box, in the frame of the box [m].
 
     Raises:
         DlsIkError: If the shape is of another type.
@@ -252,7 +270,7 @@ def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tup
         return on_shape + np.minimum(1.0, shape.radius / length) * to_box, on_box
     if not isinstance(shape, Cylinder):
         raise DlsIkError(f"{link} has a {type(shape).__name__}, which is not measured")
-    for _ in range(PROJECTIONS):
+    for _ in range(NUM_PROJECTIONS):
         on_box = np.clip(on_shape, -half, half)
         local = np.einsum("mji,mj->mi", T[:, :3, :3], on_box - T[:, :3, 3])
         radius = np.maximum(np.hypot(local[:, 0], local[:, 1]), 1e-12)
@@ -262,11 +280,11 @@ def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tup
     return on_shape, np.clip(on_shape, -half, half)
 
 
-# The picture
+# Picture
 
 
 def draw_encounter(encounter: Encounter) -> Figure:
-    """Draw the arm past the box from above, its closest link, and the distances over time."""
+    """Draw the arm and its closest link from above, and the distances over time."""
     figure = new_figure(13.0, 5.6)
     grid = figure.add_gridspec(2, 3, width_ratios=(1.0, 1.0, 1.25), wspace=0.12, hspace=0.08)
     _draw_arm(figure.add_subplot(grid[:, 0]), encounter)
@@ -284,7 +302,7 @@ def draw_encounter(encounter: Encounter) -> Figure:
 
 
 def _draw_distance(axes: Axes, encounter: Encounter) -> None:
-    """Draw the distance from the arm to the box, with the instants of the other panels."""
+    """Draw the distance of the arm to the box, with the closest instant of the other panels."""
     times, distance = encounter.times, 1e3 * encounter.distance
     _shade_presence(axes, encounter)
     axes.plot(times, distance, color=PALE, linewidth=1.4)
@@ -304,16 +322,16 @@ def _shade_presence(axes: Axes, encounter: Encounter) -> None:
 
 
 def passage(encounter: Encounter) -> NDArray[np.int64]:
-    """Return the instants at which the arm was closer than NEARBY to the box while it was there.
+    """Return the indices of states in which the arm was closer than NEARBY to the present box.
 
-    An arm that stayed farther away has passed at its minimum distance only.
+    If the arm stayed farther away, return the index of the minimum distance.
     """
     found = np.flatnonzero(encounter.is_there & (encounter.distance < NEARBY))
     return found if len(found) else np.array([encounter.closest])
 
 
 def _draw_arm(axes: Axes, encounter: Encounter) -> None:
-    """Draw the arm from above as it arrives at the box, as it leaves, and at its closest."""
+    """Draw the arm from above on its arrival at the box, on its departure, and at its closest."""
     robot = RobotModel.wam()
     targets, tip = 1e2 * encounter.targets, 1e2 * encounter.tip
     axes.plot(targets[:, 1], targets[:, 0], color=ORANGE, linewidth=4.0, label="target", zorder=5)
@@ -339,7 +357,7 @@ def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
     parts = [part for part in arm_shapes(robot) if part[0] == encounter.link]
     T_box = box_pose(robot)
     sweep = passage(encounter)
-    for i in sweep[:: max(1, len(sweep) // SWEPT)]:
+    for i in sweep[:: max(1, len(sweep) // NUM_SWEEP_POSES)]:
         _fill(axes, parts, encounter.q[i], robot, PALE)
     _fill(axes, parts, encounter.q[k], robot, BLUE)
     _draw_box(axes, robot)
@@ -356,7 +374,10 @@ def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
     axes.set_aspect("equal", adjustable="box", anchor="N")
     axes.margins(0.0)
     low, high = axes.dataLim.get_points()
-    axes.set(xlim=(low[0] - MARGIN, high[0] + MARGIN), ylim=(low[1] - MARGIN, high[1] + MARGIN))
+    axes.set(
+        xlim=(low[0] - PICTURE_MARGIN, high[0] + PICTURE_MARGIN),
+        ylim=(low[1] - PICTURE_MARGIN, high[1] + PICTURE_MARGIN),
+    )
     panel_title(
         axes,
         f"{encounter.link}, the closest",
@@ -375,7 +396,7 @@ def _draw_box(axes: Axes, robot: RobotModel) -> None:
 
 
 def _fill(axes: Axes, parts: list[Part], q: Array, robot: RobotModel, colour: str) -> None:
-    """Fill the shapes of links as they look from above, with an outline around each shape."""
+    """Fill the shapes of links in the view from above, with an outline around each shape."""
     from matplotlib.collections import PolyCollection
 
     for link, shape, T_link_shape in parts:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit 60 columns, pictures of the motion, the checks, and all figures as JSON."""
+"""Report of the demonstration: tables of 60 columns, pictures, checks, and results as JSON."""
 
 import os
 import time
@@ -24,22 +24,22 @@ from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMoti
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
 from dls_ik.text import json_text
 
-BUSY = 0.25  # share of the processors taken by others, above which figures by the clock are theirs
+MAX_OTHER_LOAD = 0.25  # share of the processors used by others, above which the machine is busy
 
-# Checks: figures by the clock tell of a busy machine as much as of the node, so they do not decide.
-# The bounds, and one instant in a hundred beyond them, leave room for a machine that stalls.
+# Checks. Results that depend on the clock also depend on the load of the machine, so they do not
+# decide. The bounds, and the 1 % of instants that may exceed them, tolerate stalls of the machine.
 
-MIN_RATE = 0.8  # of the rate asked for
-PATH_TOLERANCE = 0.002  # [m] off the path
-TARGET_TOLERANCE = 0.05  # [m] from the moving target, which needs 0.15 s for that
+MIN_RATE = 0.8  # share of the requested rate
+PATH_TOLERANCE = 0.002  # [m] maximum distance of the tip to the path
+TARGET_TOLERANCE = 0.05  # [m] maximum distance of tip and target, which moves that far in 0.15 s
 ROTATION_TOLERANCE = 0.01  # [rad]
-FIGURE_TOLERANCE = 0.05  # [m] off the figure, at any time; late targets cut its corners
-MIN_HEARD = 0.8  # of the targets, after which joint states still came
+FIGURE_TOLERANCE = 0.05  # [m] maximum distance to the figure; late targets cut its corners
+MIN_HEARD = 0.8  # minimum share of the targets that precede the last joint states
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A condition, and what was found."""
+    """Check with its result."""
 
     holds: bool
     text: str
@@ -53,7 +53,7 @@ def criteria(
     encounter: Encounter,
     rate: float,
 ) -> list[Criterion]:
-    """Return all checks, those by the clock last."""
+    """Return all checks; the checks that depend on the clock come last."""
     found = [
         *_answer_criteria(answers),
         *_motion_criteria(tracking, uses),
@@ -86,7 +86,7 @@ def _encounter_criterion(encounter: Encounter) -> Criterion:
 
 
 def has_passed(found: Sequence[Criterion]) -> bool:
-    """Return True if every check holds that decides."""
+    """Return whether all checks hold that do not depend on the clock."""
     return all(criterion.holds or criterion.by_the_clock for criterion in found)
 
 
@@ -114,22 +114,22 @@ def _motion_criteria(tracking: Tracking, uses: Sequence[JointUse]) -> Iterator[C
         yield Criterion(True, text)
 
 
-# The load of the machine
+# Load of the machine
 
 
 @dataclass(frozen=True)
 class Load:
-    """The load of the machine."""
+    """Load of the machine."""
 
     cores: int
-    average: float | None  # processes that run or wait, over the last minute, our own included
-    others: float | None  # share of all processors that other programs took; None: not known
+    average: float | None  # load average of the last minute, including this program; None: unknown
+    others: float | None  # share of all processors used by other programs; None: unknown
 
     @property
     def is_busy(self) -> bool:
-        """True if other programs took so much that figures by the clock are theirs."""
+        """Whether other programs used so much time that results by the clock are unreliable."""
         if self.others is not None:
-            return self.others > BUSY
+            return self.others > MAX_OTHER_LOAD
         return self.average is not None and self.average > 1.5 * self.cores
 
     def __str__(self) -> str:
@@ -142,10 +142,10 @@ class Load:
 
 
 class LoadMeter:
-    """Measures the load from its construction on.
+    """Meter of the load since its construction.
 
     Args:
-        own: other processes that do not count as other programs.
+        own: Process ids that count as part of this program.
     """
 
     def __init__(self, *own: int) -> None:
@@ -154,7 +154,7 @@ class LoadMeter:
         self._before = _busy_time(), self.own_time()
 
     def result(self) -> Load:
-        """Return the load since then."""
+        """Return the load since the construction."""
         cores = os.cpu_count() or 1
         average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         busy, before = _busy_time(), self._before[0]
@@ -165,17 +165,19 @@ class LoadMeter:
         return Load(cores, average, min(max(others / (elapsed * cores), 0.0), 1.0))
 
     def own_time(self) -> float:
-        """Return the processor time [s] of this process and its own others."""
+        """Return the processor time [s] of this process and of the processes `own`."""
         return time.process_time() + sum(map(_process_time, self._own))
 
 
 def _busy_time() -> float | None:
-    """Return the processor time [s] of all programs and other machines here, since the boot."""
+    """Return the processor time [s] of all programs since the boot, steal time included."""
     try:
         fields = [float(word) for word in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
     except (OSError, ValueError):
         return None
-    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")  # without idle, iowait
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf(
+        "SC_CLK_TCK"
+    )  # idle and iowait excluded
 
 
 def _process_time(pid: int) -> float:
@@ -188,7 +190,7 @@ def _process_time(pid: int) -> float:
 
 # Tables
 
-BAR = 16  # characters
+BAR_CHARS = 16  # characters
 
 
 def code_name(code: int) -> str:
@@ -197,13 +199,13 @@ def code_name(code: int) -> str:
 
 
 def mark(console: Console, good: bool) -> str:
-    """Return a tick or a cross."""
+    """Return a tick or a cross as rich markup."""
     signs = ("NO", "ok") if console.options.ascii_only else ("\u2717", "\u2713")
     return f"[bold green]{signs[1]}[/]" if good else f"[bold red]{signs[0]}[/]"
 
 
 def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) -> Table:
-    """Return a table with two lines for each pose."""
+    """Return a table of the answers, with two lines for each pose."""
     table = _table()
     table.add_column("pose\n[dim]xyz in m, rpy in deg[/]", ratio=1)
     table.add_column("answer\n[dim]inside limits?[/]")
@@ -221,7 +223,7 @@ def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) 
 
 
 def tracking_table(tracking: Tracking) -> Table:
-    """Return the errors of the stream; :class:`Tracking` defines them."""
+    """Return a table of the tracking errors, which :class:`Tracking` defines."""
     t = tracking
     table = _table(f"tip, {_time(t.lag)} behind", "mean", "99 %", "max")
     for name, spread, unit in (
@@ -235,7 +237,7 @@ def tracking_table(tracking: Tracking) -> Table:
 
 
 def timing_table(tracking: Tracking) -> Table:
-    """Return the latency of messages and the intervals between them."""
+    """Return a table of the latency of messages and of their intervals."""
     t = tracking
     table = _table("latency", "median", "99 %", "max")
     for name, spread in (
@@ -249,7 +251,7 @@ def timing_table(tracking: Tracking) -> Table:
 
 
 def encounter_table(encounter: Encounter) -> Table:
-    """Return how near the arm came to the box, and how far that kept the tip from the figure."""
+    """Return a table of the distance to the box and of the distance of the tip to the figure."""
     table = _table("the arm and the box", "")
     table.add_row("least distance", f"{1e3 * encounter.least:.2f} mm")
     table.add_row("of", encounter.link)
@@ -260,7 +262,7 @@ def encounter_table(encounter: Encounter) -> Table:
 
 
 def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
-    """Return the distance of each joint to its limits."""
+    """Return a table of the ranges and speeds of the joints."""
     table = _table()
     table.add_column("joint")
     table.add_column("lower", justify="right")
@@ -281,7 +283,7 @@ def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
 
 
 def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
-    """Return every check with a tick or a cross; those by the clock apart, with a ~."""
+    """Return all checks with ticks and crosses; a failed check by the clock gets a ~."""
     table = Table.grid(padding=(0, 1))
     for criterion in found:
         if not criterion.by_the_clock:
@@ -295,7 +297,7 @@ def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
 
 
 def _table(first: str = "", *others: str) -> Table:
-    """Return an empty table, with a wide first column and numbers in others."""
+    """Return an empty table with a wide first column and right-aligned others."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
     if first:
         table.add_column(first, ratio=1)
@@ -326,14 +328,14 @@ def _time(value: float) -> str:
 
 
 def _bar(use: JointUse, is_ascii: bool) -> str:
-    """Draw the range of a joint, the used part filled."""
+    """Return the range of a joint as a bar of characters, with the used part filled."""
     if not np.isfinite(use.upper - use.lower):
         return "no limits"
     empty, full = (".", "#") if is_ascii else ("\u00b7", "\u2588")
-    scale = BAR / (use.upper - use.lower)
-    first = int(np.clip((use.least - use.lower) * scale, 0, BAR - 1))
-    last = int(np.clip((use.greatest - use.lower) * scale, first, BAR - 1))
-    return f"{empty * first}[blue]{full * (last - first + 1)}[/]{empty * (BAR - 1 - last)}"
+    scale = BAR_CHARS / (use.upper - use.lower)
+    first = int(np.clip((use.least - use.lower) * scale, 0, BAR_CHARS - 1))
+    last = int(np.clip((use.greatest - use.lower) * scale, first, BAR_CHARS - 1))
+    return f"{empty * first}[blue]{full * (last - first + 1)}[/]{empty * (BAR_CHARS - 1 - last)}"
 
 
 # Files
@@ -346,7 +348,7 @@ def save_pictures(
     encounter: Encounter,
     folder: Path,
 ) -> list[Path]:
-    """Draw and save the pictures; return their files."""
+    """Draw and save the pictures, and return their files."""
     following = (
         f"A figure of eight streamed to the WAM: the tip is {1e3 * tracking.lag:.1f} ms behind "
         f"and {1e3 * tracking.path_error.mean:.2f} mm off the path"
@@ -371,7 +373,7 @@ def save_report(
     found: Sequence[Criterion],
     load: Load,
 ) -> None:
-    """Write all figures as JSON, in SI units; NaN and infinity are null."""
+    """Write all results as JSON, in SI units; NaN and infinity become null."""
     report = {
         "passed": has_passed(found),
         "load": {**asdict(load), "is_busy": load.is_busy},

@@ -35,7 +35,7 @@ class ChangeQueue:
         bound = MAX_QUEUED_CHANGES if max_changes is None else max_changes
         self._executor = SerialExecutor("scene", failed, bound, MAX_QUEUED_BYTES)
         self._num_dropped = 0  # too large, or queue full; written by the receiving thread
-        self._num_unreadable = 0  # since the last whole scene; written by the queue's thread
+        self._num_unreadable = 0  # count since the last whole scene; written by the queue's thread
         self._num_dropped_before = 0  # dropped before the current job was submitted
         self._num_replaced = 0  # dropped changes that a whole scene has made irrelevant
 

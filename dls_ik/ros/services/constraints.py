@@ -22,7 +22,7 @@ from dls_ik.ros.services.request import RobotContext, driven_joints
 from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
-REGION_TOLERANCE = 1e-6  # [m or rad] outside a region that counts as inside, as in the solver
+REGION_TOLERANCE = 1e-6  # [m or rad] tolerance of a region, as in the solver
 ANGLES = ("euler", "vector")  # index: `parameterization` of an orientation constraint
 MAX_PRIMITIVES = 64  # union of primitives in one constraint region
 

@@ -16,19 +16,19 @@ DEADLINE_CHECK_PERIOD = 0.01  # [s]
 # A started job normally stops by itself soon after its deadline, and then gives a better answer
 # than the watchdog. So the watchdog cuts it only after MAX_OVERTIME of processor time or of waiting
 # for a turn, or after MAX_STARVATION without a processor or a lock.
-MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s] after the deadline
+MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s] both counted after the deadline
 
 
 @dataclass(eq=False)
 class _Job:
     work: Iterator[None]
-    deadline: float  # [s] on the clock of perf_counter
+    deadline: float  # time by perf_counter [s]
     give_up: Callable[[], None]
     cut: Callable[[], None]
     has_started: bool = False
     is_cut: bool = False
     clock: Callable[[], float] = time.perf_counter  # processor time of the job's thread [s]
-    clock_at_deadline: float | None = None  # [s] in the current turn; None: not read yet
+    clock_at_deadline: float | None = None  # [s] `clock` in the current turn; None: not read yet
 
     def is_too_late(self, now: float, is_running: bool) -> bool:
         """Return whether a started job must be cut; called once per check period."""

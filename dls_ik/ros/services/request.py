@@ -19,7 +19,7 @@ from dls_ik.ros.params import ALWAYS, IGNORE
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
-MAX_HANDOVER_TIME = 0.005  # [s] between threads, allowed beyond the timeout of a request
+MAX_HANDOVER_TIME = 0.005  # [s] handover of threads, allowed beyond the timeout of a request
 MIN_TIMEOUT = 1e-9  # [s]
 NANOSECONDS_PER_SECOND = 10**9
 MAX_REQUEST_BYTES = 256 * 1024  # per queued request; hundreds may be queued
@@ -70,7 +70,7 @@ class IkRequest(NamedTuple):
     unchecked: str  # note that a requested collision check is impossible; empty: no note
     timeout: float  # [s]
     timeout_note: str  # note that the timeout was shortened; empty: no note
-    arrival: float  # [s] on the clock of perf_counter
+    arrival: float  # time of arrival by perf_counter [s]
 
     @property
     def deadline(self) -> float:

@@ -19,9 +19,9 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.guard import prepare
 
-MAX_PUBLISH_DELAY = 0.1  # [s] until the servo loop sees an applied change while more are queued
-JOINT_CHECK_PERIOD = 0.05  # [s] between comparisons of the joints outside the chain
-MIN_JOINT_CHANGE = 1e-3  # [rad or m] of a joint outside the chain that moves its links in the scene
+MAX_PUBLISH_DELAY = 0.1  # [s] delay of an applied change for the servo loop, if more are queued
+JOINT_CHECK_PERIOD = 0.05  # [s] period of comparisons of the joints outside the chain
+MIN_JOINT_CHANGE = 1e-3  # [rad or m] smaller changes outside the chain do not move the scene
 NO_ROBOT = "there is no robot yet"
 
 

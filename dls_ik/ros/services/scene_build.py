@@ -27,8 +27,8 @@ APPROXIMATE_CHECKS = (
     "the shapes, and shapes within a few mm count as colliding; for exact checks: "
     "pip install 'dls_ik[collision]'"
 )
-FRAME_TIMEOUT = 5.0  # [s] for TF frames of the objects in a scene file
-FRAME_POLL_PERIOD = 0.1  # [s] between lookups of a frame that TF does not have yet
+FRAME_TIMEOUT = 5.0  # [s] maximum time until TF has the frames of a scene file
+FRAME_POLL_PERIOD = 0.1  # [s] period of lookups of a frame that TF does not have yet
 
 
 def has_collision_library() -> bool:

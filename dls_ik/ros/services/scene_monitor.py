@@ -40,7 +40,7 @@ MAX_CHANGE_BYTES = 1024 * 1024  # per message; reading 1 MB of triangles blocks 
 QUICK_CHANGE_BYTES = 64 * 1024  # a change of this size is applied within the publication delay
 MAX_LOGGED_REFUSALS = 16  # different refusals per topic and log period
 MAX_LOGGED_NOTES = 100  # different notes on ignored parts of messages
-REFUSED_SCENE_RETRY = 5.0  # [s] until a whole scene that was refused is requested again
+REFUSED_SCENE_RETRY = 5.0  # [s] delay of the next request after a refused whole scene
 LOST_CHANGES = (
     "planning scene: {} changes are lost (queue full, too large or not readable); send the whole "
     "scene (planning_scene or apply_planning_scene, is_diff false)"

@@ -42,7 +42,7 @@ from dls_ik.text import escape
 
 IK_SERVICES = ("compute_ik", "compute_fk")
 VALIDITY_SERVICE, APPLY_SERVICE = "check_state_validity", "apply_planning_scene"
-FAST_PATH_TIMEOUT = 0.001  # [s] for a request in the receiving thread
+FAST_PATH_TIMEOUT = 0.001  # [s] maximum solver time in the receiving thread
 MIN_QUEUE_DEPTH = 1000  # requests and responses in the middleware, of compute_ik and compute_fk
 SCENE_QUEUE_DEPTH = 100  # the same, for each service about the scene
 QUEUE_FULL, TOO_SLOW = "too many requests are queued", "the check takes longer than max_timeout"

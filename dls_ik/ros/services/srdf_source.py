@@ -15,8 +15,8 @@ from dls_ik.ros.subscriptions import read_bytes
 from dls_ik.ros.util import Throttle
 
 SRDF_TOPIC = "robot_description_semantic"
-DISCOVERY_TIME = 0.5  # [s] after the start in which the publisher of an SRDF may be found
-SRDF_TIMEOUT = 2.0  # [s] after the start, for the SRDF of a known publisher
+DISCOVERY_TIME = 0.5  # [s] time since the start until the publisher of an SRDF must be found
+SRDF_TIMEOUT = 2.0  # [s] time since the start until the SRDF of a known publisher must arrive
 
 
 class SrdfSource:

@@ -15,9 +15,9 @@ from dls_ik.ros.util import Throttle
 
 SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its topic
 ALL_COMPONENTS = 1023  # bits of moveit_msgs/PlanningSceneComponents
-REQUEST_CHECK_PERIOD = 1.0  # [s] between checks whether a request is due and the service available
-ANSWER_TIMEOUT = 10.0  # [s] from a request to its answer
-MAX_REPEATED_CHANGES = 1000  # received while an answer is on its way, and applied after it
+REQUEST_CHECK_PERIOD = 1.0  # [s] period of checks for a due request and an available service
+ANSWER_TIMEOUT = 10.0  # [s] maximum time until an answer
+MAX_REPEATED_CHANGES = 1000  # changes received during a request, and applied after its answer
 
 
 class WholeScene:

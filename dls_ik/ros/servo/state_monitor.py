@@ -132,7 +132,7 @@ class CurrentStateMonitor:
         self._log = Throttle(node, period=10.0)
         self._delays = DelayEstimator()
         self._lock = threading.Lock()
-        self._readings: dict[str, tuple[JointReading, ...]] = {}  # up to three, newest last
+        self._readings: dict[str, tuple[JointReading, ...]] = {}  # at most three, newest last
         self._filter = JointFilter()
         self._subscription: Any = None
         self._changed = time.monotonic()  # last change of the subscription or of joint names

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``ik_sim_arm``: topics to commands, services to faults, readings to messages."""
+"""Node ``ik_sim_arm``: command topics, services for faults, and the publisher of joint states."""
 
 import gc
 import threading
@@ -50,23 +50,28 @@ from dls_ik.text import listing
 NO_ROBOT = "there is no robot yet"
 COMMANDS = "joint_commands"
 QOS = QoSProfile(depth=10)
-MAX_BYTES = 1024 * 1024  # of a command
+MAX_COMMAND_BYTES = 1024 * 1024
 
-# Commands, checked as by the controllers that take them on a real arm
+# Commands, with the checks of the controllers of a real arm
 
-MAX_VALUE = 1e6  # [rad or m, or of them in a second]
-MAX_POINTS = 10_000  # of a trajectory
+MAX_VALUE = 1e6  # [rad, m, rad/s or m/s]
+MAX_TRAJECTORY_POINTS = 10_000
 
 
 class CommandError(DlsIkError):
-    """A command that is not followed, with the reason."""
+    """Reason why a command is rejected."""
 
 
 def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> Path:
-    """Read the positions of a ``sensor_msgs/JointState``, which count from now on [s].
+    """Return the path to the positions of a ``sensor_msgs/JointState``.
+
+    Args:
+        message: Command.
+        names: (n,) joints of the arm.
+        now: Time from which the command is valid [s].
 
     Raises:
-        CommandError: If the joints are not exactly these (in any order), or a value exceeds
+        CommandError: If the joints are not exactly `names` (in any order), or a value exceeds
             MAX_VALUE.
         JointValueError: If the number of values is wrong, or a value is not finite.
     """
@@ -76,32 +81,42 @@ def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> P
 
 
 def path_from_array(message: Any, names: tuple[str, ...], now: float) -> Path:
-    """Read the positions of a ``std_msgs/Float64MultiArray`` in the order of the joints.
+    """Return the path to the positions of a ``std_msgs/Float64MultiArray``.
+
+    Args:
+        message: Command, with values in the order of `names`.
+        names: (n,) joints of the arm.
+        now: Time from which the command is valid [s].
 
     Raises:
-        CommandError, JointValueError: If :func:`path_from_joint_state` raises it.
+        CommandError: If a value exceeds MAX_VALUE.
+        JointValueError: If the number of values is wrong, or a value is not finite.
     """
     return standstill(_bounded(checked_configuration(message.data, names)), now)
 
 
 def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp: int) -> Path:
-    """Read the points of a ``trajectory_msgs/JointTrajectory``.
+    """Return the path through the points of a ``trajectory_msgs/JointTrajectory``.
 
     Args:
-        now: [s] on the clock of the path.
-        stamp: [ns] the same time on the clock of the message; 0: there is no clock yet.
+        message: Command.
+        names: (n,) joints of the arm.
+        now: Current time by the clock of the path [s].
+        stamp: Current time by the clock of the message [ns]; 0: there is no clock yet.
 
     Raises:
         CommandError: If :func:`path_from_joint_state` raises it, there are no points or more than
-            MAX_POINTS, times do not increase or are all over, or the last point has a velocity.
+            MAX_TRAJECTORY_POINTS, times do not increase or are all in the past, or the last point
+            has a velocity.
         JointValueError: If :func:`path_from_joint_state` raises it.
     """
     order = _order(message.joint_names, names)
     if not message.points:
         raise CommandError("the trajectory has no points")
-    if len(message.points) > MAX_POINTS:
+    if len(message.points) > MAX_TRAJECTORY_POINTS:
         raise CommandError(
-            f"a trajectory has at most {MAX_POINTS} points, this one {len(message.points)}"
+            f"a trajectory has at most {MAX_TRAJECTORY_POINTS} points, "
+            f"this one {len(message.points)}"
         )
     times = _begin(message, now, stamp) + _times(message.points)
     if times[-1] < now:
@@ -115,7 +130,7 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
 
 
 def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
-    """Return the index of each of the joints (n,) in a list of names."""
+    """Return the indices (n,) of the joints in a list of names."""
     if sorted(given) != sorted(names):
         raise CommandError(f"the joints are {listing(names)}, each once, not {listing(given)}")
     index = {name: i for i, name in enumerate(given)}
@@ -123,7 +138,7 @@ def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
 
 
 def _begin(message: Any, now: float, stamp: int) -> float:
-    """Return when a trajectory begins [s]: at its stamp, or now if it has none."""
+    """Return the start time of a trajectory [s]: its stamp, or now if it has none."""
     begin = nanoseconds(message.header.stamp)
     if begin and not stamp:
         raise CommandError("it has a stamp, and with use_sim_time there is no clock yet")
@@ -131,7 +146,7 @@ def _begin(message: Any, now: float, stamp: int) -> float:
 
 
 def _times(points: Sequence[Any]) -> Array:
-    """Return the times (k,) of points after the begin [s]."""
+    """Return the times (k,) of the points, relative to the start of the trajectory [s]."""
     durations = [point.time_from_start for point in points]
     times = np.array([d.sec + 1e-9 * d.nanosec for d in durations])
     if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
@@ -156,7 +171,12 @@ def _bounded(values: Array) -> Array:
 
 
 class MeasuredJoints:
-    """The joint states of an arm, filled again each cycle; efforts of one with masses."""
+    """Joint state message that is filled again in each cycle, with efforts if the arm has masses.
+
+    Args:
+        names: (m,) published joints.
+        has_effort: Whether the arm has masses.
+    """
 
     def __init__(self, names: tuple[str, ...], has_effort: bool) -> None:
         self._output = JointStateOutput(OutputSpec(names, 0.0))
@@ -164,21 +184,21 @@ class MeasuredJoints:
         self._effort = writable(message, "effort", len(names)) if has_effort else None
 
     def fill(self, reading: ArmReading, stamp: int) -> Any:
-        """Return the message of a state at a time [ns]; the same object each time."""
+        """Return the message of a reading with a stamp [ns]; always the same object."""
         if self._effort is not None:
             self._effort[:] = reading.effort
         return self._output.fill(reading.positions, reading.velocities, stamp)
 
 
-# The node
+# Node
 
 
 def serve_arm(node: Node, stop: Future) -> bool:
-    """Simulate an arm until it is time to stop."""
+    """Simulate an arm until `stop` is done."""
     application = SimArmApplication(node, LiveParameters(node, SimArmParameters()))
     try:
         application.start()
-        gc.freeze()  # the collector would stop the loop to look at numba's objects
+        gc.freeze()  # scanning numba's objects would pause the loop
         spin(node, stop)
     finally:
         application.stop()
@@ -186,7 +206,7 @@ def serve_arm(node: Node, stop: Future) -> bool:
 
 
 class SimArmApplication:
-    """The simulation with its topics and services."""
+    """Simulation with its topics and services."""
 
     def __init__(self, node: Node, live: LiveParameters[SimArmParameters]) -> None:
         self._node, self._live = node, live
@@ -210,10 +230,10 @@ class SimArmApplication:
         live.on_change(self._change)
 
     def start(self) -> None:
-        """Publish the joints of the parameters, or of the first robot on the topic.
+        """Start publishing; without a robot parameter, wait for the first robot description.
 
         Raises:
-            DlsIkError: If joints or parameters are not usable.
+            DlsIkError: If the joints or parameters are not usable.
         """
         parameters = self._live.current
         if parameters.joint_names:
@@ -230,7 +250,7 @@ class SimArmApplication:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop publishing."""
+        """Stop publishing, and close the world."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -261,7 +281,7 @@ class SimArmApplication:
     def _subscribe(
         self, message_type: Any, topic: str, read: Callable[[Any, tuple[str, ...], float], Path]
     ) -> None:
-        """Follow commands; keep to the one before if one is refused, and log why."""
+        """Follow the commands of a topic; if one is rejected, log why and keep the previous one."""
         name = self._node.resolve_topic_name(topic)
 
         def store(message: Any, _: int) -> None:
@@ -273,7 +293,7 @@ class SimArmApplication:
             except DlsIkError as error:
                 self._log.warn(name, f"a command on {name} is not followed: {error}")
 
-        subscribe_bounded(self._node, message_type, topic, store, QOS, self._log, MAX_BYTES)
+        subscribe_bounded(self._node, message_type, topic, store, QOS, self._log, MAX_COMMAND_BYTES)
 
     def _path_from_trajectory(self, message: Any, names: tuple[str, ...], now: float) -> Path:
         return path_from_trajectory(message, names, now, self._node.get_clock().now().nanoseconds)
@@ -299,7 +319,7 @@ class SimArmApplication:
         return response
 
     def _run(self) -> None:
-        """Run cycles on absolute deadlines; those that a stall made it miss are skipped."""
+        """Run cycles at absolute deadlines; skip the cycles that a stall made the loop miss."""
         deadline = time.monotonic()
         while not self._ended.wait(max(0.0, deadline - time.monotonic())):
             try:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated arm without ROS, its parameters, gaps and faults; time is an argument."""
+"""Simulated arm without ROS: joint dynamics, parameters, dropouts and faults.
+
+Times are arguments; this module reads no clock.
+"""
 
 import math
 import threading
@@ -20,11 +23,11 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.declare import parameter
 from dls_ik.ros.params import RobotParameters
 
-MAX_STEP = 1e-3  # [s] of the integration
+MAX_STEP = 1e-3  # [s] maximum integration step
 
 
 class Path(NamedTuple):
-    """A path through k knots, at rest before the first and after the last.
+    """Path through k knots, at rest before the first knot and after the last.
 
     Segments are straight, or cubic where both knots have velocities.
     """
@@ -43,14 +46,20 @@ class Path(NamedTuple):
         begin, rise = self.positions[i - 1], self.positions[i] - self.positions[i - 1]
         if np.isnan(self.velocities[i - 1 : i + 1]).any():
             return begin + s * rise, rise / h
-        # cubic Hermite segment
+        # Cubic Hermite segment.
         first, second = h * self.velocities[i - 1] - rise, rise - h * self.velocities[i]
         bend = (1.0 - s) * first + s * second
         velocity = (rise + (1.0 - 2.0 * s) * bend + s * (1.0 - s) * (second - first)) / h
         return begin + s * rise + s * (1.0 - s) * bend, velocity
 
     def from_here(self, t: float, positions: Array, velocities: Array) -> "Path":
-        """Return the path that leads from a state (n,) at a time [s] to the first knot."""
+        """Return the path with a knot prepended at a time [s], if that is before the first knot.
+
+        Args:
+            t: Time of the new knot [s].
+            positions: (n,) joint positions of the new knot [rad or m].
+            velocities: (n,) joint velocities of the new knot [rad/s or m/s].
+        """
         if t >= self.times[0]:
             return self
         return Path(
@@ -61,78 +70,79 @@ class Path(NamedTuple):
 
 
 def standstill(positions: Array, t: float) -> Path:
-    """Return a path that is at positions (n,) from a time [s] on."""
+    """Return a path that rests at positions (n,) [rad or m], with its knot at a time [s]."""
     return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
 
 
 class Drive(NamedTuple):
-    """The drives of an arm with masses."""
+    """Parameters of the drives of an arm with masses."""
 
-    bandwidth: float = 8.0  # [Hz] of the position control
-    damping: float = 1.0  # ratio of it
-    full_effort_error: float = 0.01  # [rad or m] least error at which a drive gives all
-    velocity_feedforward: float = 1.0  # share
-    gravity_compensation: float = 1.0  # share
+    bandwidth: float = 8.0  # [Hz] bandwidth of the position control
+    damping: float = 1.0  # damping ratio of the position control
+    full_effort_error: float = 0.01  # [rad or m] minimum error at which a drive saturates
+    velocity_feedforward: float = 1.0  # share of the commanded velocity
+    gravity_compensation: float = 1.0  # share of the weight
     effort_scale: float = 1.0  # factor of the effort limits
-    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] of a drive alone at full effort
+    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] unloaded drive at full effort
 
 
 class Dynamics(NamedTuple):
     """Response of the joints to commands."""
 
     velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
-    delay: float = 0.0  # [s] from a command to the drives
-    time_constant: float = 0.0  # [s] of the first-order lag between drives and joints
+    delay: float = 0.0  # [s] time between a command and its effect on the drives
+    time_constant: float = 0.0  # [s] time constant of the first-order lag of the joints
     noise: float = 0.0  # [rad or m] standard deviation of measured positions
-    drive: Drive = Drive()  # of an arm with masses
+    drive: Drive = Drive()  # used only by an arm with masses
 
 
 class CommandQueue:
-    """Paths with the time of their command; each replaces the rest of the one before.
+    """Commanded paths with their start times; each path replaces the remainder of its predecessor.
 
     Args:
-        start: (n,) [rad or m] where the arm stands without a command.
+        start: (n,) joint positions before the first command [rad or m].
     """
 
     def __init__(self, start: Array) -> None:
         self._commands = deque([(-np.inf, standstill(start, 0.0))])
 
     def add(self, path: Path, now: float) -> None:
-        """Follow a path from a time [s] on."""
+        """Add a path that is followed from a time [s] on."""
         state = self._commands[-1][1].at(now)
         self._commands.append((now, path.from_here(now, *state)))
 
     def path(self, t: float) -> Path:
-        """Return the path that is valid at a time [s], or the oldest that is known."""
+        """Return the path that is followed at a time [s], or the oldest path in the queue."""
         oldest = self._commands[0][1]
         return next((path for since, path in reversed(self._commands) if since <= t), oldest)
 
     def breaks(self, begin: float, end: float) -> list[float]:
-        """Return the times [s] between two others at which the command is not smooth."""
+        """Return the times [s] between `begin` and `end` at which the command is not smooth."""
         knots = {t for since, path in self._commands for t in (since, *path.times.tolist())}
         return sorted(t for t in knots if begin < t < end)
 
     def forget(self, end: float) -> None:
-        """Drop what was replaced until a time [s]."""
+        """Drop the paths that were replaced before a time [s]."""
         while len(self._commands) > 1 and self._commands[1][0] <= end:
             self._commands.popleft()
 
 
 class SimulatedArm:
-    """Joints with a delay, a first-order lag and velocity limits; time only runs forward.
+    """Arm without masses: joints with a delay, a first-order lag and velocity limits.
 
     The lag is integrated exactly for straight motion between the breaks of the commanded path, so
-    the motion does not depend on how often :meth:`advance` is called.
+    the motion does not depend on how often :meth:`advance` is called. Time only runs forward.
 
     Args:
-        start: (n,) [rad or m] initial position and command.
-        seed: of the noise.
-        now: [s] initial time.
+        start: (n,) initial joint positions and command [rad or m].
+        dynamics: Response of the joints to commands.
+        seed: Seed of the measurement noise.
+        now: Initial time [s].
     """
 
     def __init__(self, start: Array, dynamics: Dynamics, seed: int, now: float) -> None:
         self.dynamics = dynamics
-        self.frozen = False  # the drives are stuck
+        self.frozen = False  # stuck drives: the joints do not move
         self._random = np.random.default_rng(seed)
         self._time = now
         self.reset(start)
@@ -143,13 +153,13 @@ class SimulatedArm:
         return self._q.copy()
 
     def reset(self, start: Array) -> None:
-        """Move to a start (n,) at once and drop all commands."""
+        """Move to joint positions (n,) [rad or m] at once and drop all commands."""
         self._q = start.copy()
-        self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean since the last time
+        self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean of the last step
         self._commands = CommandQueue(start)
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path from a time [s] on; it replaces the rest of the one before."""
+        """Follow a path from a time [s] on; the path replaces the remainder of the previous one."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
@@ -166,7 +176,7 @@ class SimulatedArm:
 
     @property
     def effort(self) -> Array:
-        """Efforts, which an arm without masses does not have (0,)."""
+        """Efforts (0,): an arm without masses has none."""
         return np.zeros(0)
 
     def measured(self) -> Array:
@@ -182,7 +192,7 @@ class SimulatedArm:
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
 
     def _step(self, r0: Array, r1: Array, h: float) -> None:
-        """Follow a reference that goes straight from r0 (n,) to r1 (n,) in a time h > 0 [s].
+        """Follow a reference that moves linearly from r0 (n,) to r1 (n,) in a time h > 0 [s].
 
         The lag is q' = (r - q) / T; for a ramp r its solution is r - T r' + C exp(-t / T).
         """
@@ -195,9 +205,9 @@ class SimulatedArm:
         self._q = q + np.clip(goal - q, -bound, bound)
 
 
-# The arm of the node
+# Parameters and joints of the node
 
-MAX_TIME = 60.0  # [s] of a parameter
+MAX_TIME = 60.0  # [s] upper bound of the parameters that are times
 
 
 @dataclass(frozen=True)
@@ -231,7 +241,7 @@ class SimArmParameters(RobotParameters):
     dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME))
     random_seed: int = parameter(0, "seed of noise and gaps", span=(0, 2**31 - 1), read_only=True)
 
-    # With masses
+    # Parameters of an arm with masses
     physics: bool = parameter(
         False,
         "simulate masses, efforts and contacts, by MuJoCo (extra `physics`); also by --physics",
@@ -287,10 +297,11 @@ class SimArmParameters(RobotParameters):
     )
 
     def check(self) -> None:
-        """Refuse two sources of joints, and a joint given twice.
+        """Check that the joints have one source and no duplicates, and that `physics` has links.
 
         Raises:
-            OptionError: If joints are unknown; the message names them.
+            OptionError: If joints have two sources or a duplicate, or `physics` or `scene` lacks
+                the parameter it depends on.
         """
         super().check()
         robot = "robot" if self.robot else "robot_description" if self.robot_description else ""
@@ -305,12 +316,12 @@ class SimArmParameters(RobotParameters):
 
     @property
     def drive(self) -> Drive:
-        """The drives of an arm with masses."""
+        """Parameters of the drives of an arm with masses."""
         return Drive(*(getattr(self, name) for name in Drive._fields))
 
     @property
     def dropouts(self) -> tuple[float, float]:
-        """Rate [1/s] and duration [s] of gaps."""
+        """Rate [1/s] and duration [s] of random gaps in the joint states."""
         return self.dropout_rate, self.dropout_duration
 
 
@@ -318,18 +329,22 @@ class SimulatedJoints(NamedTuple):
     """The n joints of the arm."""
 
     names: tuple[str, ...]
-    rest: Array  # (n,) [rad or m] default of the initial positions
+    rest: Array  # (n,) [rad or m] default initial positions
     velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
-    others: tuple[str, ...] = ()  # joints that stand, or follow these; their states come too
+    others: tuple[str, ...] = ()  # further published joints: fixed, or mimics of the n joints
 
     def start(self, parameters: SimArmParameters) -> Array:
-        """Return the initial positions (n,) [rad or m]; JointValueError for another number."""
+        """Return the initial joint positions (n,) [rad or m].
+
+        Raises:
+            JointValueError: If the parameter `initial_positions` does not fit the joints.
+        """
         if not parameters.initial_positions:
             return self.rest
         return checked_configuration(parameters.initial_positions, self.names)
 
     def dynamics(self, parameters: SimArmParameters) -> Dynamics:
-        """Return how the joints respond to commands."""
+        """Return the response of the joints to commands."""
         p = parameters
         velocity = self.velocity if p.limit_velocity else np.full(len(self.names), np.inf)
         return Dynamics(velocity, p.delay, p.time_constant, p.noise, p.drive)
@@ -346,13 +361,13 @@ def named_joints(names: tuple[str, ...]) -> SimulatedJoints:
 
 
 class Dropouts:
-    """Gaps of one length that begin at random, as in a Poisson process.
+    """Gaps of equal length that start at random times, as in a Poisson process.
 
     Args:
-        rate: [1/s] of gaps, counted in the time between them; 0: none.
-        duration: [s] of a gap.
-        seed: of the times.
-        now: [s] initial time.
+        rate: Mean number of gaps per second of the time between gaps [1/s]; 0: no gaps.
+        duration: Length of each gap [s].
+        seed: Seed of the start times.
+        now: Initial time [s].
     """
 
     def __init__(self, rate: float, duration: float, seed: int, now: float) -> None:
@@ -361,7 +376,7 @@ class Dropouts:
         self._begin = now + self._wait()
 
     def is_out(self, now: float) -> bool:
-        """Return True if a time [s] is in a gap; times only run forward."""
+        """Return whether a time [s] is in a gap; times only run forward."""
         while now >= self._begin + self._duration:
             self._begin += self._duration + self._wait()
         return now >= self._begin
@@ -373,21 +388,24 @@ class Dropouts:
 
 
 class ArmReading(NamedTuple):
-    """The state of the joints, those of the arm first."""
+    """State of the m published joints: the joints of the arm first, then the others."""
 
     positions: Array  # (m,) measured [rad or m]
     velocities: Array  # (m,) true [rad/s or m/s]
     effort: Array  # (m,) [N m or N], (0,) without masses
 
 
-ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # as SimulatedArm
+ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # arguments of SimulatedArm
 
 
 class Simulation:
-    """An arm with dropouts and faults; any thread may use it.
+    """Simulated arm with dropouts and faults; its methods are thread-safe.
 
     Args:
-        make: makes the arm.
+        joints: Joints of the arm.
+        parameters: Parameters of the node.
+        now: Initial time [s].
+        make: Constructor of the arm, with or without masses.
 
     Raises:
         JointValueError: If the initial positions do not fit the joints.
@@ -409,7 +427,11 @@ class Simulation:
         self._dropouts = Dropouts(*parameters.dropouts, seed, now)
 
     def change(self, parameters: SimArmParameters, now: float) -> None:
-        """Continue with other parameters; with an error as of the constructor nothing changes."""
+        """Continue with other parameters; after an error nothing has changed.
+
+        Raises:
+            JointValueError: If the initial positions do not fit the joints.
+        """
         self.joints.start(parameters)
         with self._lock:
             self._arm.dynamics = self.joints.dynamics(parameters)
@@ -418,28 +440,28 @@ class Simulation:
             self._parameters = parameters
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path that arrives now [s]."""
+        """Follow a path that arrives at the time `now` [s]."""
         with self._lock:
             self._arm.command(path, now)
 
     def freeze(self, frozen: bool) -> None:
-        """Let the drives stick, or free them; commands are taken all the same."""
+        """Freeze the drives, or release them; frozen drives still receive commands."""
         with self._lock:
             self._arm.frozen = frozen
 
     def silence(self, silent: bool) -> None:
-        """Stop the joint states, or resume them."""
+        """Stop publishing joint states, or resume."""
         with self._lock:
             self._silent = silent
 
     def reset(self) -> None:
-        """Return to the initial positions, without faults."""
+        """Move to the initial positions at once, and clear all faults."""
         with self._lock:
             self._silent = self._arm.frozen = False
             self._arm.reset(self.joints.start(self._parameters))
 
     def cycle(self, now: float) -> ArmReading | None:
-        """Advance to a time [s]; return the state, None in a gap."""
+        """Advance to a time [s] and return the state of the joints; None in a gap."""
         with self._lock:
             self._arm.advance(now)
             if self._dropouts.is_out(now) or self._silent:

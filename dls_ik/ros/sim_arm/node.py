@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The program ``ik_sim_arm``: it sets up streams and signals before it imports everything else."""
+"""Program ``ik_sim_arm``, which sets up streams and signals before its slow imports."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated arm with masses in MuJoCo: drives with limited efforts, gravity, contacts.
+"""Simulated arm with masses in MuJoCo: drives with limited efforts, gravity and contacts.
 
-It has no ROS; time is an argument, as for the arm without masses.
+This module imports no ROS; times are arguments, as for the arm without masses.
 """
 
 import time
@@ -31,31 +31,31 @@ from dls_ik.ros.sim_arm.physics_shapes import mujoco, wxyz
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 
-MAX_ADVANCE = 0.05  # [s] of simulated time in one piece, so that states still come
-MAX_LAG = 2.0  # [s] that is caught up, as after a stop of the process; what is more is lost
-APART = 0.05  # [s] after which a pair that touches again is a new contact
-MAX_EVENTS = 100  # contacts that wait to be logged
+MAX_ADVANCE = 0.05  # [s] maximum simulated time per call, so that states are still published
+MAX_LAG = 2.0  # [s] maximum lag that is caught up, as after a stop of the process
+MIN_SEPARATION_TIME = 0.05  # [s] a pair that touches again later is a new contact
+MAX_EVENTS = 100  # contacts not logged yet; older ones are dropped
 
 
 class ContactEvent(NamedTuple):
-    """A pair that begins to touch."""
+    """Start of a contact of two links or objects."""
 
     names: Pair
-    is_object: bool  # one of them is an object of the world
-    time: float  # [s] of the simulation
+    is_object: bool  # the pair includes an object of the world
+    time: float  # [s] simulated time
 
 
 class ContactCounter:
-    """Counts contacts: a pair that touches, until it is apart for a while.
+    """Counter of contacts; a contact ends when its pair was apart for `MIN_SEPARATION_TIME`.
 
     Attributes:
-        with_objects: contacts of links, or what they carry, with objects of the world.
-        between_links: contacts of links with each other.
-        duration: [s] in which anything touched.
-        deepest: [m] greatest depth.
-        strongest: [N] greatest normal force.
-        now: depths [m] of the pairs that touch.
-        events: contacts that began, oldest first, until they are taken.
+        with_objects: Number of contacts of links, or of attached objects, with the world.
+        between_links: Number of contacts between links.
+        duration: Time with at least one contact [s].
+        deepest: Maximum depth [m].
+        strongest: Maximum normal force [N].
+        now: Depths of the pairs in contact [m].
+        events: Contacts that started, oldest first; the reader removes them.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class ContactCounter:
         self._last: dict[Pair, float] = {}  # time of the last touch
 
     def count(self, built: PhysicalModel, data: Any) -> None:
-        """Count the contacts after a step."""
+        """Count the contacts after a simulation step."""
         now: dict[Pair, float] = {}
         if not data.ncon:
             self.now = now
@@ -76,7 +76,7 @@ class ContactCounter:
             mujoco().mj_contactForce(built.model, data, index, force)
             self.strongest = max(self.strongest, abs(float(force[0])))
             now[names] = max(now.get(names, 0.0), depth)
-            if t - self._last.get(names, -np.inf) > APART:
+            if t - self._last.get(names, -np.inf) > MIN_SEPARATION_TIME:
                 self.with_objects += is_object
                 self.between_links += not is_object
                 self.events.append(ContactEvent(names, is_object, t))
@@ -84,35 +84,36 @@ class ContactCounter:
         if now:
             self.duration += STEP
             self.deepest = max(self.deepest, *now.values())
-        self.now = now  # as a whole: another thread reads it
+        self.now = now  # replaced, not modified: another thread reads the dictionary
 
 
 class PhysicalFigures(NamedTuple):
-    """Figures of an arm since the last report."""
+    """Statistics of an arm since the last report."""
 
-    simulated: float  # [s]
-    real_time_factor: float  # simulated time by processor time; NaN: nothing was simulated
-    lost: float  # [s] in all that were not simulated
-    tracking_error: float  # [rad or m] greatest difference of command and joint
-    effort_share: float  # greatest share of an effort limit
+    simulated: float  # [s] simulated time
+    real_time_factor: float  # simulated time / processor time; NaN: nothing was simulated
+    lost: float  # [s] total time that was not simulated
+    tracking_error: float  # [rad or m] maximum difference of reference and joint position
+    effort_share: float  # maximum share of an effort limit
     weakest: str  # the joint with that share
 
 
 class PhysicalArm:
-    """An arm whose drives follow commands with limited efforts; time only runs forward.
+    """Arm whose drives follow commands with limited efforts; time only runs forward.
 
     Each drive has a position control with velocity feedforward, ``kp (r - q) + kv (f r' - q')``,
     and compensates the weight; the sum is bounded by its effort. With inertia J of the links about
     the joint and of the rotor, ``kp = (2 pi bandwidth)^2 J``, at most effort / `full_effort_error`,
-    and ``kv = 2 damping sqrt(kp J)``. The reference r keeps the velocity limits.
+    and ``kv = 2 damping sqrt(kp J)``. The reference r is limited to the velocity limits.
 
     Args:
-        robot: The robot, with all its joints.
-        names: (n,) joints that commands are for; other drives hold where they start.
-        others: further joints whose state is told.
-        start: (n,) [rad or m] initial position and command.
-        seed: of the noise.
-        now: [s] initial time.
+        robot: Robot with all its joints.
+        names: (n,) commanded joints; the other drives hold their initial positions.
+        others: Further joints whose state is published.
+        start: (n,) initial joint positions and command [rad or m].
+        dynamics: Response of the joints to commands.
+        seed: Seed of the measurement noise.
+        now: Initial time [s].
     """
 
     def __init__(
@@ -125,11 +126,11 @@ class PhysicalArm:
         seed: int,
         now: float,
     ) -> None:
-        self.frozen = False  # the drives hold where they are
+        self.frozen = False  # frozen drives hold the current reference
         self.contacts = ContactCounter()
         self._robot, self._library = robot, mujoco()
         self._order = np.array([robot.drives.index(name) for name in names])
-        self.joint_names = (*names, *others)  # (m,) whose state is told
+        self.joint_names = (*names, *others)  # (m,) published joints
         self._reported = np.array([robot.joints.index(name) for name in self.joint_names])
         rest = robot.tree.values()
         self._rest = np.array([rest[name] for name in robot.drives])
@@ -146,7 +147,7 @@ class PhysicalArm:
 
     @property
     def dynamics(self) -> Dynamics:
-        """Response to commands; another one takes effect at once."""
+        """Response of the joints to commands; a new value takes effect at once."""
         return self._dynamics
 
     @dynamics.setter
@@ -160,7 +161,7 @@ class PhysicalArm:
         return np.array(self._data.qpos[self._built.positions][self._reported])
 
     def values(self) -> dict[str, float]:
-        """Return the positions of all joints by name [rad or m]."""
+        """Return the positions of all joints of the robot by name [rad or m]."""
         found = self._data.qpos[self._built.positions].tolist()
         return dict(zip(self._robot.joints, found, strict=True))
 
@@ -171,7 +172,7 @@ class PhysicalArm:
 
     @property
     def effort(self) -> Array:
-        """Efforts of the drives (m,) [N m or N]; 0 of joints that follow another."""
+        """Efforts of the drives (m,) [N m or N]; 0 for mimic joints."""
         return np.array(self._data.qfrc_actuator[self._built.velocities][self._reported])
 
     def measured(self) -> Array:
@@ -181,7 +182,7 @@ class PhysicalArm:
     # Commands and time
 
     def reset(self, start: Array) -> None:
-        """Move to a start (n,) at once and drop all commands."""
+        """Move to joint positions (n,) [rad or m] at once and drop all commands."""
         data, model = self._data, self._built.model
         kept = data.mocap_pos.copy(), data.mocap_quat.copy(), data.time
         self._library.mj_resetData(model, data)
@@ -194,11 +195,11 @@ class PhysicalArm:
         self._library.mj_forward(model, data)
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path from a time [s] on; it replaces the rest of the one before."""
+        """Follow a path from a time [s] on; the path replaces the remainder of the previous one."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
-        """Advance to a time [s], or as far as one piece goes, by whole steps."""
+        """Advance by whole steps to a time [s], at most by `MAX_ADVANCE` per call."""
         if now - self._time > MAX_LAG:
             self._lost += now - MAX_LAG - self._time
             self._time = now - MAX_LAG
@@ -226,15 +227,15 @@ class PhysicalArm:
         self._report(data)
 
     def _goal(self, t: float) -> tuple[Array, Array]:
-        """Return where the joints should be (n,) at a time [s], and how fast."""
+        """Return the commanded joint positions (n,) and velocities (n,) at a time [s]."""
         if self.frozen:
             return self._reference[self._order], np.zeros(len(self._order))
         return self._commands.path(t).at(t)
 
-    # The model
+    # Model
 
     def use(self, built: PhysicalModel) -> None:
-        """Go on in a model of the same robot with other objects."""
+        """Continue the motion in a model of the same robot with other objects."""
         before = self._data
         data = self._library.MjData(built.model)
         for name in ("qpos", "qvel", "ctrl", "qacc_warmstart"):
@@ -245,7 +246,7 @@ class PhysicalArm:
         self._library.mj_forward(built.model, data)
 
     def move_objects(self, poses: Mapping[str, Array]) -> None:
-        """Move objects of the world to (4, 4) ``T_root_object``."""
+        """Move objects of the world to poses ``T_root_object`` (4, 4)."""
         for name, T in poses.items():
             index = self._built.mocap[name]
             self._data.mocap_pos[index] = T[:3, 3]
@@ -272,7 +273,7 @@ class PhysicalArm:
 
     @property
     def bandwidths(self) -> Array:
-        """Bandwidths of the drives that commands are for (n,) [Hz]."""
+        """Bandwidths of the drives of the commanded joints (n,) [Hz]."""
         loads, drive = self._robot.loads, self._dynamics.drive
         inertia = loads.inertia + loads.effort / drive.rotor_acceleration
         return np.array((np.sqrt(self._kp / inertia) / (2.0 * np.pi))[self._order])
@@ -293,7 +294,7 @@ class PhysicalArm:
             self._share, self._weakest = float(share[worst]), self._robot.drives[worst]
 
     def figures(self) -> PhysicalFigures:
-        """Return what happened since the last call."""
+        """Return the statistics since the last call."""
         simulated = float(self._data.time) - self._since
         factor = simulated / self._busy if self._busy > 0.0 else np.nan
         found = PhysicalFigures(
@@ -304,7 +305,13 @@ class PhysicalArm:
 
 
 class PhysicalSimulation(Simulation):
-    """A physical arm among objects; any thread may use it.
+    """Arm with masses among objects; its methods are thread-safe, except :meth:`use_scene`.
+
+    Args:
+        robot: Robot with all its joints.
+        joints: Commanded joints.
+        parameters: Parameters of the node.
+        now: Initial time [s].
 
     Raises:
         JointValueError: If the initial positions do not fit the joints.
@@ -331,10 +338,10 @@ class PhysicalSimulation(Simulation):
         super().__init__(joints._replace(others=others), parameters, now, make)
 
     def use_scene(self, scene: SceneSnapshot) -> None:
-        """Put the arm among the objects of a scene; one thread at a time.
+        """Replace the objects by those of a scene; call from one thread only.
 
         Raises:
-            PhysicsError: If MuJoCo refuses an object; the earlier objects stay.
+            PhysicsError: If MuJoCo refuses an object; then the previous objects remain.
         """
         before = self._scene
         if before is not None and _differs_in_poses(before, scene):
@@ -352,13 +359,13 @@ class PhysicalSimulation(Simulation):
         self._scene = scene
 
     def figures(self) -> PhysicalFigures:
-        """Return what the arm did since the last call."""
+        """Return the statistics since the last call."""
         with self._lock:
             return self._arm.figures()
 
     @property
     def contacts(self) -> ContactCounter:
-        """The contacts so far."""
+        """Counter of the contacts."""
         return self._arm.contacts
 
     def values(self) -> dict[str, float]:
@@ -373,7 +380,7 @@ class PhysicalSimulation(Simulation):
 
 
 def _differs_in_poses(before: SceneSnapshot, after: SceneSnapshot) -> bool:
-    """Test if two scenes have the same objects, and nothing but their poses differs."""
+    """Return whether two scenes have the same objects and differ only in the object poses."""
     return (
         before.attached is after.attached
         and before.allowed is after.allowed

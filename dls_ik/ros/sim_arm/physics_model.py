@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot and the objects around it as a model of MuJoCo, from the URDF and a planning scene."""
+"""MuJoCo model of a robot and the objects around it, from the URDF and a planning scene."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair, pair_of
 from dls_ik.text import listing
 
-STEP = 1e-3  # [s] of the simulation
-DENSITY = 1000.0  # [kg/m^3] of links without a mass
-ROD = 0.03  # [m] radius of the rods that stand for links without shapes
-LEAST_RADIUS = 0.05  # [m] of the sphere that stands for an inertia that is none
-SAMPLES = 200  # configurations for inertias, loads, and links that always touch
-OFTEN = 0.95  # share of them from which links count as always touching
-SPARE = 20.0  # [rad/s^2 or m/s^2] of a drive without an effort limit, beside twice its load
-LEAST_EFFORT = 1.0  # [N m or N] of such a drive
-MOST_NAMES = 4  # in a note
+STEP = 1e-3  # [s] simulation step
+DENSITY = 1000.0  # [kg/m^3] assumed for links without a mass
+ROD_RADIUS = 0.03  # [m] rods replace the shapes of links that have neither shapes nor mass
+INERTIA_RADIUS = 0.05  # [m] a sphere of this radius replaces an inertia that is not positive
+NUM_LOAD_SAMPLES = 200  # random configurations for inertias, loads, and links that always touch
+ALWAYS_TOUCHING_SHARE = 0.95  # share of the samples from which a pair counts as always touching
+SPARE_ACCELERATION = 20.0  # [rad/s^2 or m/s^2] in addition to twice the weight, for default limits
+MIN_DEFAULT_EFFORT = 1.0  # [N m or N] minimum default limit of drives without a given limit
+MAX_LISTED_NAMES = 4  # names in a note
 LINK, OBJECT = (1, 3), (2, 1)  # contype and conaffinity: objects do not touch each other
 PHYSICAL: Schema = {
     "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
@@ -47,7 +47,7 @@ PHYSICAL: Schema = {
 
 
 class LinkMass(NamedTuple):
-    """The inertial element of a link."""
+    """Inertial element of a link."""
 
     mass: float  # [kg]
     centre: Array  # (3,) centre of mass in the link [m]
@@ -55,7 +55,7 @@ class LinkMass(NamedTuple):
 
 
 class JointData(NamedTuple):
-    """The dynamics of a joint."""
+    """Dynamics of a joint."""
 
     effort: float = 0.0  # [N m or N] limit; 0: not given
     damping: float = 0.0  # [N m s or N s/m]
@@ -108,44 +108,48 @@ def _joint_data(joint: XmlElement) -> JointData:
 
 
 def _positive(element: XmlElement, key: str, default: str | None = None) -> float:
-    """Return a number from 0 on; one that is infinite counts as not given."""
+    """Return a number that is at least 0; an infinite number counts as not given (0)."""
     (value,) = element.numbers(key, 1, default)
     if not value >= 0.0:
         element.refuse(f"{key} of <{element.tag}> is from 0, not {value}")
     return value if value < WIDEST else 0.0
 
 
-# The model
+# Model
 
 
 class PhysicalModel(NamedTuple):
-    """A compiled model, and where the robot is in it."""
+    """Compiled model, with the indices of the robot and of the objects."""
 
     model: Any  # mujoco.MjModel
     positions: Array  # (m,) index in qpos of each joint of the robot
-    velocities: Array  # (m,) index in qvel
-    names: tuple[str, ...]  # by body: link or object
-    is_object: Array  # by body: of the world
-    mocap: Mapping[str, int]  # index of each object of the world that stands
+    velocities: Array  # (m,) index in qvel of each joint of the robot
+    names: tuple[str, ...]  # name of the link or object of each body
+    is_object: Array  # whether each body is an object of the world
+    mocap: Mapping[str, int]  # mocap index of each object of the world
 
 
 class JointLoads(NamedTuple):
     """Loads of the k drives over the whole range of the joints."""
 
-    inertia: Array  # (k,) [kg m^2 or kg] greatest inertia about each joint
-    gravity: Array  # (k,) [N m or N] greatest effort that holds the weight
-    effort: Array  # (k,) [N m or N] limits, of the description or chosen
+    inertia: Array  # (k,) [kg m^2 or kg] maximum inertia about each joint
+    gravity: Array  # (k,) [N m or N] maximum effort that holds the weight
+    effort: Array  # (k,) [N m or N] limits from the description, or default limits
 
 
 class RobotPhysics:
-    """Masses, drives and shapes of a robot, of which models with objects are made.
+    """Masses, drives and shapes of a robot, and the builder of models with objects.
+
+    Args:
+        tree: Robot, read from a URDF.
+        bodies: Shapes by link.
 
     Attributes:
         drives: (k,) names of the joints that have a drive.
-        joints: (m,) names of these, and of joints that follow them.
-        loads: loads of the drives.
-        notes: a line for each thing that the description does not say, and a value was chosen.
-        solids: meshes as MuJoCo has them.
+        joints: (m,) names of the joints with a drive, then of their mimic joints.
+        loads: Loads of the drives.
+        notes: One line for each value that the description lacks and a default replaces.
+        solids: Meshes in the form that MuJoCo needs.
 
     Raises:
         PhysicsError: If there is no description or no moving mass, or MuJoCo refuses the model.
@@ -170,7 +174,7 @@ class RobotPhysics:
         self.loads = self._study()
 
     def build(self, scene: SceneSnapshot | None = None) -> PhysicalModel:
-        """Make a model with the objects of a scene, those in the world and those that links carry.
+        """Return a model with the objects of a scene: objects of the world and attached objects.
 
         Raises:
             PhysicsError: If MuJoCo refuses the model.
@@ -209,7 +213,7 @@ class RobotPhysics:
         return self._indexed(compiled(spec), names, standing)
 
     def values(self, q: Array, model: PhysicalModel) -> Array:
-        """Return qpos of drives at q (k,), and of the joints that follow them."""
+        """Return qpos for drives at q (k,) [rad or m], including the mimic joints."""
         found = np.zeros(model.model.nq)
         by_name = dict(zip(self.drives, q.tolist(), strict=True))
         mimics = [self.tree.mimic_of[name] for name in self.joints]
@@ -219,7 +223,7 @@ class RobotPhysics:
     # Parts
 
     def _fill(self, spec: Any, link: str, body: Any) -> None:
-        """Give a body the mass and the shapes of a link."""
+        """Add the mass and the shapes of a link to a body."""
         body.gravcomp = 1.0
         mass = self._masses.get(link)
         if link in self._estimated:
@@ -236,19 +240,21 @@ class RobotPhysics:
             self._add_shapes(spec, body, self.bodies[link], LINK, DENSITY)
 
     def _add_rods(self, body: Any, link: str) -> None:
-        """Add rods from the joint of a link to those below it."""
+        """Add rods from the joint of a link to its child joints."""
         kinds = self._library.mjtGeom
         ends = [joint.origin[:3, 3] for joint in self.tree.child_joints[link]]
         common = {"density": DENSITY, "contype": 0, "conaffinity": 0}
-        for end in (each for each in ends if np.linalg.norm(each) > ROD):
+        for end in (each for each in ends if np.linalg.norm(each) > ROD_RADIUS):
             fromto = [0.0, 0.0, 0.0, *end]
-            body.add_geom(type=kinds.mjGEOM_CAPSULE, size=[ROD, 0, 0], fromto=fromto, **common)
-        body.add_geom(type=kinds.mjGEOM_SPHERE, size=[ROD, 0, 0], **common)
+            body.add_geom(
+                type=kinds.mjGEOM_CAPSULE, size=[ROD_RADIUS, 0, 0], fromto=fromto, **common
+            )
+        body.add_geom(type=kinds.mjGEOM_SPHERE, size=[ROD_RADIUS, 0, 0], **common)
 
     def _add_shapes(
         self, spec: Any, body: Any, given: Body, masks: tuple[int, int], density: float
     ) -> None:
-        """Add the shapes of a link, or of an object, whose meshes need not be convex."""
+        """Add the shapes of a link, or of an object (density 0), whose meshes may be concave."""
         common = {"density": density, "contype": masks[0], "conaffinity": masks[1]}
         for shape, T in given.parts:
             for attributes in self.solids.geoms(spec, shape, T, by_facets=density == 0.0):
@@ -257,7 +263,7 @@ class RobotPhysics:
     def _add_joint(self, body: Any, joint: Any) -> None:
         types, data = self._library.mjtJoint, self._data.get(joint.name, JointData())
         is_limited = joint.lower > -WIDEST and joint.upper < WIDEST
-        slack = 1e-9 if joint.upper > joint.lower else 1e-6  # it needs a range
+        slack = 1e-9 if joint.upper > joint.lower else 1e-6  # MuJoCo requires a nonempty range
         body.add_joint(
             name=joint.name,
             type=types.mjJNT_SLIDE if joint.kind == "prismatic" else types.mjJNT_HINGE,
@@ -269,7 +275,7 @@ class RobotPhysics:
         )
 
     def _add_drives(self, spec: Any) -> None:
-        """Add position control of each drive, whose gains are set later, and followers."""
+        """Add the position control of each drive, with gains set later, and the mimic joints."""
         mj = self._library
         for name in self.drives:
             drive = spec.add_actuator(name=name, target=name)
@@ -289,7 +295,9 @@ class RobotPhysics:
         self, model: Any, names: Mapping[str, str], standing: Sequence[str]
     ) -> PhysicalModel:
         joints = [model.joint(name).id for name in self.joints]
-        for joint, name in zip(joints, self.joints, strict=True):  # versions differ in the spec
+        for joint, name in zip(
+            joints, self.joints, strict=True
+        ):  # the attribute of the spec differs by version
             model.dof_damping[model.jnt_dofadr[joint]] = self._data.get(name, JointData()).damping
         bodies = [model.body(i).name for i in range(model.nbody)]
         mocap = {name: int(model.body(_object(name)).mocapid[0]) for name in standing}
@@ -305,7 +313,7 @@ class RobotPhysics:
     # Study of the robot alone
 
     def _without_mass(self) -> Iterator[str]:
-        """Yield links that get a mass by their shapes; one mass for links that move together."""
+        """Yield the links whose mass is estimated: rigid groups of links without any mass."""
         chosen = list[str]()
         for joint, group in self._groups.items():
             if joint and not any(link in self._masses for link in group):
@@ -324,12 +332,12 @@ class RobotPhysics:
         if wrong:
             self.notes.append(
                 f"the inertia of {_few(wrong)} is not positive: taken as of a sphere of "
-                f"{LEAST_RADIUS:g} m"
+                f"{INERTIA_RADIUS:g} m"
             )
         yield from chosen
 
     def _adjacent(self) -> Iterator[Pair]:
-        """Yield links with a joint between them, or between the links that move with them."""
+        """Yield the pairs of links whose rigid groups are connected by a joint."""
         of_link = {link: group for group in self._groups.values() for link in group}
         for joint in self.tree.joints:
             for a in of_link[joint.parent]:
@@ -338,7 +346,7 @@ class RobotPhysics:
                         yield pair_of(a, b)
 
     def _study(self) -> JointLoads:
-        """Find the loads of the drives, and links that always touch, in random configurations."""
+        """Return the loads of the drives, and note links that always touch, by random sampling."""
         mj, built = self._library, self.build()
         data = mj.MjData(built.model)
         touching: dict[Pair, int] = {}
@@ -356,12 +364,14 @@ class RobotPhysics:
                 always |= pairs
             for pair in pairs:
                 touching[pair] = touching.get(pair, 0) + 1
-        always |= {pair for pair, count in touching.items() if count >= OFTEN * len(rows)}
+        always |= {
+            pair for pair, count in touching.items() if count >= ALWAYS_TOUCHING_SHARE * len(rows)
+        }
         self._may_touch |= always
         return self._loads(inertia, gravity)
 
     def _loads(self, inertia: Array, gravity: Array) -> JointLoads:
-        """Add to each drive the joints that follow it, and choose efforts that are not given."""
+        """Return the loads with mimic joints added to their drives, and default effort limits."""
         k = len(self.drives)
         total, weight = inertia[:k].copy(), gravity[:k].copy()
         for i, name in enumerate(self.joints[k:], start=k):
@@ -374,9 +384,9 @@ class RobotPhysics:
         if missing:
             self.notes.append(
                 f"no effort limit in the description of {_few(missing)}: twice the weight, and "
-                f"{SPARE:g} rad/s^2"
+                f"{SPARE_ACCELERATION:g} rad/s^2"
             )
-        chosen = np.maximum(2.0 * weight + SPARE * total, LEAST_EFFORT)
+        chosen = np.maximum(2.0 * weight + SPARE_ACCELERATION * total, MIN_DEFAULT_EFFORT)
         effort = np.where(given > 0.0, given, chosen)
         weak = [
             f"{name} ({load:.3g} of {limit:.3g})"
@@ -390,11 +400,11 @@ class RobotPhysics:
         return JointLoads(total, weight, effort)
 
     def _samples(self) -> Array:
-        """Draw configurations (b, k) within limits; in the first one joints are at 0."""
+        """Return random configurations (b, k) within limits; the first is the default."""
         joints = [self.tree.joint[name] for name in self.drives]
         lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
         upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
-        q = np.random.default_rng(0).uniform(lower, upper, (SAMPLES, len(joints)))
+        q = np.random.default_rng(0).uniform(lower, upper, (NUM_LOAD_SAMPLES, len(joints)))
         values = self.tree.values()
         q[0] = [values[name] for name in self.drives]
         return q
@@ -411,7 +421,7 @@ class RobotPhysics:
 
 
 def touching_pairs(built: PhysicalModel, data: Any) -> Iterator[tuple[Pair, bool, float, int]]:
-    """Yield the contacts: names, if one is an object of the world, depth [m], and index."""
+    """Yield the contacts: names, whether one is an object of the world, depth [m], and index."""
     contacts, body_of = data.contact, built.model.geom_bodyid
     bodies = body_of[contacts.geom]  # (c, 2)
     for i, (depth, (a, b)) in enumerate(zip(contacts.dist, bodies, strict=True)):
@@ -421,7 +431,7 @@ def touching_pairs(built: PhysicalModel, data: Any) -> Iterator[tuple[Pair, bool
 
 
 def mass_matrix(model: Any, data: Any) -> Array:
-    """Return the mass matrix (v, v) of all joints at the last forward dynamics."""
+    """Return the mass matrix (v, v) of all joints, for the last evaluated state."""
     M = np.zeros((model.nv, model.nv))
     for column, unit in zip(M, np.eye(model.nv), strict=True):  # symmetric
         mujoco().mj_mulM(model, data, column, unit)
@@ -429,7 +439,7 @@ def mass_matrix(model: Any, data: Any) -> Array:
 
 
 def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield links that move together, by the joint that moves them; empty: those that stand."""
+    """Yield the joint and links of each rigid group; the fixed group has an empty joint name."""
     starts = [("", tree.root), *((j.name, j.child) for j in tree.joints if j.name in tree.mimic_of)]
     for joint, first in starts:
         group = list[str]()
@@ -442,17 +452,17 @@ def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _definite(mass: LinkMass) -> Array:
-    """Return the inertia (3, 3) of a link, that of a sphere if it is not positive."""
+    """Return the inertia of a link (3, 3) [kg m^2]; of a sphere if it is not positive definite."""
     if np.linalg.eigvalsh(mass.inertia)[0] > 1e-12:
         return mass.inertia
-    return 0.4 * mass.mass * LEAST_RADIUS**2 * np.eye(3)
+    return 0.4 * mass.mass * INERTIA_RADIUS**2 * np.eye(3)
 
 
-_few = partial(listing, limit=MOST_NAMES)
+_few = partial(listing, limit=MAX_LISTED_NAMES)
 
 
 def _link(name: str) -> str:
-    return f"link {name}"  # MuJoCo has a body "world" of its own
+    return f"link {name}"  # the prefix avoids MuJoCo's own body "world"
 
 
 def _object(name: str) -> str:

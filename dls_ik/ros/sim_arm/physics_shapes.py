@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as MuJoCo has them; its meshes are convex."""
+"""Conversion of shapes to geometry of MuJoCo, whose meshes are convex."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -18,21 +18,21 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphe
 from dls_ik.text import quoted
 
 LIBRARY = "mujoco"
-THIN = 1e-4  # [m] of the flattest mesh; flatter ones become boxes
-CONVEX = 1e-3  # by which the volume of a hull may exceed that of its mesh
-MOST_FACETS = 1000  # triangles of a mesh that is not convex, beyond which its hull counts
-DEEPEST = 0.02  # [m] behind a facet, at most half of the way through the solid
-MOST_VERTICES = 1000  # of a hull, to which it is thinned out
-MAX_KEPT = 256  # meshes that are kept for the next model
+MIN_THICKNESS = 1e-4  # [m] thinner meshes become boxes
+MAX_HULL_EXCESS = 1e-3  # relative volume by which the hull of a convex mesh may exceed the mesh
+MAX_FACETS = 1000  # triangles; a concave mesh with more is replaced by its hull
+MAX_FACET_DEPTH = 0.02  # [m] depth of a tetrahedron, at most half of the solid behind the facet
+MAX_HULL_VERTICES = 1000  # MuJoCo reduces larger hulls
+MAX_KEPT = 256  # meshes kept for the next model
 
 
 class PhysicsError(RobotModelError):
-    """A robot that MuJoCo cannot simulate, or no MuJoCo."""
+    """Error of a robot that MuJoCo cannot simulate, or of a missing MuJoCo."""
 
 
 @lru_cache(None)
 def mujoco() -> Any:
-    """Return the library.
+    """Return the MuJoCo module.
 
     Raises:
         PhysicsError: If MuJoCo is not installed, or cannot be loaded.
@@ -46,10 +46,10 @@ def mujoco() -> Any:
 
 
 def compiled(spec: Any) -> Any:
-    """Return the model of a specification.
+    """Return the compiled model of a specification (mujoco.MjSpec).
 
     Raises:
-        PhysicsError: If MuJoCo refuses the shape.
+        PhysicsError: If MuJoCo refuses the model.
     """
     try:
         return spec.compile()
@@ -65,31 +65,34 @@ def wxyz(T: Array) -> list[float]:
 
 
 def mujoco_pose(T: Array) -> dict[str, Any]:
-    """Return position and quaternion of a pose (4, 4) as MuJoCo has them."""
+    """Return the MuJoCo attributes of a pose (4, 4): position and quaternion (w, x, y, z)."""
     return {"pos": T[:3, 3], "quat": wxyz(T)}
 
 
 class Solid(NamedTuple):
-    """A mesh, and the convex parts that stand for it."""
+    """Mesh and the convex parts that replace it."""
 
     mesh: Mesh
-    hull: Array  # (h, 3) vertices [m]; (0, 3): it is flat
-    facets: Array  # (f, 4, 3) vertices of a tetrahedron behind each triangle; (0, 4, 3): its hull
-    is_hull: bool  # the hull is more than the mesh
+    hull: Array  # (h, 3) vertices of the convex hull [m]; (0, 3): the mesh is flat
+    facets: Array  # (f, 4, 3) tetrahedra behind the triangles [m]; (0, 4, 3): use the hull
+    is_hull: bool  # the hull is larger than the mesh
 
 
 class SolidLibrary:
-    """Makes solids of meshes, each once while it is in use."""
+    """Cache of solids, with at most `MAX_KEPT` meshes."""
 
     def __init__(self) -> None:
         self._solids: OrderedDict[int, Solid] = OrderedDict()
-        self.note = ""  # about meshes that count as their convex hull
+        self.note = ""  # warning that some meshes were replaced by their convex hull
 
     def geoms(self, spec: Any, shape: Shape, T: Array, by_facets: bool) -> Iterator[dict[str, Any]]:
-        """Yield the geometry of a shape at T (4, 4) in its body, for ``add_geom``.
+        """Yield the arguments of ``add_geom`` for a shape.
 
         Args:
-            by_facets: make a mesh that is not convex of its triangles.
+            spec: Specification (mujoco.MjSpec); meshes are added to it.
+            shape: Shape.
+            T: (4, 4) pose of the shape in its body.
+            by_facets: Whether a concave mesh is built of its triangles, not of its hull.
         """
         kinds = mujoco().mjtGeom
         match shape:
@@ -130,7 +133,7 @@ class SolidLibrary:
             yield {"type": mujoco().mjtGeom.mjGEOM_MESH, "meshname": name, **mujoco_pose(T)}
 
     def _solid(self, mesh: Mesh) -> Solid:
-        key = id(mesh)  # the mesh is kept, and so its id
+        key = id(mesh)  # the solid keeps the mesh alive, so the id stays unique
         if key not in self._solids:
             self._solids[key] = _solid(mesh)
             if len(self._solids) > MAX_KEPT:
@@ -141,7 +144,7 @@ class SolidLibrary:
 
 def _solid(mesh: Mesh) -> Solid:
     no_hull, no_facets = np.zeros((0, 3)), np.zeros((0, 4, 3))
-    if _flat_box(mesh.vertices)[2].min() <= THIN:
+    if _flat_box(mesh.vertices)[2].min() <= MIN_THICKNESS:
         return Solid(mesh, no_hull, no_facets, False)
     model = compiled(_spec_of(mesh.vertices[None]))
     R = np.zeros(9)
@@ -149,41 +152,41 @@ def _solid(mesh: Mesh) -> Solid:
     vertices = model.mesh_vert @ R.reshape(3, 3).T + model.mesh_pos[0]
     hull = vertices[np.unique(model.mesh_face)]
     corners = mesh.vertices[mesh.triangles]
-    bulge = _volume(vertices[model.mesh_face]) * (1.0 - CONVEX) - _volume(corners)
+    bulge = _volume(vertices[model.mesh_face]) * (1.0 - MAX_HULL_EXCESS) - _volume(corners)
     if mesh.is_watertight and bulge <= 0.0:
         return Solid(mesh, hull, no_facets, False)
-    if len(corners) <= MOST_FACETS:
+    if len(corners) <= MAX_FACETS:
         facets = _facets(corners, mesh.is_watertight)
         try:
             compiled(_spec_of(facets))
-        except PhysicsError:  # triangles that are too small
+        except PhysicsError:  # some triangles are too small
             return Solid(mesh, hull, no_facets, True)
         return Solid(mesh, hull, facets, True)
     return Solid(mesh, hull, no_facets, True)
 
 
 def _spec_of(parts: Array) -> Any:
-    """Return the specification of a body of convex parts (f, k, 3)."""
+    """Return the specification of a body of convex parts (f, k, 3) [m]."""
     mj = mujoco()
     spec = mj.MjSpec()
     for k, vertices in enumerate(parts):
         made = spec.add_mesh(name=f"part {k}")
         made.uservert = vertices.ravel().tolist()
-        made.maxhullvert = MOST_VERTICES
+        made.maxhullvert = MAX_HULL_VERTICES
         made.inertia = mj.mjtMeshInertia.mjMESH_INERTIA_CONVEX
         spec.worldbody.add_geom(type=mj.mjtGeom.mjGEOM_MESH, meshname=f"part {k}")
     return spec
 
 
 def _facets(corners: Array, is_solid: bool) -> Array:
-    """Return a tetrahedron (m, 4, 3) behind each triangle (m, 3, 3), its apex within the solid."""
+    """Return a tetrahedron (m, 4, 3) behind each triangle (m, 3, 3), with its apex in the solid."""
     middle = corners.mean(axis=1)
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1)[:, None]
-    depth = np.full(len(corners), THIN)
+    depth = np.full(len(corners), MIN_THICKNESS)
     if is_solid:
         way = [_way_through(corners, each, -n) for each, n in zip(middle, normal, strict=True)]
-        depth = np.clip(0.5 * np.array(way), THIN, DEEPEST)
+        depth = np.clip(0.5 * np.array(way), MIN_THICKNESS, MAX_FACET_DEPTH)
     apex = middle - depth[:, None] * normal
     return np.concatenate([corners, apex[:, None]], axis=1)
 
@@ -199,8 +202,8 @@ def _way_through(corners: Array, point: Array, direction: Array) -> float:
         beside = np.cross(offset, u)
         t = beside @ direction / scale
         distance = np.einsum("ij,ij->i", v, beside) / scale
-        met = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0) & (distance > THIN)
-    return float(distance[met].min(initial=2.0 * DEEPEST))
+        met = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0) & (distance > MIN_THICKNESS)
+    return float(distance[met].min(initial=2.0 * MAX_FACET_DEPTH))
 
 
 def _volume(corners: Array) -> float:
@@ -210,13 +213,17 @@ def _volume(corners: Array) -> float:
 
 
 def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
-    """Return a box around vertices (m, 3), along their main axes: centre, axes, half sizes."""
+    """Return the box around vertices (m, 3) along their principal axes.
+
+    Returns:
+        Centre (3,) [m], axes as columns of a rotation (3, 3), and half sizes (3,) [m].
+    """
     middle = vertices.mean(axis=0)
     R = np.linalg.eigh((vertices - middle).T @ (vertices - middle))[1]
     R[:, 2] *= np.sign(np.linalg.det(R))
     along = (vertices - middle) @ R
     low, high = along.min(axis=0), along.max(axis=0)
-    return middle + R @ (0.5 * (low + high)), R, np.maximum(0.5 * (high - low), THIN)
+    return middle + R @ (0.5 * (low + high)), R, np.maximum(0.5 * (high - low), MIN_THICKNESS)
 
 
 def _basis(z: Array) -> Array:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The physical arm of the node: objects from a file and topics, contacts in the diagnostics."""
+"""Arm with masses of the node: objects from a file and topics, contacts in the diagnostics."""
 
 import math
 import time
@@ -36,27 +36,27 @@ from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.text import escape, listing, span
 
-SCENE = "planning_scene"  # topic of the ik node, with a service beside it
-SATURATED = 0.999  # share of an effort limit
-# Which links may touch is a matter of planning: a physical arm touches them.
+SCENE = "planning_scene"  # topic of the ik node; its service has the same prefix
+MIN_SATURATED_SHARE = 0.999  # share of an effort limit at which a drive counts as saturated
+# Ignored operations: they change what planning allows, not the contacts of an arm with masses.
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
 
 
 class Stage(NamedTuple):
-    """An arm and the objects around it."""
+    """Arm and the objects around it."""
 
     simulation: PhysicalSimulation
-    scene: SceneSnapshot  # as published
-    shown: SceneSnapshot  # as the model has it
+    scene: SceneSnapshot  # state with all received changes
+    shown: SceneSnapshot  # as in the MuJoCo model
 
 
 class PhysicalWorld:
-    """Makes physical arms, keeps the objects around them, and reports contacts.
+    """Factory of arms with masses, with the objects around them and reports of contacts.
 
     One thread replaces the arm and applies all changes of objects, in order.
 
     Raises:
-        PhysicsError: MuJoCo is not installed.
+        PhysicsError: If MuJoCo is not installed.
     """
 
     def __init__(self, node: Node, parameters: SimArmParameters, log: Throttle) -> None:
@@ -64,9 +64,9 @@ class PhysicalWorld:
         self._node, self._parameters, self._log = node, parameters, log
         self._frames = Frames(tf2_lookup(node))
         self._stage: Stage | None = None
-        self._put = -math.inf  # [s] when objects were put into the model
+        self._put = -math.inf  # [s] time of the last update of the model
         self._said = set[str]()
-        self._whole: WholeScene | None = None  # that the ik node knows already
+        self._whole: WholeScene | None = None  # requests of the scene of the ik node
         self._executor = SerialExecutor("scene", self._fault, MAX_QUEUED_CHANGES, MAX_QUEUED_BYTES)
         for topic, kind in SCENE_TOPICS.items():
             self._subscribe(kind, topic)
@@ -74,10 +74,10 @@ class PhysicalWorld:
         call_every(node, DIAGNOSTICS_PERIOD, self._publish)
 
     def simulate(self, robot: RobotModel, joints: SimulatedJoints) -> PhysicalSimulation:
-        """Make the arm of a robot, among the objects of the file.
+        """Return the simulation of a robot among the objects of the scene file.
 
         Raises:
-            DlsIkError: a robot without masses that move, or a scene that cannot be read.
+            DlsIkError: If the robot has no moving mass, or the scene file cannot be read.
         """
         logger, tree = self._node.get_logger(), robot.tree
         bodies: dict[str, Body] = {}
@@ -114,7 +114,7 @@ class PhysicalWorld:
         return simulation
 
     def close(self) -> None:
-        """Take no more objects, and log how many contacts there were."""
+        """Stop accepting objects, and log the number of contacts."""
         self._executor.close()
         if self._stage is None:
             return
@@ -155,7 +155,7 @@ class PhysicalWorld:
         def run() -> None:
             try:
                 job()
-            finally:  # whatever it was: a change before it may not be in the model yet
+            finally:  # an earlier change may not be in the model yet
                 self._show()
 
         return self._executor.submit(run, size, is_bounded)
@@ -164,7 +164,7 @@ class PhysicalWorld:
         self._stage = stage
 
     def _add_whole(self, scene: Any, source: str) -> None:
-        """Add the objects of a whole scene later; those that are here stay."""
+        """Queue the objects of a whole scene; the present objects stay."""
         scene.is_diff = scene.robot_state.is_diff = True
         scene.robot_state.joint_state = JointState()
 
@@ -178,7 +178,7 @@ class PhysicalWorld:
         self._submit(add, is_bounded=False)
 
     def _change(self, message: Any, source: str) -> None:
-        """Apply a message."""
+        """Apply a message with changes of objects, or log why it is refused."""
         stage = self._stage
         try:
             if stage is None:
@@ -194,7 +194,7 @@ class PhysicalWorld:
             self._node.get_logger().warning(escape(f"objects on {source}: {note}"))
 
     def _show(self) -> None:
-        """Put the objects of changes that wait for one another into the model at once."""
+        """Update the model, unless more changes are queued and the last update is recent."""
         stage, now = self._stage, time.monotonic()
         if stage is None or stage.shown is stage.scene:
             return
@@ -217,7 +217,7 @@ class PhysicalWorld:
         operations: tuple[Operation, ...],
         simulation: PhysicalSimulation,
     ) -> SceneSnapshot:
-        """Return the objects after some changes."""
+        """Return the scene after some changes."""
         values = simulation.values()
         physical = (each for each in operations if not isinstance(each, PLANNING))
         found = resolve_frames(physical, scene, values, self._frames)
@@ -229,7 +229,7 @@ class PhysicalWorld:
     # Contacts
 
     def report_contacts(self) -> None:
-        """Log the contacts that began since the last call."""
+        """Log the contacts that started since the last call."""
         if self._stage is None:
             return
         events = self._stage.simulation.contacts.events
@@ -240,7 +240,7 @@ class PhysicalWorld:
             self._log.warn(f"contact {names}", message)
 
     def _publish(self) -> None:
-        """Publish ``diagnostic_msgs/DiagnosticArray`` of what happened since the last one."""
+        """Publish ``diagnostic_msgs/DiagnosticArray`` with the statistics since the last one."""
         if self._stage is None:
             return
         simulation = self._stage.simulation
@@ -270,10 +270,10 @@ class PhysicalWorld:
 
 
 def _level(figures: PhysicalFigures, touching: list[str]) -> tuple[Any, str]:
-    """Return the level of the diagnostics, and why."""
+    """Return the level of the diagnostics, and its reason."""
     if touching:
         return DiagnosticStatus.WARN, f"{touching[0]} touch"
-    if figures.effort_share >= SATURATED:
+    if figures.effort_share >= MIN_SATURATED_SHARE:
         return DiagnosticStatus.WARN, f"{figures.weakest} is at its effort limit"
     if figures.simulated < 0.5 * DIAGNOSTICS_PERIOD:
         return DiagnosticStatus.WARN, "this machine is too slow for the simulation"
