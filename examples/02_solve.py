@@ -11,7 +11,7 @@ import numpy as np
 
 from dls_ik import IkSolver, RobotModel
 
-robot = RobotModel.wam()  # or .from_urdf("arm.urdf", tip="tool0")
+robot = RobotModel.wam()  # alternative: .from_urdf("arm.urdf", tip="tool0")
 q_before = np.array([0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2])  # (7,) where the arm is [rad]
 T = robot.fk([0.5, 0.8, -0.3, 1.2, 0.4, -0.2, 1.0])  # (4, 4) T_base_tip [m]
 
@@ -28,7 +28,7 @@ several = solver.solve_all(T, count=6)
 print(f"{len(several)} solutions; joint 3 at {[round(float(q[2]), 2) for q in several]}")
 
 goals = robot.fk(robot.random(np.random.default_rng(0), 1000))  # (1000, 4, 4)
-batch = solver.solve_batch(goals)  # on all cores
+batch = solver.solve_batch(goals)  # uses all cores
 print(f"{batch.success.mean():.1%} of {len(batch)} poses in {batch.duration:.3f} s")
 
 far = T + 2.0 * np.eye(4, k=3)  # two metres too far

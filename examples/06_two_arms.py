@@ -29,7 +29,7 @@ grips = np.linalg.inv(bar) @ hands  # T_bar_tip: the hands do not slip
 
 poses = []
 for phase in np.linspace(0.0, 2.0 * np.pi, 120):
-    tilt = 0.3 * np.sin(phase)  # [rad] about x, while the bar goes up and down
+    tilt = 0.3 * np.sin(phase)  # [rad] rotation about x while the bar goes up and down
     moved = bar.copy()
     moved[1:3, 1:3] = [[np.cos(tilt), -np.sin(tilt)], [np.sin(tilt), np.cos(tilt)]]
     moved[2, 3] += 0.1 * (1.0 - np.cos(phase))

@@ -16,7 +16,7 @@ import numpy as np
 from dls_ik import IkSolver, RobotModel, Task
 from dls_ik.plot import joint_bands, save_picture, stroboscope
 
-L1, L2 = 0.325, 0.225  # [m] of the links
+L1, L2 = 0.325, 0.225  # [m] lengths of the links
 robot = RobotModel.from_dh(
     [
         {"name": "shoulder", "a": L1, "d": 0.4, "lower": -2.3, "upper": 2.3, "velocity": 6.0},

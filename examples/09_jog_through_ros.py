@@ -17,7 +17,7 @@ import numpy as np
 from dls_ik.ros.client import TargetPublisher
 
 AT_STOP = np.array([0.1, 0.1, 0.1, 0.4, 0.4, 0.4])  # [m/s, rad/s]
-REST, HELD = 0.08, 4  # share of the way that counts as none; button that must be held
+REST, HELD = 0.08, 4  # share of the range that counts as rest; button that must be held
 command = [sys.executable, "-m", "dls_ik.ros.node", "--ros-args", "-p", "robot:=wam"]
 
 
@@ -43,7 +43,7 @@ def gamepad():
 
 
 def made_up():
-    """Yield three seconds without a device: down, and half of the way up."""
+    """Yield three seconds without a device: down, and up half as far."""
     yield from [[0, 0, -1, 0, 0, 0.5]] * 100 + [[0, 0, 1, 0, 0, 0.5]] * 50
 
 

@@ -3,7 +3,7 @@
 """Collisions: ten poses in a shelf, answers that touch nothing, and how near they come.
 
 A `PlanningScene` holds the shapes of the robot and the objects around it. A solver with a scene
-slides along its solutions, or begins anew, until nothing touches, and names the pair in the way
+slides along its solutions, or restarts, until no pair collides, and names the colliding pair
 where that cannot be. Needs `pip install 'dls-ik[collision]'`.
 """
 
@@ -39,7 +39,7 @@ for place, q, clearance in zip(places, found.q, found.clearance, strict=True):
     names = scene.distance(q).names
     print(f"{np.round(place, 2)}: {1e3 * clearance:.0f} mm between {' and '.join(names)}")
 
-blocked = solver.solve(transform(forward, np.array([0.57, 0.0, 0.3])))  # in a board
+blocked = solver.solve(transform(forward, np.array([0.57, 0.0, 0.3])))  # a pose inside a board
 print(solver.explain(blocked))
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp(prefix="dls_ik_"))

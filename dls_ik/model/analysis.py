@@ -23,7 +23,7 @@ NUM_SAMPLES = 1000  # random configurations of the conditioning
 
 STARTS_TIMES_JOINTS = 450  # number of starts of the search times the number of joints
 SINGULAR_TOLERANCE = 1e-6  # relative singular value at which a configuration counts as singular
-MAX_JOINT_DIFFERENCE = 0.02  # [rad or m] between equal joint positions of two configurations
+MAX_JOINT_DIFFERENCE = 0.02  # [rad or m] maximum difference of equal joint positions
 NUM_TRIALS = 6  # random values tested for a joint that may not matter
 NUDGE = 0.05  # [rad or m] motion of a joint, to test whether other joints can follow
 PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] candidates for joints that do not matter
@@ -33,7 +33,7 @@ DIFFERENCE = 1e-5  # [rad or m] step of finite differences
 MAX_STEP = 0.5  # [rad or m] maximum norm of a descent step
 
 NUM_INSTANTS = 3  # random configurations at which relations between axes must hold
-AXIS_TOLERANCE = 1e-6  # [m], or sine of an angle
+AXIS_TOLERANCE = 1e-6  # [m]; for angles, their sine
 
 # The ready configuration:
 MIN_CONDITIONING = 0.05  # smallest relative to largest singular value; worse arms are bent

@@ -278,7 +278,7 @@ MAX_WORK = 12_000_000  # corners for all bounds of a robot, approximately 1 s; 1
 ROUND_WORK = 4000  # overhead of a round, in corners
 TIGHTNESS = 1e-9  # relative distance of a bound from an attained value that counts as tight
 ROUNDING = 1e-10  # relative allowance for rounding errors
-MAX_ARC = TURN / 3.0  # [rad] for longer arcs the triangle around the full circle is smaller
+MAX_ARC = TURN / 3.0  # [rad] longer arcs have a smaller triangle around the full circle
 
 ORIGIN = np.zeros(3)
 

@@ -155,7 +155,7 @@ def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figu
     columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
-    length = 72.0 * width / columns - 60.0  # [pt] of a title
+    length = 72.0 * width / columns - 60.0  # [pt] size of a title
     needed = [NAME_WIDTH * (1 + len(band.name)) + NOTE_WIDTH * len(band.note) for band in bands]
     lines = 2 if max(needed) > length else 1
     figure = new_figure(width, 1.1 + (1.4 + 0.2 * lines) * rows)

@@ -223,7 +223,7 @@ def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, 
 
 # Errors and conditioning
 
-ROTATION_WEIGHT = 0.5  # [m/rad] as the solver's default
+ROTATION_WEIGHT = 0.5  # [m/rad] the solver's default
 
 
 def error_and_conditioning(

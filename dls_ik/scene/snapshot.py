@@ -56,7 +56,7 @@ BATCH = 256  # minimum number of configurations per thread
 class ClosestPair(NamedTuple):
     """The two links or objects that are closest to each other, or overlap most."""
 
-    distance: float  # [m] without padding; in collision minus the depth, which is a lower bound
+    distance: float  # [m] no padding included; minus the depth in a collision, a lower bound
     names: Pair
     points: Array  # (2, 3) closest points in the root link's frame [m]
     normal: Array  # (3,) unit vector from the first to the second shape

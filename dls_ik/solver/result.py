@@ -81,10 +81,10 @@ class Obstruction(NamedTuple):
 class IkResult(NamedTuple):
     """Result for one pose; true as a condition if it is a success."""
 
-    success: bool  # inside the limits, and reached within both tolerances or `approximate`
+    success: bool  # the limits hold, and the errors are within both tolerances or `approximate`
     status: Status
     q: Array  # (n,) joint positions [rad or m]; without success the best ones found
-    position_error: float  # [m] at q
+    position_error: float  # [m] position error at q
     rotation_error: float  # [rad] at q
     iterations: int  # steps of all attempts
     restarts: int  # attempts after the first
@@ -134,7 +134,7 @@ class IkBatchResult:
     rotation_error: Array  # (b,) [rad]
     iterations: NDArray[np.int64]  # (b,)
     restarts: NDArray[np.int64]  # (b,)
-    duration: float  # [s] for the whole batch
+    duration: float  # [s] duration of the whole batch
     robot: RobotModel
     scene: SceneSnapshot | None = None  # scene at the call
     pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) as in IkResult; () without a scene

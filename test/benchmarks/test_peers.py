@@ -71,7 +71,7 @@ def test_a_verdict_needs_the_pose_and_the_limits(arm):
     q[1, 0] += 3e-6  # not at the pose
     q[2, 1] += 2.0 * np.pi  # a whole turn is granted
     q[3, 3] = np.nan
-    q[4, 6] = arm.upper[6] + 1e-3  # at its pose, beyond a limit
+    q[4, 6] = arm.upper[6] + 1e-3  # the pose is reached, and a limit is exceeded
     Ts[4] = arm.fk(q[4:])[0]
     verdict = judged(arm, Ts, q)
     assert verdict.solved.tolist() == [True, False, True, False, True]

@@ -94,7 +94,9 @@ def test_each_example_is_numbered_short_listed_and_says_what_it_teaches():
     assert listed == [(name, name) for name in FILES]
     assert sorted(SAID) == FILES
     for i, name in enumerate(FILES, start=1):
-        lines = (EXAMPLES / name).read_text().splitlines()[2:]  # after copyright and license
+        lines = (
+            (EXAMPLES / name).read_text().splitlines()[2:]
+        )  # the text below copyright and license
         assert name.startswith(f"{i:02d}_")
         assert len(lines) < 60, name
         assert lines[0].startswith('"""')

@@ -35,7 +35,7 @@ def test_the_stretched_elbow_of_the_wam_loses_motion_along_the_arm(wam):
     (elbow,) = [family for family in found.families if family.joints == (3,)]
     assert elbow.q[3] == pytest.approx(STRETCHED, abs=1e-6)
     assert (found.rank, elbow.rank, elbow.is_tied) == (6, 5, False)
-    wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # where the axes of the wrist meet
+    wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # intersection of the axes of the wrist
     np.testing.assert_allclose(np.abs(elbow.loss.force @ wrist), np.linalg.norm(wrist), rtol=1e-6)
     np.testing.assert_allclose(np.cross(elbow.loss.point, elbow.loss.force), 0.0, atol=1e-6)
     np.testing.assert_allclose(elbow.loss.moment, 0.0, atol=1e-6)
@@ -80,7 +80,7 @@ def test_robots_without_singularities_within_the_limits():
     assert (found.rank, found.families) == (2, ())
     assert found.least > 0.01
     assert flat.within_limits(found.worst)
-    J = flat.jacobian(found.worst)[:2]  # in the plane
+    J = flat.jacobian(found.worst)[:2]  # the plane of the arm
     weakest = np.linalg.svd(J)[0][:, 1]
     assert abs(weakest @ found.weak.force[:2]) == pytest.approx(1.0, abs=0.1)  # rotation counts too
 

@@ -17,7 +17,7 @@ from dls_ik.model.urdf import MAX_PARTS
 from dls_ik.model.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_TAG_BYTES
 
 BODY = urdf("a b", joint("j"))
-WORK = 10.0  # [s] of CPU; each of these takes less than a tenth of it
+WORK = 10.0  # [s] CPU time; each of these takes less than a tenth of it
 ENTITIES = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">\n' for i in range(12))
 DOCTYPE = "document type and entity declarations are not supported"
 

@@ -59,7 +59,7 @@ def test_arrays_of_positions_and_quaternions():
     np.testing.assert_allclose(batch_poses((PLACES, TURNS), 1)[:, 0], EXPECTED, atol=1e-14)
     two = batch_poses((PLACES[:4].reshape(2, 2, 3), TURNS[:4].reshape(2, 2, 4)), 2)
     np.testing.assert_allclose(two, EXPECTED[:4].reshape(2, 2, 4, 4), atol=1e-14)
-    four = batch_poses((PLACES[:4], TURNS[:4]), 1)  # of the shape of matrices, almost
+    four = batch_poses((PLACES[:4], TURNS[:4]), 1)  # almost the shape of matrices
     np.testing.assert_allclose(four[:, 0], EXPECTED[:4], atol=1e-14)
 
 

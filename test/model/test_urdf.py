@@ -243,7 +243,7 @@ def test_far_and_near_origins_are_accepted():
     for far in (1e9, -1e9, 1e-300, 5e-324):
         robot = RobotModel.from_dh([DhRow(a=far, lower=-1.0, upper=1.0)] * 2)
         assert np.isfinite(robot.fk([0.5, 0.5])).all()
-    assert se3.FARTHEST == FARTHEST  # of poses
+    assert se3.FARTHEST == FARTHEST  # poses
 
 
 @pytest.mark.parametrize("far", NO_LIMITS)

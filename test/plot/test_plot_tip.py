@@ -35,7 +35,7 @@ def test_distances_have_a_readable_unit(off, note):
     target = WAM.fk(q)[:, :3, 3] + [off, 0.0, 0.0]
     assert f"largest {note}" in texts(tip_path(WAM, times, q, target))
     if not off:
-        for draw in (tip_path, tip_planes):  # at rest on its target
+        for draw in (tip_path, tip_planes):  # the arm rests at its target
             assert_good(draw(WAM, times, 0.0 * q, WAM.fk(0.0 * q)[:, :3, 3]))
 
 
