@@ -175,7 +175,7 @@ def numba_cache() -> type:
             return cast(str, self._impl.filename_base)
 
         def keep_in(self, files: Any) -> None:
-            """Use other files: an object with ``load``, ``save`` and ``flush``."""
+            """Replace the store of kernels, an object with ``load``, ``save`` and ``flush``."""
             self._cache_file = files
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -367,7 +367,7 @@ def _multicast() -> str:
 
 
 def _receives_own_multicast() -> bool:
-    """Return whether a datagram to a multicast group of this process comes back."""
+    """Return whether this process receives a datagram that it sends to a multicast group."""
     membership = struct.pack("4sl", socket.inet_aton(GROUP), socket.INADDR_ANY)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("", 0))

@@ -40,8 +40,8 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
     Raises:
         ServiceMissingError: If no node offers the service.
         NoAnswerError: If the node does not answer, or sends no joint positions.
-        RobotModelError: If the robot of the node is not usable, or is a file that must be named on
-            this machine.
+        RobotModelError: If the robot of the node is not usable, or was read from a file of which
+            `named` must give a copy on this machine.
     """
     from dls_ik.ros.servo.outputs import arrange_joints
 

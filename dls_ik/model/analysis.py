@@ -36,12 +36,12 @@ NUM_INSTANTS = 3  # random configurations at which relations between axes must h
 AXIS_TOLERANCE = 1e-6  # [m]; for angles, their sine
 
 # The ready configuration:
-MIN_CONDITIONING = 0.05  # smallest relative to largest singular value; worse arms are bent
+MIN_CONDITIONING = 0.05  # ratio of singular values below which an arm is bent first
 MAX_BENT_JOINTS = 60  # maximum joints of an arm that is bent; the work grows with their square
 BEND_ANGLES = np.linspace(1.8, -1.8, 19)  # [rad] candidates for each joint; ties: the first one
 MAX_BEND_ROUNDS = 3  # passes over all joints
 BEND_DAMPING = 0.02  # added to singular values, for a finite logarithm of zero
-BEND_WEIGHT = 0.1  # [1/rad^2] weight of the distance from 0 against log manipulability
+BEND_WEIGHT = 0.1  # [1/rad^2] weight of squared joint angles relative to log manipulability
 BEND_MARGIN = 0.1  # share of the joint range that is kept from each limit
 
 Run = tuple[int, ...]  # indices of neighbouring joints
@@ -157,7 +157,7 @@ def _needed_joints(
 
 
 def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) -> bool:
-    """Return whether the first of the joints can move a little if the others follow."""
+    """Return whether the first joint can move a little, and the others keep the arm singular."""
     i, others = joints[0], np.zeros(robot.n)
     others[list(joints[1:])] = 1.0
     nudged = np.repeat(q[None], 2, axis=0)

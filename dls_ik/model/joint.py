@@ -347,7 +347,10 @@ def _intersect(
 
 
 def _turns_to(low: float, high: float, lower: float, upper: float, near: float) -> float:
-    """Return the shift of an interval in full turns [rad] toward the limits, or toward `near`."""
+    """Return the multiple of 2 pi [rad] that moves an interval into the limits, or next to `near`.
+
+    `near` counts for a joint without limits.
+    """
     if not np.isfinite(upper - lower):
         return float(TURN * np.round((near - 0.5 * (low + high)) / TURN))
     nearest = np.round((0.5 * (lower + upper) - 0.5 * (low + high)) / TURN)

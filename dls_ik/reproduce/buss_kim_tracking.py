@@ -159,7 +159,7 @@ def _follow(stepper: Stepper, Ts: Array) -> Array:
 
 
 def _sums(report: Reproduction) -> list[Row]:
-    """Return a row for each method, with the summed distances for all codes."""
+    """Return a row for each method, with one summed distance for each code."""
     found: dict[str, Row] = {}
     for row in report.rows:
         if row["table"] == "sums":

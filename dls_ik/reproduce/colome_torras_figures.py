@@ -195,7 +195,7 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
-    """Return A(s1) / s0, below (4), with s1 of the stretched arm."""
+    """Return the bound A(s1) / s0 from the text after (4); s1 belongs to the stretched arm."""
     s1 = float(np.linalg.norm([1.0, 2.0, 3.0, 4.0]))
     return (s1**3 + nu * s1**2 + 2 * s1 + 2 * sigma0) / (sigma0 * (s1**2 + nu * s1 + 2))
 

@@ -74,7 +74,7 @@ FINEST = "optimal (18) to 1e-10"
 
 
 def figures(method: str, motion: PathResult) -> Row:
-    """Return the columns that all these figures have."""
+    """Return the columns that the reports of all figures of this module share."""
     damped = motion.searches > 0
     return {
         "method": method,

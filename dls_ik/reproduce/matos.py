@@ -205,7 +205,7 @@ def _solving(robot: RobotModel, task: Task) -> Solve:
 
 
 def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
-    """Return the goal positions, and the deviation of the tool before and after rounding."""
+    """Return the goal in motor ticks, and the tool's error before and after rounding to ticks."""
     goal_positions = ticks(q)
     before, after = _deviation(q, T), _deviation(angles(goal_positions), T)
     sent = dict(zip(JOINTS, goal_positions.tolist(), strict=True))
@@ -337,7 +337,7 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
-    """Draw the ticks of every iteration of his code, move after move."""
+    """Draw the motor ticks after every iteration of Matos's code, one move after the other."""
     begin = 0
     for move in moves:
         sent = np.asarray(move["ticks"])

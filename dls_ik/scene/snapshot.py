@@ -293,7 +293,7 @@ class SceneSnapshot:
 
     @cached_property
     def pair_keys(self) -> tuple[Hashable, ...]:
-        """Keys of the p + s pairs, equal in snapshots in which both shapes move equally."""
+        """Keys of the p + s pairs; two snapshots share a key if both shapes move alike in them."""
         (moving, standing), (own, outside) = self._shapes, self._numbers
         one = self._cached("keys", (), (moving,), lambda: self._moving_keys(moving))
         rows = zip(self.arrays.kind, self.arrays.size, self.arrays.place, strict=True)
@@ -478,9 +478,10 @@ class SceneSnapshot:
     def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
         """Return the first contact on the straight path between configurations (n,), or None.
 
-        Conservative advancement: a pair is skipped for the time that its distance lasts at the
-        maximum approach speed. Shapes closer than 1e-5 m count as touching. If not `exact`, a pair
-        counts as touching as soon as its distance bound does not exclude a contact.
+        Conservative advancement: a pair is not checked again before its shapes can meet, which
+        is its distance divided by its maximum approach speed later. Shapes closer than 1e-5 m
+        count as touching. In a scene that is not `exact`, a pair counts as touching as soon as
+        its distance bound does not exclude a contact.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:

@@ -388,7 +388,7 @@ class _Fit:
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
             steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))
-            if best[4] > 0.0:  # points closer than the depth are inside
+            if best[4] > 0.0:  # the centre is inside, and all points closer to it than best[4]
                 steps *= min(1.0, 0.5 * best[4] / scale)
                 steps = steps[np.linalg.norm(steps, axis=1) < best[4]]
                 depths = -self._distances(best[:3] + steps, True)

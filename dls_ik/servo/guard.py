@@ -60,7 +60,7 @@ class Certificate(Protocol):
         """Return whether the last cycle of a motion and the stop behind it meet the requirement."""
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the share of the velocity that is likely to meet the requirement."""
+        """Return the factor of the velocity, 0 to 1, with which the motion is likely to pass."""
 
 
 class KeptStop(NamedTuple):

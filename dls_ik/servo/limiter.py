@@ -100,7 +100,7 @@ class AccelerationLimiter:
         self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the weighted mean of two states that both follow `last` after `dt` [s].
+        """Set this state to the weighted mean of two states that both follow `last` after `dt` [s].
 
         Both states keep all limits, and so does their mean. Returns True.
 
@@ -280,10 +280,10 @@ class JerkLimiter:
         self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the weighted mean of two states that both follow `last` after `dt` [s].
+        """Set this state to the weighted mean of two states that both follow `last` after `dt` [s].
 
-        Both states keep all limits, and so does their mean. Returns False if the stop behind the
-        mean leaves the position limits.
+        Both states keep all limits, and so does their mean. Returns False if stopping from the
+        mean would exceed the position limits.
 
         Args:
             last: State one cycle before.
@@ -371,7 +371,7 @@ class JerkLimiter:
         return inside
 
     def _limits(self, s: float | Array) -> tuple[Array, ...]:
-        """Return the limits of a stop with s times the acceleration limits."""
+        """Return the limits for stopping, with the acceleration limits scaled by s."""
         return self._lower, self._upper, self._acceleration * s, self._jerk * (s * s)
 
     def _plan_stop(self, q: Array, v: Array, a: Array) -> StopPath:

@@ -79,7 +79,7 @@ class StallMonitor:
         return False
 
     def has_lasted(self, now: float) -> bool:
-        """Return whether the stall has lasted `MIN_LASTING_STALL`, so that local motion may stop.
+        """Return whether the stall has lasted `MIN_LASTING_STALL`, so local motion is given up.
 
         Call this only after :meth:`update` has detected a stall.
         """

@@ -17,7 +17,7 @@ from dls_ik.servo.options import ControllerOptions
 LONGEST_LAG = 1.0  # [s] largest lag that can be found
 WINDOW = 4.0  # [s] time over which a lag is measured
 MOST = 4000  # maximum number of commands and of measurements kept
-SAMPLES = 1000  # number of each used to find a lag; more would delay other threads
+SAMPLES = 1000  # commands and measurements used to find a lag; more would delay other threads
 FEWEST = 20  # minimum number of measurements to find a lag
 MOTION = 0.02  # [rad or m] minimum motion of a joint used to find a lag
 UNEXPLAINED = 0.3  # root mean square residual, as a share of the motion, that no lag explains
@@ -130,7 +130,7 @@ class Supervision:
         self._expected_since = since
 
     def is_silence_excused(self, now: float) -> bool:
-        """Return whether missing measurements are no fault yet, soon after a stall."""
+        """Return whether a stall ended so recently that missing measurements are no fault."""
         return now - self._expected_since <= self._options.measurement_timeout
 
     def record_command(self, now: float, q: Array) -> None:

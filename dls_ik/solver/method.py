@@ -164,7 +164,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def follows_no_target(self) -> bool:
-        """Whether the method has no single steps, as KDL methods."""
+        """Whether the method cannot run in single steps, as KDL's, and thus follows no target."""
         return self.is_kdl
 
     @property
@@ -290,7 +290,7 @@ def _is_plugin(word: str) -> bool:
 
 
 def _part_id(found: list[str]) -> int:
-    """Return the id of the parts of one kind."""
+    """Return the id that stands for all parts of one kind together."""
     if not found:
         return 0  # JP; no strategy or bound
     return damping.SVF_ED if len(found) == 2 else _PARTS[found[0]][1]

@@ -155,7 +155,7 @@ class _Walk:
         return layers, True
 
     def _first_tracks(self, first: int) -> _Tracks:
-        """Return the tracks at their first pose: the answer and, if it may change, alternatives."""
+        """Return the tracks at the first pose: its answer, and alternatives that may replace it."""
         q, figures = self.rows.best[[first]], self.rows.figures[[first]]
         if first != self._base or (first == 0 and self._stands_there):
             return _Tracks(q, figures, np.zeros(1), np.zeros(1, np.int64))

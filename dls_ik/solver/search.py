@@ -233,7 +233,7 @@ class Search:
 
     @cached_property
     def decided(self) -> NDArray[np.int64]:
-        """(p,) 1 for pairs of the scene that collide in all solutions of a pose or in none."""
+        """(p,) 1 for pairs whose collision depends on the pose alone, not on the solution."""
         if self.snapshot is None or self.problem.packed is None:
             return np.zeros(0 if self.snapshot is None else len(self.snapshot.names), np.int64)
         return self.snapshot.moved_by_tip(self.robot.base, self.robot.tips[0])

@@ -218,7 +218,7 @@ class LatestOnlyExecutor:
         try:
             job()
         except Exception as error:  # noqa: BLE001  the next job may succeed
-            if not self._closed:  # resources of the job may be closed, too
+            if not self._closed:  # a closed executor has closed the resources of the job, too
                 self._failed(error)
 
 
@@ -272,7 +272,7 @@ class SerialExecutor:
         try:
             job()
         except Exception as error:  # noqa: BLE001  the next job may succeed
-            if not self._closed:  # resources of the job may be closed, too
+            if not self._closed:  # a closed executor has closed the resources of the job, too
                 self._failed(error)
         finally:
             with self._lock:

@@ -27,7 +27,7 @@ class FastPathCache:
         self._kinds: set[tuple[object, ...]] = set()
 
     def is_known(self, request: IkRequest) -> bool:
-        """Return whether the kind of a request needs no preparation."""
+        """Return whether the solver for this kind of request is already prepared."""
         if request.arm.parameters.solve_type != FIRST_SOLUTION:
             return False
         if request.is_constrained or request.state.attached:  # each of these needs a new solver
