@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import rclpy
+from moveit_msgs.msg import ServoStatus
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -26,6 +27,7 @@ READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
 ENDED = 10.0  # [s] a node that has not exited by then is killed
+MAX_SENDS = 10  # times that a target is sent to a node that stalls
 SOON = 120.0  # [s] for everything else, on a busy machine too
 
 
@@ -130,6 +132,7 @@ class Client:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self._clients = {}
+        self._statuses = None  # messages of the status topic, once a target was sent
 
     def __enter__(self):
         return self
@@ -151,6 +154,26 @@ class Client:
         deadline = time.monotonic() + duration
         while (left := deadline - time.monotonic()) > 0.0:
             self.executor.spin_once(timeout_sec=left)
+
+    def send_until(self, send, condition, what):
+        """Send a single target until a condition holds; again only if the status asks for that.
+
+        A node that stalled ignores a target that may have been queued meanwhile, and its status
+        says so for half a second.
+        """
+        if self._statuses is None:
+            self._statuses = self.listen(ServoStatus, "dls_ik/status")
+        for _ in range(MAX_SENDS):
+            self.spin_for(0.6 if self._statuses else 0.0)
+            del self._statuses[:]
+            send()
+            self.spin_until(lambda: condition() or self._asks_again(), what=what)
+            if condition():
+                return
+        raise AssertionError(f"the node ignored {MAX_SENDS} targets")
+
+    def _asks_again(self):
+        return any("send it again" in status.message for status in self._statuses)
 
     def call(self, service, name, request, timeout=SOON):
         """Return the response of a service."""

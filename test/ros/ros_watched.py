@@ -145,9 +145,13 @@ class Watched:
         )
 
     def goes(self, T, tolerance=1e-4):
-        """Send a pose once, and wait until the arm reaches it."""
-        self.send_alone(pose(T))
-        self.arrives(T, tolerance)
+        """Send a single pose, and wait until the arm reaches it."""
+        self.client.send_until(
+            lambda: self.send_alone(pose(T)),
+            lambda: self.error(T) < tolerance,
+            "the arm at its target",
+        )
+        self._arrived = time.monotonic()
 
     def arrives(self, T, tolerance=1e-4):
         self.client.spin_until(lambda: self.error(T) < tolerance, what="the arm at its target")

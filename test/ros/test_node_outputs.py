@@ -56,8 +56,11 @@ def test_all_outputs_at_once_in_the_order_and_with_the_names_of_the_driver():
         assert not states + shared + trajectories + arrays, "controllers are to wait for a target"
 
         T = WAM.fk(HOME + 0.05)
-        targets.publish(stamped(T))
-        client.spin_until(lambda: arrays and at(arrays[-1].data, T), what="the target")
+        client.send_until(
+            lambda: targets.publish(stamped(T)),
+            lambda: arrays and at(arrays[-1].data, T),
+            "the target",
+        )
         client.spin_until(lambda: states and at(states[-1].position, T))
         client.spin_until(lambda: shared and at(shared[-1].position, T))
         client.spin_until(lambda: trajectories and at(trajectories[-1].points[0].positions, T))
