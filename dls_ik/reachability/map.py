@@ -61,7 +61,7 @@ class ReachabilityMap:
 
     @property
     def index(self) -> Array:
-        """Reachability index (nx, ny, nz): share of the orientations that is reached.
+        """Return the reachability index (nx, ny, nz), the share of orientations that is reached.
 
         Zacharias, Borst & Hirzinger 2007; here inverse kinematics is solved in every voxel.
         """

@@ -59,7 +59,7 @@ def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys
     add_plot(options, "it")
     with pytest.raises(SystemExit):
         options.parse_args(["--plot", "figures.csv"])
-    assert "one of .png, .svg, .pdf, not figures.csv" in capsys.readouterr().err
+    assert "must end in .png, .svg, .pdf; got figures.csv" in capsys.readouterr().err
 
 
 def test_every_method_has_its_figures(figures):

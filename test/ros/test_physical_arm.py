@@ -305,7 +305,7 @@ def test_what_cannot_be_simulated_is_refused_in_one_line():
     for mass, words in (
         ('<inertial><mass value="-1"/></inertial>', "line 1: value of <mass> is from 0, not -1"),
         ('<inertial><mass value="1"/><origin xyz="0 nan 0"/></inertial>', "must be finite"),
-        ('<inertial><mass value="much"/></inertial>', "is a number, not 'much'"),
+        ('<inertial><mass value="much"/></inertial>', "must be a number; got 'much'"),
     ):
         robot = RobotModel.from_urdf(HINGE.format(mass=mass, effort=1.0))
         with pytest.raises(DlsIkError, match=words):

@@ -117,7 +117,7 @@ def test_it_says_where_it_is_and_ends_in_a_line():
             f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL\n"
         )
     assert process.returncode == 130
-    assert process.complained == "dls-ik: ended\n"
+    assert process.complained == "dls-ik: stopped\n"
 
 
 # Requests of clients that send any header
