@@ -28,7 +28,7 @@ UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
 ENDED = 10.0  # [s] a node that has not exited by then is killed
 MAX_SENDS = 10  # times that a target is sent to a node that stalls
-SOON = 120.0  # [s] for everything else, on a busy machine too
+SOON = 120.0  # [s] all other waits, long enough for a busy machine
 
 
 class NodeProcess:

@@ -43,7 +43,7 @@ METHODS = {
 """
 REASONS = {
     "nan": "not finite",
-    "short": "a step is 7 numbers",
+    "short": "a step must be 7 numbers",
     "raises": "ZeroDivisionError",
     "never": "takes more than",
 }
