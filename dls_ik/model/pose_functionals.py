@@ -124,8 +124,9 @@ def end_axes(elements: PathElements) -> tuple[Array, Array]:
     """Return the first axis in the base frame and the last axis in the tip frame.
 
     The point on each axis is the point closest to the neighbouring axis, for example the center of
-    a shoulder or a wrist. If an axis is parallel to its neighbour, its point is chosen such that
-    the points on the first and the last axis are at the same height at mid-range.
+    a shoulder or a wrist. If an axis is parallel to the neighbouring axis, the point on the axis is
+    chosen such that the points on the first and the last axis have the same height along the axis
+    when all joints are in the middle of their ranges.
 
     Returns:
         For each axis an array (2, 3): the direction and the point.

@@ -81,7 +81,7 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     """Return bounds on the poses of a tip that hold for every configuration within the limits.
 
     The computation takes a few tenths of a second, and at most approximately one second. For arms
-    with very many joints some bounds are therefore omitted; a warning in the log reports this.
+    with very many joints some bounds are therefore omitted, and a warning is logged.
 
     Args:
         chain: Chain of the robot.
@@ -195,7 +195,7 @@ def select_bounds(
     Args:
         elements: Path.
         functionals: Functionals of the pose.
-        plain: Number of functionals, from the first, that are selected if they are constant.
+        plain: Number of functionals at the start of the sequence that are selected if constant.
 
     Returns:
         For each selected functional its index, and whether its lower and upper bound are needed.

@@ -284,8 +284,9 @@ class RobotModel:
             link: Link that the chain moves; the link may already be a tip.
             offset: ``T_link_tip`` (4, 4) [m]; None stands for a tip frame equal to the link's
                 frame.
-            others: Positions by name [rad or m] at which joints outside the chain, between the
-                chain and the link, are fixed. See :meth:`link_pose` for defaults.
+            others: Positions of joints outside the chain by name [rad or m]. Such joints between
+                the chain and the link are fixed at these positions; :meth:`link_pose` explains
+                the defaults.
 
         Raises:
             ChainError: If the link is unknown, not below the base or not moved by the chain alone,

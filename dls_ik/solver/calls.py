@@ -139,8 +139,9 @@ def _attempts(
     """Continue a search after its first attempts in slices, and yield before each slice.
 
     The number of attempts at most doubles from slice to slice, and is limited to the number that
-    takes `SLICE_DURATION`. If `prove_after` attempts find no solution, or all attempts until the
-    deadline, the status is UNREACHABLE for a pose proven unreachable and for `no_answer`.
+    takes `SLICE_DURATION`. If no solution is found, the solver tries to prove the pose unreachable,
+    first after `prove_after` attempts and again at the end of the search. The status is UNREACHABLE
+    if the proof succeeds or `no_answer` is true.
 
     Args:
         deadline: Latest end of the search on the clock of `time.perf_counter` [s].

@@ -3,9 +3,9 @@
 """Joint positions along a path of poses: the answer of each pose is the seed of the next pose.
 
 With a scene, the motion between two successive answers may collide or jump. The path is then
-repaired: a search for other solutions of the poses around this motion, connected by collision-free
-motions, replaces the answers of these poses. If the search fails, it is repeated for a longer part
-of the path, which starts at an earlier pose.
+repaired: the solver searches for other solutions of the poses around this motion that can be
+connected by collision-free motions. If the search fails, it is repeated for a longer part of the
+path, which starts at an earlier pose.
 """
 
 from __future__ import annotations

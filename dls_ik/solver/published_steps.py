@@ -86,8 +86,9 @@ def updated_singular_vector(
         J: (r, n) scaled Jacobian.
         u: (r,) estimate in the last step.
         damping: Number added to the diagonal of J J^T, which may be singular.
-        orthogonal_to: (r,) unit vector to which the result is made orthogonal. With the vector of
-            the smallest singular value, the result is that of the second smallest one.
+        orthogonal_to: (r,) unit vector to which the result is made orthogonal. If this is the
+            singular vector of the smallest singular value, the result estimates the singular vector
+            of the second smallest singular value.
 
     Returns:
         Unit vector (r,).

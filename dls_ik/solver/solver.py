@@ -298,7 +298,7 @@ class IkSolver:
         )
 
     def reached_tasks(self, T: PoseLike) -> list[str]:
-        """Return the names of the tasks in `LESSER_TASKS` with which the solver reaches a pose.
+        """Return the names of the tasks in :data:`LESSER_TASKS` with which a pose is reached.
 
         Args:
             T: As for :meth:`solve`.
