@@ -77,7 +77,7 @@ class Singularity(NamedTuple):
     """
 
     joints: tuple[int, ...]  # indices of the joints whose positions make the arm singular
-    is_tied: bool  # whether these joints can move together such that the arm stays singular
+    is_tied: bool  # whether `joints` can move together such that the arm stays singular
     q: Array  # (n,) configuration of the family [rad or m]
     rank: int  # rank of the Jacobian at q
     loss: Loss  # direction in which the tip cannot move at q

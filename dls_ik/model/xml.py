@@ -131,7 +131,7 @@ class BoundedXml:
             raise self.error(f"line {self.line}: not XML: {error}") from error
 
     def check_tag(self, data: bytes, end: int) -> None:
-        """Reject a tag that is too long before it is complete, because expat parses whole tags.
+        """Reject a tag that is too long before all its bytes are read; expat parses whole tags.
 
         Args:
             data: The document.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics of a robot: the solver, methods by name, options and results.
 
-When this package is imported, it registers a message that tells the user that kernels are being
-compiled. Later processes load the compiled kernels from disk.
+On import, this package registers a message that tells the user when numba compiles kernels. Later
+processes load the compiled kernels from disk.
 """
 
 import logging

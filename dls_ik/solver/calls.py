@@ -394,7 +394,7 @@ def _solve_inexact(
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, or of all cores if it is unknown."""
+    """Return the number of cores that this process may use; on other systems than Linux, all."""
     affinity = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if affinity is None else len(affinity(0))
 

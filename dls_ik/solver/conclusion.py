@@ -26,7 +26,7 @@ IN_COLLISION = int(Status.IN_COLLISION)
 NOT_REACHED = (*MISSED, IN_COLLISION)  # statuses without a collision-free solution
 
 NUM_RANDOM_SOLUTIONS = 7  # attempts from random starts whose results `nearest_free` starts from
-NUM_FINAL_ATTEMPTS = 8  # final attempts with the option `approximate`; without it, one is made
+NUM_FINAL_ATTEMPTS = 8  # number of final attempts with `approximate`; otherwise 1
 
 # Evolution strategy of `nearest_free`; standard deviations are in the joint metric [rad or m].
 NUM_ROUNDS, ROUND_SIZE = 30, 48  # maximum number of rounds, and configurations per round
@@ -211,9 +211,10 @@ def nearest_free(
     """Search for the collision-free configuration with the smallest pose error.
 
     The search is an evolution strategy with one parent (Rechenberg 1973). Each round draws random
-    configurations around the best collision-free configuration, and some on the line from it to the
-    end of an attempt that ignores the scene. As long as no collision-free configuration is known,
-    all configurations are drawn around the solutions in collision.
+    configurations around the best collision-free configuration. Some configurations of the round
+    are instead on the line from the best configuration to the end of an attempt that ignores the
+    scene. As long as no collision-free configuration is known, all configurations are drawn around
+    the solutions in collision.
 
     Args:
         observe: Function that clips configurations (b, n) to the limits, and returns their errors

@@ -247,7 +247,7 @@ class PathSearch:
         return None if start is None else PosePath(about, Ts, STEP, start, len(Ts) // LAPS)
 
     def _singular_configurations(self) -> Iterator[Array]:
-        """Yield different singular configurations (n,); those found from `HINTS` come first."""
+        """Yield different singular configurations (n,), first the one found from `HINTS`."""
         rng = np.random.default_rng(DESCENT_SEED)
         spread = np.linspace(0.1, 1.0, NUM_DESCENTS)[:, None]
         starts = self.start + spread * (self.robot.random(rng, NUM_DESCENTS) - self.start)

@@ -148,8 +148,8 @@ class _Walk:
         """Follow tracks from pose `first` to pose `last`.
 
         Returns:
-            The tracks of each pose, up to the last pose that a track reaches, and whether this is
-            `last` or the following pose has no solution.
+            The tracks of each pose, up to the last pose that a track reaches; and whether this last
+            pose is pose `last`, or the following pose has no solution.
         """
         layers = [self._first_tracks(first)]
         for j in range(first + 1, last + 1):
@@ -161,7 +161,7 @@ class _Walk:
         return layers, True
 
     def _first_tracks(self, first: int) -> _Tracks:
-        """Return the tracks at pose `first`: its answer and, if it may change, other solutions."""
+        """Return the tracks at pose `first`: its answer and, unless fixed, other solutions."""
         q, figures = self.rows.best[[first]], self.rows.figures[[first]]
         if first != self._base or (first == 0 and self._stands_there):
             return _Tracks(q, figures, np.zeros(1), np.zeros(1, np.int64))

@@ -115,7 +115,7 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
         position_only: As for :func:`checked_poses`.
 
     Raises:
-        PoseError: If the values are not numbers, or have none of these forms.
+        PoseError: If the values are not numbers, or have none of the forms of `Ts`.
     """
     free = tuple(position_only) or (False,) * k
     tips = () if k == 1 else (k,)
@@ -151,7 +151,8 @@ def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
     """Return poses, (b * k, 4, 4) or (b, k, 4, 4), from a sequence of poses or a pair of arrays.
 
     Raises:
-        PoseError: If the value is neither of these, or a pose has no valid form.
+        PoseError: If the value is neither a sequence of poses nor such a pair, or a pose has no
+            valid form.
     """
     if not isinstance(Ts, Sequence) or isinstance(Ts, str):
         raise PoseError(f"{_batch_forms(tips)}; got {quoted(Ts)}")

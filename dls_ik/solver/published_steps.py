@@ -23,7 +23,7 @@ def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
 
     The step dq = (J^T W1 J + W2)^-1 J^T W1 e (Deo & Walker 1993, (2)) minimises the sum of
     |e - J dq|^2 weighted by W1 and |dq|^2 weighted by W2 (DLP-1; Nakamura & Hanafusa 1986). With
-    W1 = C1 C1^T and W2 = C2 C2^T it is computed as dq = C2^-T A^+ [C1^T e; 0], where
+    W1 = C1 C1^T and W2 = C2 C2^T the step is computed as dq = C2^-T A^+ [C1^T e; 0], where
     A = [C1^T J C2^-T; I].
 
     Args:

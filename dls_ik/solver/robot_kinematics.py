@@ -113,7 +113,7 @@ class RobotKinematics:
             orientation_weight: Weight of at least 0; the two weights must not both be 0.
 
         Returns:
-            The given values [deg or m], in which those of the joints that move the frame are
+            The given values [deg or m], in which the values of the joints that move the frame are
             replaced.
 
         Raises:
