@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots: from a URDF or DH rows to names, limits, and the arrays that the kernels read."""
+"""Robot models: names, limits and kernel arrays of a robot described by a URDF or by DH rows."""
 
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import share_file, shipped_names, shipped_urdf

@@ -3,9 +3,10 @@
 """Analysis of an arm: conditioning, singular configurations, axes, and a ready configuration.
 
 Singular configurations are found by descent on the smallest singular value of the Jacobian from
-random starts; the value is zero where the Jacobian loses rank. Its gradient g is u' dJ/dq v, with
-the singular vectors u and v. A step of value / |g|^2 along -g is Newton's method if the value
-crosses zero, and Polyak's step if the value has a cone at zero.
+random starts; this value is zero at configurations at which the Jacobian loses rank. The gradient g
+of the value is u' dJ/dq v, with the singular vectors u and v. A descent step is value / |g|^2 along
+-g. The step is that of Newton's method if the value crosses zero, and Polyak's step if the graph of
+the value is a cone with its apex at zero.
 """
 
 from collections.abc import Callable
@@ -17,32 +18,33 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 
-ROTATION_WEIGHT = 0.5  # [m/rad] weight of rotation rows, as the solver's default
-RANK_TOLERANCE = 1e-7  # smaller singular values, relative to the largest, count as zero
-NUM_SAMPLES = 1000  # random configurations of the conditioning
+ROTATION_WEIGHT = 0.5  # [m/rad] weight of rotation rows, equal to the solver's default
+RANK_TOLERANCE = 1e-7  # singular values below this share of the largest one count as zero
+NUM_SAMPLES = 1000  # number of random configurations at which the conditioning is computed
 
-STARTS_TIMES_JOINTS = 450  # number of starts of the search times the number of joints
-SINGULAR_TOLERANCE = 1e-6  # relative singular value at which a configuration counts as singular
-MAX_JOINT_DIFFERENCE = 0.02  # [rad or m] maximum difference of equal joint positions
-NUM_TRIALS = 6  # random values tested for a joint that may not matter
-NUDGE = 0.05  # [rad or m] motion of a joint, to test whether other joints can follow
-PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] candidates for joints that do not matter
+STARTS_TIMES_JOINTS = 450  # product of the number of starts of the search and the number of joints
+# A configuration counts as singular if the ratio of smallest to largest singular value is smaller.
+SINGULAR_TOLERANCE = 1e-6
+MAX_JOINT_DIFFERENCE = 0.02  # [rad or m] maximum difference of joint positions that count as equal
+NUM_TRIALS = 6  # number of random positions that test whether a joint affects the singularity
+NUDGE = 0.05  # [rad or m] motion of a joint that tests whether other joints restore the singularity
+PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] positions for joints that have no effect
 
 MAX_DESCENT_ROUNDS = 80
 DIFFERENCE = 1e-5  # [rad or m] step of finite differences
 MAX_STEP = 0.5  # [rad or m] maximum norm of a descent step
 
-NUM_INSTANTS = 3  # random configurations at which relations between axes must hold
-AXIS_TOLERANCE = 1e-6  # [m]; for angles, their sine
+NUM_INSTANTS = 3  # number of random configurations at which relations between axes must hold
+AXIS_TOLERANCE = 1e-6  # [m] tolerance of distances; also the tolerance of the sines of angles
 
 # The ready configuration:
-MIN_CONDITIONING = 0.05  # ratio of singular values below which an arm is bent first
-MAX_BENT_JOINTS = 60  # maximum joints of an arm that is bent; the work grows with their square
-BEND_ANGLES = np.linspace(1.8, -1.8, 19)  # [rad] candidates for each joint; ties: the first one
-MAX_BEND_ROUNDS = 3  # passes over all joints
-BEND_DAMPING = 0.02  # added to singular values, for a finite logarithm of zero
+MIN_CONDITIONING = 0.05  # minimum ratio of singular values of an arm that need not be bent
+MAX_BENT_JOINTS = 60  # maximum number of joints; the work of bending grows with the square
+BEND_ANGLES = np.linspace(1.8, -1.8, 19)  # [rad] candidates; the first of equally good ones wins
+MAX_BEND_ROUNDS = 3  # maximum number of passes over all joints
+BEND_DAMPING = 0.02  # number added to singular values, so that their logarithm is finite
 BEND_WEIGHT = 0.1  # [1/rad^2] weight of squared joint angles relative to log manipulability
-BEND_MARGIN = 0.1  # share of the joint range that is kept from each limit
+BEND_MARGIN = 0.1  # minimum distance from a limit as a share of the joint range
 
 Run = tuple[int, ...]  # indices of neighbouring joints
 Jacobians = Callable[[Array], Array]
@@ -52,26 +54,33 @@ class Conditioning(NamedTuple):
     """Singular values of the scaled Jacobian of one tip at b configurations."""
 
     rank: int  # rank at almost every configuration
-    least: Array  # (b,) smallest singular value, of those that do not always vanish
+    least: Array  # (b,) smallest of the singular values that are not zero at every configuration
     condition: Array  # (b,) largest singular value divided by `least`
 
 
 class Loss(NamedTuple):
-    """A wrench in the base frame that no joint balances; the tip cannot move along it."""
+    """Direction in which the tip cannot move at a singular configuration, as a wrench.
 
-    force: Array  # (3,) direction in which no point of a line moves; zero if there is none
-    point: Array  # (3,) a point of that line [m]
-    moment: Array  # (3,) without a force, the axis about which the tip cannot rotate
+    A wrench in the base frame that acts on the tip and causes no joint torque is balanced by the
+    structure of the arm; the tip cannot move along the wrench.
+    """
+
+    force: Array  # (3,) unit force: points on its line of action cannot move along it; or zero
+    point: Array  # (3,) a point on the line of action of the force [m]
+    moment: Array  # (3,) moment; if the force is zero, the axis about which the tip cannot rotate
 
 
 class Singularity(NamedTuple):
-    """A family of configurations at which the tip loses a direction, and one member."""
+    """A family of singular configurations, with one configuration as an example.
 
-    joints: tuple[int, ...]  # joints whose positions matter
-    is_tied: bool  # whether each of these joints can move if the others follow
-    q: Array  # (n,) a member of the family [rad or m]
-    rank: int  # rank at the member
-    loss: Loss  # lost motion at the member
+    The positions of some joints make the arm singular, whatever the positions of all other joints.
+    """
+
+    joints: tuple[int, ...]  # indices of the joints whose positions make the arm singular
+    is_tied: bool  # whether `joints` can move together such that the arm stays singular
+    q: Array  # (n,) configuration of the family [rad or m]
+    rank: int  # rank of the Jacobian at q
+    loss: Loss  # direction in which the tip cannot move at q
 
 
 class Singularities(NamedTuple):
@@ -79,23 +88,29 @@ class Singularities(NamedTuple):
 
     rank: int  # rank at almost every configuration
     starts: int  # number of random starts
-    families: tuple[Singularity, ...]  # sorted by the number of joints that matter
-    worst: Array  # (n,) configuration with the smallest relative singular value found
+    families: tuple[Singularity, ...]  # sorted by the number of joints that make the arm singular
+    worst: Array  # (n,) configuration with the smallest relative singular value found [rad or m]
     least: float  # smallest singular value relative to the largest, at `worst`
     weak: Loss  # direction in which the tip moves least at `worst`
 
 
 class Axes(NamedTuple):
-    """Relations between neighbouring revolute joints."""
+    """Relations between the axes of successive revolute joints."""
 
-    meeting: tuple[Run, ...]  # three or more axes through one point
-    parallel: tuple[Run, ...]  # two or more parallel axes
+    meeting: tuple[Run, ...]  # runs of three or more joints whose axes pass through one point
+    parallel: tuple[Run, ...]  # runs of two or more joints whose axes are parallel
 
 
 def conditioning(
     robot: RobotModel, samples: int = NUM_SAMPLES, random_seed: int = 0
 ) -> Conditioning:
-    """Return the conditioning at random configurations within the limits."""
+    """Return the singular values of the Jacobian at random configurations within the limits.
+
+    Args:
+        robot: Robot; only the first tip is analysed.
+        samples: Number of configurations.
+        random_seed: Seed of the random configurations.
+    """
     q = robot.random(np.random.default_rng(random_seed), samples)
     s = singular_values(robot, q)
     rank = int((s > RANK_TOLERANCE * s[:, :1]).sum(axis=1).max())
@@ -109,13 +124,16 @@ def singular_values(robot: RobotModel, q: Array) -> Array:
 
 
 def _scaled_jacobians(robot: RobotModel, q: Array) -> Array:
-    """Return Jacobians (b, 6, n) of the first tip at q (b, n), rotation rows weighted."""
+    """Return Jacobians (b, 6, n) of the first tip at q (b, n), with weighted rotation rows."""
     weights = np.array([1.0, 1.0, 1.0, ROTATION_WEIGHT, ROTATION_WEIGHT, ROTATION_WEIGHT])
     return np.asarray(robot.jacobian(q)[:, :6] * weights[:, None])
 
 
 def singularities(robot: RobotModel) -> Singularities:
-    """Search for singular configurations from random starts; the result may be incomplete."""
+    """Search for singular configurations of the first tip from random starts.
+
+    The result may be incomplete.
+    """
     rank = conditioning(robot, 200).rank
     rng = np.random.default_rng(0)
     count = int(np.clip(STARTS_TIMES_JOINTS // robot.n, 8, 64))
@@ -135,7 +153,7 @@ def singularities(robot: RobotModel) -> Singularities:
 
 
 def _shares(robot: RobotModel, q: Array, rank: int) -> Array:
-    """Return (b,) the singular value with the number `rank`, relative to the largest one."""
+    """Return (b,) the ratio of singular value number `rank` (from 1) to the largest one at q."""
     s = singular_values(robot, q)
     return np.asarray(s[:, rank - 1] / s[:, 0])
 
@@ -143,7 +161,10 @@ def _shares(robot: RobotModel, q: Array, rank: int) -> Array:
 def _needed_joints(
     robot: RobotModel, q: Array, rank: int, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """Return the joints that keep q (n,) singular, whatever the positions of all others."""
+    """Return the indices of the joints whose positions make q (n,) singular.
+
+    The arm stays singular for random positions of all other joints.
+    """
     anywhere = robot.random(rng, NUM_TRIALS)
     trials = np.repeat(q[None], NUM_TRIALS, axis=0)
     needed = []
@@ -157,7 +178,14 @@ def _needed_joints(
 
 
 def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) -> bool:
-    """Return whether the first joint can move a little, and the others keep the arm singular."""
+    """Return whether the first of some joints can move if the others move to keep q singular.
+
+    Args:
+        robot: Robot.
+        q: (n,) singular configuration [rad or m].
+        joints: Indices of the joints whose positions make q singular.
+        rank: Rank of the Jacobian at almost every configuration.
+    """
     i, others = joints[0], np.zeros(robot.n)
     others[list(joints[1:])] = 1.0
     nudged = np.repeat(q[None], 2, axis=0)
@@ -173,7 +201,15 @@ def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) ->
 def _is_same(
     robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, other: Singularity
 ) -> bool:
-    """Return whether q (n,) belongs to a known family."""
+    """Return whether the singular configuration q (n,) belongs to a known family `other`.
+
+    Args:
+        robot: Robot.
+        q: (n,) singular configuration [rad or m].
+        joints: Indices of the joints whose positions make q singular.
+        is_tied: Result of :func:`_is_tied` for q.
+        other: Known family.
+    """
     if joints != other.joints or is_tied != other.is_tied:
         return False
     apart = q - other.q
@@ -184,7 +220,11 @@ def _is_same(
 def _family(
     robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, rank: int
 ) -> Singularity:
-    """Return the family of q (n,); joints that do not matter get plain values."""
+    """Return the family of a singular configuration q (n,).
+
+    Joints without effect on the singularity are moved to one of `PLAIN_VALUES`, if only one
+    direction of motion is lost there.
+    """
     member = q
     for value in PLAIN_VALUES:
         member = np.clip(np.full(robot.n, value), robot.lower, robot.upper)
@@ -200,7 +240,13 @@ def _family(
 
 
 def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
-    """Return the wrench of a left singular vector u (6,) of the scaled Jacobian."""
+    """Return the wrench along which the tip cannot move at q (n,).
+
+    Args:
+        robot: Robot.
+        q: (n,) joint positions [rad or m].
+        u: (6,) left singular vector of the scaled Jacobian for the smallest singular value.
+    """
     force, moment = u[:3], ROTATION_WEIGHT * u[3:]
     size = float(np.linalg.norm(force))
     if size < 1e-6:
@@ -213,7 +259,7 @@ def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
 
 
 def _positive(direction: Array) -> Array:
-    """Return a direction with the sign that makes its largest component positive, without -0."""
+    """Return a direction (3,) or its opposite, such that the largest component is positive."""
     largest = direction[np.abs(direction).argmax()]
     return np.asarray(np.where(np.abs(direction) < 1e-9, 0.0, direction * np.sign(largest)))
 
@@ -227,8 +273,8 @@ def descend(
         jacobians: Function that returns Jacobians (b, r, n) at configurations (b, n).
         robot: Robot with the limits.
         starts: (b, n) start configurations [rad or m].
-        rank: Number of the singular value that counts as the smallest, from 1.
-        moving: (n,) 1 for joints that may move, 0 for others; None stands for all joints.
+        rank: Number of the singular value to minimise, counted from 1 for the largest.
+        moving: (n,) 1 for joints that may move, 0 for other joints; None if all joints may move.
 
     Returns:
         Final configurations (b, n) [rad or m].
@@ -251,7 +297,14 @@ def descend(
 
 
 def _gradients(jacobians: Jacobians, q: Array, u: Array, v: Array) -> Array:
-    """Return gradients (b, n) of the singular value with the vectors u (b, r) and v (b, n)."""
+    """Return the gradients (b, n) of a singular value at q (b, n).
+
+    Args:
+        jacobians: Function that returns Jacobians (b, r, n) at configurations (b, n).
+        q: (b, n) configurations [rad or m].
+        u: (b, r) left singular vectors.
+        v: (b, n) right singular vectors.
+    """
     b, n = q.shape
     shifts = DIFFERENCE * np.eye(n)
     ahead, behind = q[:, None] + shifts, q[:, None] - shifts  # (b, n, n)
@@ -261,7 +314,10 @@ def _gradients(jacobians: Jacobians, q: Array, u: Array, v: Array) -> Array:
 
 
 def joint_axes(robot: RobotModel) -> Axes:
-    """Find axes of the first tip's chain that meet in a point or are parallel."""
+    """Find successive joints of the first tip's chain whose axes meet in a point or are parallel.
+
+    The relations hold at every configuration.
+    """
     q = robot.random(np.random.default_rng(0), NUM_INSTANTS)
     J = robot.jacobian(q)[:, :6].swapaxes(1, 2)  # (b, n, 6)
     moments, directions = J[..., :3], J[..., 3:]
@@ -275,11 +331,11 @@ def joint_axes(robot: RobotModel) -> Axes:
 
 
 def _runs(turns: Any, has: Callable[[list[int]], bool], minimum: int) -> tuple[Run, ...]:
-    """Return the longest runs of revolute joints that have a property.
+    """Return the longest runs of successive revolute joints whose axes have a property.
 
     Args:
         turns: (n,) whether a joint is revolute.
-        has: Test of the property for a run.
+        has: Function that returns whether the joints of a run have the property.
         minimum: Minimum number of joints in a run.
     """
     runs: list[Run] = []
@@ -296,12 +352,17 @@ def _runs(turns: Any, has: Callable[[list[int]], bool], minimum: int) -> tuple[R
 
 
 def _is_parallel(directions: Array) -> bool:
-    """Return whether axes (b, k, 3) are parallel at each instant."""
+    """Return whether k axis directions (b, k, 3) are parallel at each of b configurations."""
     return float(np.abs(np.cross(directions, directions[:, :1])).max()) < AXIS_TOLERANCE
 
 
 def _meets(directions: Array, points: Array) -> bool:
-    """Return whether lines (b, k, 3) have exactly one common point at each instant."""
+    """Return whether k lines have exactly one common point at each of b configurations.
+
+    Args:
+        directions: (b, k, 3) unit vectors.
+        points: (b, k, 3) a point of each line [m].
+    """
     if directions.shape[1] < 2:
         return True
     for a, p in zip(directions, points, strict=True):
@@ -317,11 +378,12 @@ def _meets(directions: Array, points: Array) -> bool:
 
 @lru_cache(maxsize=8)
 def ready_configuration(robot: RobotModel) -> Array:
-    """Return a start configuration (n,) [rad or m], read-only.
+    """Return a start configuration (n,) [rad or m] away from singularities, read-only.
 
-    All joints are at 0, or at the limit closest to 0. If the arm is close to a singularity there,
-    revolute joints are bent one after the other, no farther than needed for good manipulability.
-    The result is deterministic.
+    All joints are at 0, or at the limit closest to 0. If this configuration is close to a
+    singularity, revolute joints are bent one after the other. Each joint is moved to the candidate
+    angle with the best compromise between high manipulability and little motion. The result is
+    deterministic.
     """
     q = robot.clip(np.zeros(robot.n))
     J = robot.jacobian(q)
@@ -335,7 +397,13 @@ def ready_configuration(robot: RobotModel) -> Array:
 
 
 def _bend(robot: RobotModel, q0: Array, unit: float) -> Array:
-    """Return q (n,) with the largest merit, maximised over one revolute joint after the other."""
+    """Return q (n,) after the merit is maximised over one revolute joint after the other.
+
+    Args:
+        robot: Robot.
+        q0: (n,) start [rad or m].
+        unit: Length by which linear rows of the Jacobian are divided [m].
+    """
     lower, upper = robot.finite_limits()
     margin = BEND_MARGIN * (upper - lower)
     prismatic = set(robot.chain.variable[robot.chain.prismatic].tolist())
@@ -353,14 +421,17 @@ def _bend(robot: RobotModel, q0: Array, unit: float) -> Array:
 
 
 def _merit(robot: RobotModel, q: Array, q0: Array, unit: float) -> Array:
-    """Return (b,) the damped log manipulability at q (b, n) minus the weighted distance from q0."""
+    """Return (b,) the damped log manipulability at q (b, n) minus a penalty on motion from q0 (n,).
+
+    The penalty is the weighted squared distance from q0.
+    """
     s = np.linalg.svd(_unitless(robot.jacobian(q), unit), compute_uv=False)
     manipulability = np.log(s + BEND_DAMPING).sum(axis=1)
     merit: Array = manipulability - BEND_WEIGHT * ((q - q0) ** 2).sum(axis=1)
-    return merit.round(9)  # rounding makes ties equal, and so the choice, on all machines
+    return merit.round(9)  # equal merits stay equal on all machines
 
 
 def _unitless(J: Array, unit: float) -> Array:
-    """Return Jacobians (b, 6 k, n) with linear rows divided by a length."""
+    """Return Jacobians (b, 6 k, n) with linear rows divided by a length `unit` [m]."""
     rows = np.arange(J.shape[1]) % 6 < 3
     return np.where(rows[:, None], J / unit, J)

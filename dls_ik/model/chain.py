@@ -23,7 +23,7 @@ class ChainPath(NamedTuple):
     """The m moving elements between a link and a tip."""
 
     elements: tuple[tuple[Joint, Mimic], ...]  # (m,) joints, and the variables that move them
-    fixed: Array  # (m + 1, 3, 4) transforms between the element frames; elements move along z
+    fixed: Array  # (m + 1, 3, 4) transforms between element frames; elements move about or along z
 
 
 class NamedChain(NamedTuple):
@@ -43,13 +43,13 @@ def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
         offset: (4, 4) T_link_tip.
 
     Raises:
-        ChainError: If the links do not span a chain, or the chain has no moving joint, or has a
-            floating or planar joint.
+        ChainError: If a link is unknown, the tip is not below the base, the chain has no moving
+            joint, or the chain has a floating or planar joint.
         RobotModelError: If a joint has no limits, or mimics a joint that does not move.
     """
     elements: list[tuple[Joint, Mimic]] = []
     fixed: list[Array] = []
-    T = np.eye(4)  # transform since the previous element's frame
+    T = np.eye(4)  # transform from the previous element's frame
     for joint in tree.path(base, tip):
         T = T @ joint.origin
         if joint.kind == "fixed":
@@ -79,9 +79,10 @@ def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
 def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> NamedChain:
     """Build the chain from a base to each of k tips; its arrays are read-only.
 
-    Variables are in the order in which the paths to the tips first need them. A mimic joint shares
-    the variable of the joint that it follows, even if that joint is outside the chain; the variable
-    has the name and limits of the followed joint. Limits of mimic joints narrow its limits.
+    Variables are in the order in which they first occur on the paths to the tips. A mimic joint has
+    the variable of the joint that the mimic joint follows, even if the followed joint is outside
+    the chain. A variable has the name of the followed joint. The limits of a variable are those of
+    the followed joint, narrowed by the limits of all mimic joints with this variable.
 
     Args:
         tree: Robot.
@@ -90,7 +91,7 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
         offsets: (k, 4, 4) T_link_tip.
 
     Raises:
-        ChainError: If a path is not a chain (see :func:`build_path`), or there are more than
+        ChainError: If a path is not valid (see :func:`build_path`), or there are more than
             `MAX_JOINTS` variables.
         RobotModelError: If a joint is not usable (see :func:`build_path`), or the limits of a mimic
             joint exclude every position of the joint that it follows.
@@ -120,10 +121,15 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
 def _limits(
     tree: Tree, names: Sequence[str], elements: Sequence[tuple[Joint, Mimic]]
 ) -> NDArray[np.float64]:
-    """Return lower, upper and velocity limits (3, n) of variables, narrowed by their elements.
+    """Return lower, upper and velocity limits (3, n) of variables.
+
+    Args:
+        tree: Robot.
+        names: (n,) names of the variables.
+        elements: Joints, whose limits narrow those of their variable, and their mimic relations.
 
     Raises:
-        RobotModelError: If the limits of a mimic joint exclude every position.
+        RobotModelError: If the limits of a mimic joint exclude all positions of the followed joint.
     """
     masters = [tree.joint[name] for name in names]
     limits = {each.name: (each.lower, each.upper, each.velocity) for each in masters}
@@ -138,7 +144,12 @@ def _limits(
 
 
 def extend_chain(chain: NamedChain, path: NamedChain) -> NamedChain:
-    """Return a chain with one more tip, reached by a path over joints of the chain."""
+    """Return a chain with one more tip.
+
+    Args:
+        chain: Chain.
+        path: Chain from the same base to the further tip; its variables are variables of `chain`.
+    """
     one, more = chain.chain, path.chain
     which = np.array([chain.joint_names.index(name) for name in path.joint_names], np.int64)
     lower, upper, velocity = one.lower.copy(), one.upper.copy(), one.velocity.copy()
@@ -206,10 +217,11 @@ def _workspace(chain: Chain) -> tuple[Array, Array]:
 
 
 def build_arm(chain: Chain) -> SerialChain:
-    """Return a chain of one path in frames that differ by rotations about x only.
+    """Return a chain with one tip in frames in which each fixed rotation is about x only.
 
-    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rz commutes with the motion of the adjacent joint, so a
-    is added to the offset of the previous joint, and c to the offset of the next joint.
+    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rotations about z commute with the motion of a joint
+    about or along z. The angle a is therefore added to the offset of the previous joint, and c to
+    the offset of the next joint.
     """
     m = len(chain.variable)
     turn, slide, link = np.zeros((m, 2)), np.zeros(m), np.zeros((m, 5))
@@ -236,8 +248,8 @@ def build_arm(chain: Chain) -> SerialChain:
 def _angles(R: Array) -> tuple[float, float, float]:
     """Return angles a, b, c [rad] of R = Rz(a) Rx(b) Rz(c), with a within +-pi/2.
 
-    For almost parallel axes only the sum or the difference of a and c is well determined. b and c
-    are computed from Rz(-a) R, so that no digits of R are lost.
+    For almost parallel z axes only the sum or the difference of a and c is well determined.
+    Computing b and c from Rz(-a) R avoids a loss of digits.
     """
     a, side = 0.0, np.copysign(1.0, -R[1, 2])
     if np.hypot(R[0, 2], R[1, 2]) > PARALLEL:

@@ -26,8 +26,8 @@ MAX_DEPTH = 20  # maximum nesting of YAML
 class DhRow(NamedTuple):
     """One joint in the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint position is added to theta, or to d for a prismatic joint. A revolute or prismatic
-    joint needs both limits; a continuous joint has none.
+    The position of a revolute or continuous joint is added to theta, that of a prismatic joint to
+    d. A revolute or prismatic joint needs both limits; a continuous joint has no limits.
     """
 
     a: float = 0.0  # [m]
@@ -47,20 +47,20 @@ def tree_from_dh(
     base: str = "base",
     tip: str = "tip",
 ) -> Tree:
-    """Build a serial arm from its DH rows, base to tip.
+    """Build the tree of a serial arm from DH rows.
 
-    The link below joint ``x`` is ``x_link``; z of its frame is the joint's axis. The last row leads
-    to the tip.
+    The child link of a joint named ``x`` is named ``x_link``; the z axis of this link's frame is
+    the axis of the joint. A fixed joint connects the last of these links to the tip.
 
     Args:
-        rows: DH rows, base to tip.
+        rows: DH rows in order from base to tip.
         name: Name of the robot.
         base: Name of the base link.
         tip: Name of the tip link.
 
     Raises:
-        RobotModelError: If a row is not valid (the message gives its number), or a joint is not
-            usable.
+        RobotModelError: If a row is not valid, or a joint is not usable. The message gives the
+            number of the row, or the name of the joint.
     """
     try:
         numbered = enumerate(rows, start=1)
@@ -95,7 +95,7 @@ def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
     """Return a validated row with a name.
 
     Raises:
-        RobotModelError: If the row is not valid; the message gives its number.
+        RobotModelError: If the row is not valid; the message gives the number of the row.
     """
     row = given._asdict() if isinstance(given, DhRow) else given
     if not isinstance(row, Mapping):
@@ -111,7 +111,7 @@ def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
 
 
 def _value(value: Any, key: str, where: str) -> Any:
-    """Return a value of a row as text or a number.
+    """Return the value of one field of a row as text or a number.
 
     Raises:
         RobotModelError: If the value is not valid.
@@ -141,10 +141,10 @@ def _text(value: Any, key: str) -> str:
 
 
 def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
-    """Check that a mapping has known keys only.
+    """Check that all keys of a mapping are known.
 
     Raises:
-        RobotModelError: If a key is unknown.
+        RobotModelError: If a key is unknown; the message starts with `where`.
     """
     unknown = [quoted(key) for key in given if key not in known]
     if unknown:
@@ -152,7 +152,10 @@ def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str
 
 
 def load_dh(path: str | os.PathLike[str]) -> Tree:
-    """Read a YAML file with ``rows``, and optionally ``name``, ``base`` and ``tip``.
+    """Build the tree of a serial arm from a YAML file with DH rows.
+
+    The file is a mapping with ``rows``, and optionally ``name``, ``base`` and ``tip``, which are
+    the arguments of :func:`tree_from_dh`.
 
     Raises:
         RobotModelError: If the file cannot be read, is not YAML, has unknown keys, or does not
@@ -175,7 +178,8 @@ def _yaml(path: Path, shown: str) -> object:
     """Return the content of a YAML file.
 
     Raises:
-        RobotModelError: If the file cannot be read, is not YAML, or has aliases of collections.
+        RobotModelError: If the file cannot be read, is not YAML, is nested too deep, or has an
+            anchor of a list or mapping.
     """
     import yaml
 
@@ -189,10 +193,12 @@ def _yaml(path: Path, shown: str) -> object:
 
 
 def _refuse_references(events: Iterable[Any], shown: str) -> None:
-    """Check that no list or mapping has an anchor, as few bytes could expand to many values.
+    """Check the nesting depth of YAML events, and that no list or mapping has an anchor.
+
+    A short document could otherwise expand to very many values, by aliases of an anchor.
 
     Raises:
-        RobotModelError: If there is an anchor, or the nesting is too deep.
+        RobotModelError: If a list or mapping has an anchor, or the nesting is too deep.
     """
     depth = 0
     for event in events:

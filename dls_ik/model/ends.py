@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Base and tips of chains, given or found; offsets on tips; links that joints move."""
+"""Base and tips of chains: validation of given links, search for the tip of an arm, tip offsets."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from dls_ik.text import listing, quoted
 GRIPPER_PART = re.compile(
     r"finger|thumb|jaw|knuckle|claw|hand.*(index|middle|ring|little|pinky)", re.IGNORECASE
 )
-# Names of gripper joints, unless the name is that of a wrist joint that carries the gripper.
+# Names of gripper joints, except names of wrist joints, which carry the gripper.
 GRIPPER_JOINT = re.compile(r"gripper|grasper", re.IGNORECASE)
 WRIST_JOINT = re.compile(r"wrist|roll|pitch|yaw|rotat", re.IGNORECASE)
 # Names of tool frames by convention, in the order of preference.
@@ -43,7 +43,7 @@ ACCESSORY = re.compile(
     r"|IMU|Imu|(?<![a-zA-Z])(imu|cam|rgbd?|gps|led)(?![a-z])"
 )
 
-MAX_NAMED = 5  # maximum number of tips in a message
+MAX_NAMED = 5  # maximum number of tips listed in a message
 
 TipNames = str | Sequence[str] | None  # one link, several links, or None to find the tip
 Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, or None for the identity
@@ -52,17 +52,18 @@ Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, or None for the
 def choose_ends(
     tree: Tree, base: str | None, tip: TipNames, has_offsets: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the base and the tips of a chain; by default the root and the only moving tip.
+    """Return the base link and the tip links of a chain.
 
     Args:
         tree: Robot.
         base: Base link; None or "" stands for the root.
-        tip: Tip link or links.
-        has_offsets: Whether the tips have offsets; a link may then have several tips.
+        tip: Tip link or links; None, "" or an empty sequence stands for the only tip of the robot.
+        has_offsets: Whether the tips have offsets, so that a link may be given several times.
 
     Raises:
-        ChainError: If a link is unknown, a tip is given twice, or several links could be the tip;
-            the message lists them.
+        ChainError: If a link is unknown, a tip is given twice without offsets, no link moves
+            relative to the base, or several links could be the tip; the message lists these links.
+        RobotModelError: If there is no tip whose joints are all usable.
     """
     base = tree.require(base or tree.root, "base link")
     tips = _given(tip) or (_only_tip(tree, base),)
@@ -75,7 +76,7 @@ def choose_ends(
 
 
 def _given(tip: TipNames) -> tuple[str, ...]:
-    """Return the given names; an empty name or sequence stands for no name.
+    """Return the given tip names as a tuple; () for None, an empty name or an empty sequence.
 
     Raises:
         ChainError: If the value is neither a name nor a sequence of names.
@@ -88,12 +89,12 @@ def _given(tip: TipNames) -> tuple[str, ...]:
 
 
 def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
-    """Return the leaf links that some joint moves relative to the base."""
+    """Return the links without children that a joint moves relative to the base."""
     return tuple(leaf for leaf in tree.leaves if _moves(tree, base, leaf))
 
 
 def _moves(tree: Tree, base: str, leaf: str) -> bool:
-    """Return whether a leaf is below the base, with a moving joint in between."""
+    """Return whether a link is below the base, with a moving joint between base and link."""
     link, moves = leaf, False
     while link not in (base, tree.root):
         moves = moves or tree.parent_joint[link].kind != "fixed"
@@ -102,25 +103,30 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
 
 
 class _Branch(NamedTuple):
-    """Candidate tips that are fixed to each other, and the joints that move them."""
+    """Candidate tips that do not move relative to each other, and the joints that move the tips."""
 
-    joints: tuple[str, ...]  # moving joints from the base on
-    links: tuple[str, ...]
-    has_tool: bool  # whether a link is a tool frame by name, or carries a gripper
+    joints: tuple[str, ...]  # moving joints on the path from the base to the links
+    links: tuple[str, ...]  # candidate tips
+    has_tool: bool  # whether a link has the name of a tool frame, or carries a gripper
 
     def continues(self, other: "_Branch") -> bool:
-        """Return whether this branch extends the joints of another branch."""
+        """Return whether the joints of this branch are those of another branch and further ones."""
         n = len(other.joints)
         return len(self.joints) > n and self.joints[:n] == other.joints
 
     def is_minor_to(self, other: "_Branch") -> bool:
-        """Return whether this branch has no tool, and is shorter than or extends another branch."""
+        """Return whether another branch is preferred as the arm.
+
+        This branch then has no tool, and has fewer joints than the other branch or continues it.
+        """
         is_shorter = len(self.joints) < len(other.joints)
         return not self.has_tool and (is_shorter or self.continues(other))
 
 
 def _only_tip(tree: Tree, base: str) -> str:
-    """Return the only tip, or the arm's tip if all others are frames, grippers or sensors.
+    """Return the only link that can be the tip of the arm.
+
+    Grippers, sensors and further frames on the last link are excluded.
 
     Raises:
         ChainError: If no link moves relative to the base.
@@ -148,10 +154,11 @@ def _only_tip(tree: Tree, base: str) -> str:
 def _branches(tree: Tree, base: str, tips: Sequence[str]) -> list[_Branch]:
     """Return the branches of a robot without grippers and accessories.
 
-    A gripper is replaced by the link that carries it. An accessory is replaced by the link that
-    carries it if no other link is fixed to that link.
+    A tip in a gripper is replaced by the link that carries the gripper. An accessory, such as a
+    camera, is replaced by the child link of the last moving joint above the accessory. This link is
+    used only if no other candidate tip is fixed to the link.
     """
-    carried: dict[str, str] = {}  # replacement of a tip, by tip
+    carried: dict[str, str] = {}  # replacement of a tip, by tip name
     for tip in tips:
         mount = _gripper_mount(tree, base, tip)
         if mount is not None and _moves(tree, base, mount):
@@ -177,7 +184,14 @@ def _ancestors(tree: Tree, base: str, link: str) -> list[str]:
 def _branch(
     joints: tuple[str, ...], group: Sequence[str], tips: Sequence[str], mounts: Collection[str]
 ) -> _Branch:
-    """Return the branch of links moved by the same joints; leaves are preferred to carriers."""
+    """Return the branch of a group of links that the same joints move.
+
+    Args:
+        joints: Moving joints on the path from the base to the links.
+        group: Links.
+        tips: Links without children; they are preferred as candidate tips.
+        mounts: Links that carry a gripper; they are candidate tips if no link is in `tips`.
+    """
     leaves = [link for link in group if link in tips]
     carriers = [link for link in group if link in mounts]
     links = leaves or carriers or group
@@ -186,7 +200,11 @@ def _branch(
 
 
 def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
-    """Return the branches that could be the arm: the branch with a tool, or the longest ones."""
+    """Return the branches that could be the arm.
+
+    If exactly one branch has a tool and is preferred to all other branches, it is the arm.
+    Otherwise all branches that no other branch continues could be the arm.
+    """
     with_tool = [branch for branch in branches if branch.has_tool]
     if len(with_tool) == 1:
         others = [branch for branch in branches if branch is not with_tool[0]]
@@ -196,7 +214,7 @@ def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
 
 
 def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
-    """Return the link that carries the gripper that a tip belongs to, or None."""
+    """Return the link that carries the gripper of a tip, or None if no gripper has the tip."""
     for joint in tree.path(base, tip):
         is_part = GRIPPER_PART.search(joint.name) or GRIPPER_PART.search(joint.child)
         is_moving = joint.kind != "fixed" and not WRIST_JOINT.search(joint.name)
@@ -206,12 +224,15 @@ def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
 
 
 def _moving_joints(tree: Tree, base: str, link: str) -> list[Joint]:
-    """Return the joints from the base to a link, without fixed joints."""
+    """Return the joints on the path from the base to a link, without fixed joints."""
     return [joint for joint in tree.path(base, link) if joint.kind != "fixed"]
 
 
 def _tool_frame(branch: _Branch) -> str | None:
-    """Return the tool frame of a branch by its name, or None if several frames fit."""
+    """Return the link of a branch that is the tool frame by its name.
+
+    The result is None if several names match the first matching pattern, or no name matches.
+    """
     if len(branch.links) == 1:
         return branch.links[0]
     for pattern in TOOL_FRAMES:
@@ -222,7 +243,10 @@ def _tool_frame(branch: _Branch) -> str | None:
 
 
 def _candidates(arms: Sequence[_Branch]) -> list[str]:
-    """Return up to `MAX_NAMED` links to propose; of several branches, one of each."""
+    """Return up to `MAX_NAMED` links to propose as tips.
+
+    The links are those of a single branch, or one link of each of several branches.
+    """
     if len(arms) == 1:
         return list(arms[0].links[:MAX_NAMED])
     ranked = sorted(arms, key=lambda branch: (not branch.has_tool, -len(branch.joints)))
@@ -234,7 +258,7 @@ def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
 
     Args:
         tips: (k,) tip links.
-        offsets: (k,) ``T_link_tip`` (4, 4), or None for the identity.
+        offsets: (k,) ``T_link_tip`` (4, 4) of each tip, or None for the identity.
 
     Returns:
         (k, 4, 4) ``T_link_tip``, read-only.
@@ -264,22 +288,22 @@ def moved_link(
     link: str,
     others: Mapping[str, float] | None,
 ) -> tuple[str, Array]:
-    """Find the last link on the path to a link that the variables of a chain move.
+    """Find the child link of the last joint, on the path to a given link, that a chain moves.
 
     Args:
         tree: Robot.
         base: Base of the chain.
         joint_names: Variables of the chain.
-        link: Link below the base.
+        link: Given link below the base.
         others: Positions of joints outside the chain by name [rad or m].
 
     Returns:
-        Name of the link found, and the transform (4, 4) to the given link, with joints outside the
-        chain at their positions.
+        Name of the link found, and the transform (4, 4) from the link found to the given link, in
+        which joints outside the chain have the positions `others`.
 
     Raises:
         ChainError: If the link is unknown, not below the base, not moved by the chain, or moved by
-            a joint outside the chain above the last joint of the chain.
+            a joint outside the chain that is above a joint of the chain.
         JointValueError: If a joint in `others` is unknown, or a value is not finite.
     """
     path = tree.path(base, link)

@@ -60,19 +60,19 @@ def _folders() -> list[Path]:
 
 
 def read_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Return the content of a regular file named by a user or a description.
+    """Return the content of a regular file whose name comes from a user or a robot description.
 
-    Pipes and devices are rejected, because reading them might never end.
+    Pipes and devices are rejected, because reading from a pipe or device might never end.
 
     Args:
         path: File.
-        max_bytes: Maximum size.
+        max_bytes: Maximum size of the file.
 
     Raises:
         OSError: If the file cannot be read, is too large, or is not a regular file.
         ValueError: If the path is not a possible file name.
     """
-    # O_NONBLOCK does not exist on Windows, O_BINARY only there.
+    # O_NONBLOCK does not exist on Windows; O_BINARY exists on Windows only.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
@@ -88,7 +88,7 @@ def package_file(address: str) -> Path:
     """Return the file of a URI ``package://NAME/PATH``.
 
     Packages are searched in ``share/NAME`` below the prefixes of AMENT_PREFIX_PATH, and in the
-    folders of ROS_PACKAGE_PATH; dls_ik itself is always found.
+    folders of ROS_PACKAGE_PATH. Files of the package dls_ik are always found.
 
     Raises:
         RobotModelError: If the URI has another form, its package is unknown, or the package has no
@@ -114,7 +114,7 @@ def package_file(address: str) -> Path:
 
 
 def package_folders(name: str) -> Iterator[Path]:
-    """Yield the folders in which a package may be, the top overlay first."""
+    """Yield the possible folders of a ROS package, those of the top overlay first."""
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield Path(prefix) / "share" / name
     for path in map(Path, _paths("ROS_PACKAGE_PATH")):
@@ -133,8 +133,8 @@ def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
 
     Args:
         name: ``package://NAME/PATH``, ``file://PATH`` or a path.
-        folder: Folder of the description, or None if unknown. Paths are relative to this folder,
-            and packages are also searched in it and above it.
+        folder: Folder of the description, or None if unknown. Paths are relative to this folder.
+            Packages are searched in this folder and its parent folders, too.
     """
     if not name.startswith(PACKAGE_SCHEME):
         yield (folder or Path()) / name.removeprefix(FILE_SCHEME)
@@ -151,9 +151,9 @@ def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
 
 
 def resource_packages(name: str, folder: Path) -> Iterator[Path]:
-    """Yield the folders with the package of ``package://NAME/PATH`` in or above a folder.
+    """Yield the folders of the package NAME of ``package://NAME/PATH`` in or above a folder.
 
-    Each folder contains a ``package.xml``.
+    Only folders that contain a ``package.xml`` are yielded.
     """
     if not name.startswith(PACKAGE_SCHEME):
         return
@@ -167,7 +167,7 @@ def resource_packages(name: str, folder: Path) -> Iterator[Path]:
 
 
 def _package_names() -> Iterator[str]:
-    """Yield the names of all packages found."""
+    """Yield the names of dls_ik and of all packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH."""
     yield PACKAGE.name
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield from (folder.name for folder in (Path(prefix) / "share").glob("*/"))

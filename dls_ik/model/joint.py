@@ -15,12 +15,12 @@ from dls_ik.errors import JointValueError, LimitsError, RobotModelError
 from dls_ik.model.rotations import FARTHEST, rigid_transform, rotation_about, transform
 from dls_ik.text import did_you_mean, listing, quoted
 
-DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds with one position
+DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds with one degree of freedom
 KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 MIN_AXIS_LENGTH = 1e-9
 TURN = 2.0 * np.pi
 
-JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # positions in joint order, or by name
+JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # values in joint order, or by name
 
 
 class Mimic(NamedTuple):
@@ -32,7 +32,7 @@ class Mimic(NamedTuple):
 
 
 def _z() -> Array:
-    """Return the z axis."""
+    """Return the z axis (3,)."""
     return np.array([0.0, 0.0, 1.0])
 
 
@@ -41,7 +41,7 @@ class Joint:
     """A joint of a tree, validated on construction.
 
     The axis is normalised. Position limits of a continuous joint are ignored. A velocity limit of
-    0 means unlimited, as in many robot descriptions.
+    0 means no limit, because many robot descriptions use 0 in this sense.
 
     Raises:
         RobotModelError: If the kind is unknown, a number is not finite, the origin is not rigid or
@@ -51,15 +51,15 @@ class Joint:
 
     name: str
     kind: str  # one of KINDS
-    parent: str  # link
-    child: str  # link
+    parent: str  # name of the parent link
+    child: str  # name of the child link
     origin: Array = field(default_factory=lambda: np.eye(4))  # (4, 4) T_parent_child at position 0
     axis: Array = field(default_factory=_z)  # (3,) unit vector in the joint frame
     lower: float = -math.inf  # [rad or m]
     upper: float = math.inf  # [rad or m]
     velocity: float = math.inf  # [rad/s or m/s]
     mimic: Mimic | None = None
-    defect: str = ""  # why no chain may contain the joint; it stays at 0, its limits are ignored
+    defect: str = ""  # reason why chains cannot contain the joint, which then stays at 0; or ""
 
     def __post_init__(self) -> None:
         """Validate and normalise the fields."""
@@ -84,7 +84,7 @@ class Joint:
 
     @property
     def is_driven(self) -> bool:
-        """Whether the joint has one position, of its own or of a master."""
+        """Whether the joint has one degree of freedom, which may follow a master joint."""
         return self.kind in DRIVEN_KINDS
 
     @property
@@ -98,7 +98,11 @@ class Joint:
         return RobotModelError(f"joint {self.name!r}: {message}")
 
     def motion(self, value: float) -> Array:
-        """Return the (4, 4) motion of the child in the joint frame at a position [rad or m]."""
+        """Return the transform (4, 4) of the joint motion at a joint position [rad or m].
+
+        The transform maps coordinates in the child frame at this joint position to coordinates in
+        the child frame at joint position 0.
+        """
         if not self.is_driven:
             return np.eye(4)
         if self.kind == "prismatic":
@@ -132,7 +136,7 @@ class Joint:
         return axis / length
 
     def _check_limits(self) -> None:
-        """Check the limits of a limited joint.
+        """Check the position limits of a revolute or prismatic joint.
 
         Raises:
             RobotModelError: If the limits are not valid.
@@ -149,7 +153,7 @@ class Joint:
 
 
 def real_array(values: Any) -> Array:
-    """Return numbers as contiguous, writable float64; such an array is returned without a copy.
+    """Return numbers as a contiguous, writable float64 array, copied only if needed.
 
     Raises:
         TypeError: If the values are not real numbers.
@@ -157,17 +161,19 @@ def real_array(values: Any) -> Array:
         OverflowError: If an integer is too large for a float.
     """
     given = np.asarray(values)
-    if given.dtype.kind in "cmM":  # NumPy would drop imaginary parts, and convert times to numbers
+    if given.dtype.kind in "cmM":  # NumPy would drop imaginary parts and convert times
         raise TypeError(f"{given.dtype} is not a real number")
     return np.require(given, np.float64, ["C", "W", "A"])
 
 
 def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Any:
-    """Return joint values given by name in joint order; other values are returned unchanged.
+    """Return joint values given by name as an array in joint order.
+
+    Values that are not given by name are returned unchanged.
 
     Args:
-        q: Numbers or arrays (b,) by name; a message with ``name`` and ``position``, such as
-            ``sensor_msgs/msg/JointState``; or any other value.
+        q: Mapping of joint names to numbers or to arrays (b,); a message with ``name`` and
+            ``position``, such as ``sensor_msgs/msg/JointState``; or any other value.
         joint_names: Joints in order.
         known: Names of further joints of the robot, whose values are ignored.
 
@@ -191,7 +197,7 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
 
 
 def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default: Any) -> list[Any]:
-    """Return values given by name in joint order, with a default for missing joints.
+    """Return a list of values in joint order from values by name; missing joints get a default.
 
     Raises:
         JointValueError: If a joint is unknown.
@@ -203,7 +209,7 @@ def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default
 def _refuse_unknown(
     given: Iterable[str], joint_names: tuple[str, ...], known: Collection[str] = ()
 ) -> None:
-    """Check that all names are those of joints.
+    """Check that all given names are in `joint_names` or `known`.
 
     Raises:
         JointValueError: If a name is unknown.
@@ -216,12 +222,12 @@ def _refuse_unknown(
 
 
 def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Array:
-    """Return joint values as contiguous, writable float64: (n,), or a batch (b, n).
+    """Return joint values as a contiguous, writable float64 array, (n,) or (b, n) for a batch.
 
     Args:
         q: Values in joint order or by name; see :func:`ordered_values`.
         joint_names: Joints in order.
-        known: Names of further joints of the robot.
+        known: Names of further joints of the robot, whose values are ignored.
 
     Raises:
         JointValueError: If the values are not numbers, not finite, or of a wrong length; the
@@ -248,7 +254,7 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
 def checked_configuration(
     q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()
 ) -> Array:
-    """Return one configuration (n,); see :func:`checked_values`.
+    """Return the joint values of one configuration (n,); see :func:`checked_values`.
 
     Raises:
         JointValueError: If the values are not valid, or are a batch.
@@ -274,16 +280,19 @@ def intersect_limits(
     Args:
         joint_names: (n,) joints.
         limits: Lower and upper limits, (n,) each [rad or m].
-        turns: (n,) whether a joint is continuous, or was before its limits were narrowed.
-        intervals: Lower and upper ends, (n,) each or one for all joints [rad or m].
-        near: (n,) positions of continuous joints near which intervals are placed; None stands for
-            0.
+        turns: (n,) whether a joint is continuous, or was continuous before its limits were
+            narrowed.
+        intervals: Lower and upper ends of the intervals, (n,) each or one number for all joints
+            [rad or m].
+        near: (n,) joint positions [rad or m]; the interval of an unlimited continuous joint is
+            shifted by full turns as close as possible to its position. None stands for 0.
 
     Returns:
         Lower and upper limits, (n,) each, read-only [rad or m].
 
     Raises:
-        LimitsError: If an intersection is empty, or the ends are not n numbers.
+        LimitsError: If an intersection is empty, or the interval ends are not n numbers.
+        JointValueError: If `near` is not valid.
     """
     low = _interval_ends(joint_names, intervals[0], -np.inf)
     high = _interval_ends(joint_names, intervals[1], np.inf)
@@ -296,7 +305,13 @@ def intersect_limits(
 
 
 def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -> Array:
-    """Return interval ends (n,), given as one number, n numbers or a mapping by name.
+    """Return interval ends (n,) [rad or m] given as one number, n numbers or a mapping by name.
+
+    Args:
+        joint_names: (n,) joints.
+        given: Interval ends.
+        unlimited: End of an interval without limit, -inf or inf; default of a joint that is missing
+            in a mapping.
 
     Raises:
         LimitsError: If the ends are not valid.
@@ -322,7 +337,9 @@ def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -
 def _intersect(
     name: str, lower: float, upper: float, low: float, high: float, near: float, turns: bool
 ) -> tuple[float, float]:
-    """Intersect [lower, upper] with [low, high], modulo 2 pi for a continuous joint.
+    """Intersect the limits [lower, upper] of a joint with an interval [low, high] [rad or m].
+
+    The interval of a continuous joint is shifted by full turns first; see :func:`_turns_to`.
 
     Raises:
         LimitsError: If the intersection is empty, or the interval is not valid.
@@ -347,9 +364,10 @@ def _intersect(
 
 
 def _turns_to(low: float, high: float, lower: float, upper: float, near: float) -> float:
-    """Return the multiple of 2 pi [rad] that moves an interval into the limits, or next to `near`.
+    """Return the multiple of 2 pi [rad] by which the interval of a continuous joint is shifted.
 
-    `near` counts for a joint without limits.
+    The shifted interval [low, high] has the largest overlap with the limits [lower, upper]. For a
+    joint without limits, the center of the shifted interval is as close as possible to `near`.
     """
     if not np.isfinite(upper - lower):
         return float(TURN * np.round((near - 0.5 * (low + high)) / TURN))

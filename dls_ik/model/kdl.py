@@ -38,9 +38,16 @@ def kdl_chain(robot: RobotModel) -> Any:
 
 
 def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
-    """Return the segment of joint i, which moves about or along z, with the fixed part behind it.
+    """Return the KDL segment of joint i, which moves about or along z.
 
-    Segment 0 also contains the fixed part before the joint.
+    The segment contains the fixed transform after the joint. Segment 0 also contains the fixed
+    transform before the joint.
+
+    Args:
+        kdl: Module PyKDL.
+        robot: Robot.
+        i: Index of the joint.
+        name: Name of the joint.
     """
     before = kdl_frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
     prismatic = robot.chain.prismatic[i]
@@ -50,7 +57,7 @@ def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
 
 
 def kdl_frame(kdl: ModuleType, T: Array) -> Any:
-    """Return a pose (4, 4) or (3, 4) as a ``PyKDL.Frame``."""
+    """Return a pose, given as a matrix (4, 4) or (3, 4), as a ``PyKDL.Frame``."""
     rotation = kdl.Rotation(*(float(value) for value in T[:3, :3].ravel()))
     return kdl.Frame(rotation, kdl.Vector(*(float(value) for value in T[:3, 3])))
 

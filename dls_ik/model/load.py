@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by shipped name, file, ROS package path or description; expansion of xacro files."""
+"""Loading of robots by name, file, ROS package URI or description; expansion of xacro files."""
 
 import contextlib
 import os
@@ -38,9 +38,9 @@ _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|
 
 
 def split_arguments(given: str) -> tuple[str, dict[str, str]]:
-    """Split ``arm.xacro name:=ur5`` into a robot name and xacro arguments.
+    """Split a text such as ``arm.xacro name:=ur5`` into a robot name and xacro arguments.
 
-    Values with spaces are quoted: ``arm.xacro title:='my arm'``.
+    Values that contain spaces must be in quotes: ``arm.xacro title:='my arm'``.
 
     Raises:
         RobotModelError: If the text contains words that are not xacro arguments.
@@ -70,7 +70,7 @@ def robot_file(given: str) -> Path:
             ``package://NAME/PATH``.
 
     Raises:
-        RobotModelError: If no robot is found; the message names valid forms and similar names.
+        RobotModelError: If no file is found; the message lists valid forms and similar names.
     """
     if given.startswith(PACKAGE_SCHEME):
         return package_file(given)
@@ -92,13 +92,15 @@ def robot_file(given: str) -> Path:
 
 
 def find_tree(given: str) -> Tree:
-    """Return the tree of a robot named as for :func:`robot_file` or a description.
+    """Return the tree of a robot.
 
-    xacro arguments may follow the name; see :func:`split_arguments`.
+    Args:
+        given: Name of a robot as for :func:`robot_file`, or of a description in the library
+            robot_descriptions. xacro arguments may follow the name; see :func:`split_arguments`.
 
     Raises:
-        RobotModelError: If the file is not found, does not describe a usable robot, needs xacro and
-            xacro is not installed, or has no such argument.
+        RobotModelError: If the file is not found, does not describe a usable robot, has no such
+            argument, or needs xacro and xacro is not installed.
     """
     name, arguments = split_arguments(given)
     if _is_description(name):
@@ -109,10 +111,10 @@ def find_tree(given: str) -> Tree:
 
 
 def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | None) -> Tree:
-    """Return the tree of a URDF file or text, or of a file that ends in ``.xacro``.
+    """Return the tree of a robot given as a URDF file, a xacro file or the text of a URDF.
 
     Args:
-        source: Path, or text of a URDF.
+        source: Path of a URDF, or of a xacro file that ends in ``.xacro``; or text of a URDF.
         mappings: Arguments of a xacro file by name.
 
     Raises:
@@ -133,9 +135,13 @@ def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | N
 
 
 def find_urdf(given: str) -> Path | str | None:
-    """Return the URDF of a robot named as for :func:`find_tree`, as a file or expanded text.
+    """Return the URDF of a robot: the path of the file, or the text of an expanded xacro file.
 
-    A DH file has no URDF: the result is None.
+    Args:
+        given: Name of a robot as for :func:`find_tree`.
+
+    Returns:
+        Path or text; None for a DH file, which has no URDF.
 
     Raises:
         RobotModelError: If there is no such robot, or xacro is not installed.
@@ -147,7 +153,7 @@ def find_urdf(given: str) -> Path | str | None:
 
 
 def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
-    """Return the URDF of a robot file; None for a DH file.
+    """Return the path of a URDF file, the expanded text of a xacro file, or None for a DH file.
 
     Raises:
         RobotModelError: If arguments are given for a file that is not a xacro file, or xacro fails.
@@ -174,7 +180,7 @@ def _robot_files_in(folder: Path) -> list[str]:
 def expanded(
     path: Path, arguments: Mapping[str, object], packages: Mapping[str, str] | None = None
 ) -> str:
-    """Return a xacro file expanded to URDF text.
+    """Return the URDF text to which a xacro file expands.
 
     xacro evaluates expressions in the file, includes other files and reads the environment, so the
     file must be trusted. Text received over the network is never expanded.
@@ -220,7 +226,10 @@ def expanded(
 
 
 def _package_of(path: Path, name: str) -> str:
-    """Return the folder of a package in or next to the package of a file, or known to ROS.
+    """Return the folder of a package by its name.
+
+    The package is searched above the file `path`, next to the package that contains the file, and
+    in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
 
     Raises:
         RobotModelError: If the package is not found.
@@ -240,7 +249,7 @@ def _package_of(path: Path, name: str) -> str:
 
 
 def _package_name(folder: Path) -> str:
-    """Return the package name in a folder's manifest, or "" without a manifest."""
+    """Return the package name in the ``package.xml`` of a folder, or "" without such a file."""
     try:
         text = read_file(folder / "package.xml", MAX_MANIFEST_BYTES).decode(errors="replace")
     except OSError:
@@ -250,7 +259,10 @@ def _package_name(folder: Path) -> str:
 
 
 class _Arguments(dict[str, str]):
-    """xacro arguments that record the names asked for, because xacro ignores unknown arguments."""
+    """xacro arguments that record the names that xacro looks up.
+
+    xacro ignores unknown arguments; an argument that is never looked up is unknown.
+    """
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
@@ -269,30 +281,32 @@ class _Arguments(dict[str, str]):
 
 
 def described_tree(name: str, mappings: Mapping[str, object] | None = None) -> Tree:
-    """Return the tree of a robot in robot_descriptions, which clones it at its first use.
+    """Return the tree of a robot from the library robot_descriptions.
+
+    The library clones the repository of a description when the description is first used.
 
     Args:
         name: Name such as ``"so_arm101_description"``.
-        mappings: Arguments of the description, if it is a xacro file.
+        mappings: Arguments of the description, if the description is a xacro file.
 
     Raises:
-        RobotModelError: If robot_descriptions is not installed, does not have the robot or its
-            URDF, or cannot clone it, or the URDF cannot be read.
+        RobotModelError: If robot_descriptions is not installed, has no such robot, has no URDF of
+            the robot, or cannot clone the description, or the URDF cannot be read.
     """
     urdf, folder = _described(name, mappings or {})
     return load_urdf(urdf, folder)
 
 
 def _is_description(name: str) -> bool:
-    """Return whether a name is that of a description, and not of a file."""
+    """Return whether a name has the form of a description name and is not an existing file."""
     return name.endswith(DESCRIPTION) and name.isidentifier() and not os.path.exists(name)
 
 
 def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, Path]:
-    """Return the URDF of a description, as a file or expanded text, and its folder.
+    """Return the URDF of a description, as a path or as expanded text, and the folder of the file.
 
     Raises:
-        RobotModelError: If there is no such URDF, or it has no arguments.
+        RobotModelError: If there is no such URDF, or arguments are given for a plain URDF.
     """
     module = _description_module(name)
     urdf, xacro = getattr(module, "URDF_PATH", None), getattr(module, "XACRO_PATH", None)
@@ -311,11 +325,11 @@ def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, P
 
 
 def _description_module(name: str) -> Any:
-    """Return a module of robot_descriptions, which clones the description on import.
+    """Import the module of a description, which clones the description, and return the module.
 
     Raises:
         RobotModelError: If robot_descriptions is not installed, or does not have the description,
-            or cannot clone it.
+            or cannot clone the description.
     """
     try:
         library: Any = import_module("robot_descriptions")
@@ -330,7 +344,7 @@ def _description_module(name: str) -> Any:
         hint = did_you_mean(word, [n for n in names if "_mj_" not in n], "; {}")
         raise RobotModelError(f"robot_descriptions has no {quoted(name)}{hint}")
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # it prints the progress of cloning
+        with contextlib.redirect_stdout(sys.stderr):  # the library prints progress
             return import_module(f"robot_descriptions.{name}")
     except Exception as error:  # git and the network raise errors of many types
         reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__).strip()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses in the forms that callers use: matrices, positions with quaternions, messages."""
+"""Conversion of poses that callers give as matrices, positions with quaternions, or messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dls_ik.model.rotations import (
 )
 from dls_ik.text import quoted
 
-ROUGHNESS = 1e-3  # accepts a rotation typed with four digits, but no scaling or shear
+ROUGHNESS = 1e-3  # maximum deviation from a rotation: four digits suffice, scaling is rejected
 FORMS = (
     "a pose must be a 4x4 matrix of numbers, a dls_ik.Pose, (position, quaternion x y z w), or a "
     "message with position and orientation"
@@ -42,7 +42,7 @@ ALONE = (
 
 @dataclass(frozen=True)
 class Pose:
-    """A position and an orientation; immutable and compared by value.
+    """A position and an orientation, immutable and compared by value.
 
     Attributes:
         position: (x, y, z) [m].
@@ -82,7 +82,11 @@ class Pose:
 
     @classmethod
     def from_rpy(cls, position: ArrayLike, rpy: ArrayLike) -> Pose:
-        """Return the pose of a position [m] and roll, pitch, yaw [rad], Rz(yaw) Ry(pitch) Rx(roll).
+        """Return the pose with a position and roll, pitch and yaw angles.
+
+        Args:
+            position: (x, y, z) [m].
+            rpy: (roll, pitch, yaw) [rad]; the rotation is Rz(yaw) Ry(pitch) Rx(roll).
 
         Raises:
             PoseError: If an argument is not three finite numbers.
@@ -126,15 +130,15 @@ class PoseParts(NamedTuple):
 
 
 def validated_pose(T: Any, position_only: bool = False) -> Array:
-    """Return a pose as (4, 4) float64; a slightly inexact rotation is made exact.
+    """Return a pose as a float64 array (4, 4) [m]; a slightly inexact rotation is made exact.
 
     Args:
         T: Pose in any form; see :func:`pose_matrix`.
-        position_only: Whether a position alone is enough.
+        position_only: Whether a position without rotation is accepted.
 
     Raises:
         PoseError: If the pose has another form, contains NaN or inf, has a last row other than (0,
-            0, 0, 1), or its matrix is not a rotation.
+            0, 0, 1), or has an upper left 3x3 block that is not a rotation.
     """
     matrix = pose_matrix(T, position_only)
     try:
@@ -162,22 +166,26 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
 
 
 def _hint(shape: tuple[int, ...]) -> str:
-    """Return a hint for an array of a wrong shape that is often given."""
+    """Return a hint for a common mistake in the shape of a pose, or ""."""
     if shape == (7,):
         return ": write x y z and a quaternion x y z w as (T[:3], T[3:])"
     return f": {ALONE}" if shape == (3,) else ""
 
 
 def pose_matrix(given: Any, position_only: bool = False) -> Any:
-    """Return a pose in any form as a matrix (4, 4); unknown forms are returned unchanged.
+    """Return a pose in any form as a matrix (4, 4) [m]; unknown forms are returned unchanged.
 
-    Forms are (position, quaternion), a position alone, an object with ``as_matrix()`` (SciPy,
-    jaxlie) or ``homogeneous`` (Pinocchio), and an object with ``position`` and ``orientation`` or
-    with ``translation`` and ``rotation``, whose fields are x, y, z and x, y, z, w.
+    Valid forms are a matrix; (position, quaternion x y z w); a position; an object with
+    ``as_matrix()`` (SciPy, jaxlie) or ``homogeneous`` (Pinocchio); and a message with ``position``
+    and ``orientation``, or with ``translation`` and ``rotation``.
+
+    Args:
+        given: Pose.
+        position_only: Whether a position without rotation is accepted.
 
     Raises:
-        PoseError: If the message is stamped, only a position is given although the rotation counts,
-            or the quaternion has zero length.
+        PoseError: If the message is stamped, a position is given but not accepted, or the
+            quaternion has zero length.
     """
     parts = pose_parts(given, position_only)
     if not isinstance(parts, PoseParts):
@@ -188,9 +196,12 @@ def pose_matrix(given: Any, position_only: bool = False) -> Any:
 def pose_parts(given: Any, position_only: bool) -> Any:
     """Return the position and quaternion of a pose; a matrix or unknown form is returned unchanged.
 
+    Args:
+        given: Pose in any form of :func:`pose_matrix`.
+        position_only: Whether a position without rotation is accepted.
+
     Raises:
-        PoseError: If the message is stamped, or only a position is given although the rotation
-            counts.
+        PoseError: If the message is stamped, or a position is given but not accepted.
     """
     if isinstance(given, np.ndarray | Pose):
         pair = None
@@ -213,7 +224,7 @@ def pose_parts(given: Any, position_only: bool) -> Any:
 
 
 def _message_parts(given: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return position and quaternion of a message, or None for other objects.
+    """Return the position and the quaternion of a message, or None for an object of another type.
 
     Raises:
         PoseError: If the message is stamped.
@@ -239,7 +250,7 @@ def _library_matrix(given: Any) -> Any:
 
 
 def _vector(values: Any, n: int) -> Array | None:
-    """Return n numbers as (n,), or None for any other value."""
+    """Return n numbers as an array (n,), or None for any other value."""
     try:
         vector = real_array(values)
     except (TypeError, ValueError, OverflowError):
@@ -248,7 +259,10 @@ def _vector(values: Any, n: int) -> Array | None:
 
 
 def rotations_from_quaternions(quaternions: Array) -> Array:
-    """Return rotations (..., 3, 3) of quaternions (..., 4), NaN for zero or infinite length."""
+    """Return rotations (..., 3, 3) of quaternions (..., 4), which need not be normalised.
+
+    The rotation of a quaternion with zero or infinite length is NaN.
+    """
     lengths = np.linalg.norm(quaternions, axis=-1)
     is_good = (lengths >= SHORTEST_QUATERNION) & (lengths < np.inf)
     scale = np.where(is_good, lengths, np.nan)
@@ -258,7 +272,7 @@ def rotations_from_quaternions(quaternions: Array) -> Array:
 
 
 def matrices(positions: Array, quaternions: Array) -> Array:
-    """Return matrices (..., 4, 4) of positions (..., 3) and quaternions (..., 4)."""
+    """Return pose matrices (..., 4, 4) of positions (..., 3) and quaternions (..., 4)."""
     T = np.zeros((*positions.shape[:-1], 4, 4))
     T[..., :3, :3] = rotations_from_quaternions(quaternions)
     T[..., :3, 3] = positions

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functionals of a pose that are affine in the motion of each joint of a chain.
 
-A rigid transform T has larger matrix representations that multiply as transforms do:
-:func:`conformal` maps points together with their squared distance from the origin, :func:`screw`
-maps lines. Their entries are affine in (cos q, sin q) of a revolute joint and in (q, q^2) of a
-prismatic joint. A number ``row @ matrix(T) @ column`` is therefore affine in each joint separately;
-:class:`ChainProduct` is such a number, over the joints that change it. Lengths are in the length
-unit of the chain.
+A functional is a number that depends on the pose T of the tip, such as the squared distance between
+two points. A rigid transform T can be represented by larger matrices, whose products represent
+products of transforms: :func:`conformal` matrices map points together with their squared distance
+from the origin, and :func:`screw` matrices map lines. The entries of these matrices are affine in
+(cos q, sin q) of a revolute joint and in (q, q^2) of a prismatic joint. A functional of the form
+``row @ matrix(T) @ column`` is therefore affine in each joint separately. :class:`ChainProduct`
+represents a functional as a product over the joints that change its value. Lengths are in the
+length unit of the chain.
 """
 
 from collections.abc import Callable
@@ -20,22 +22,22 @@ from dls_ik.core.types import Array, Chain
 from dls_ik.model.joint import TURN
 from dls_ik.model.rotations import FARTHEST, inverse
 
-PARALLEL = 1e-9  # squared sine of the angle below which axes count as parallel
-MIN_CHANGE = 1e-13  # smaller changes, relative to the functional's scale, count as none
-THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0
+PARALLEL = 1e-9  # maximum squared sine of the angle between axes that count as parallel
+MIN_CHANGE = 1e-13  # minimum change, relative to a functional's scale, that is not rounding
+THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0  # three equally spaced angles, as shares of a turn
 
 
 class PathElements(NamedTuple):
-    """The m elements of a path; each moves in its own range, even if elements share a variable."""
+    """The m moving elements of a path, treated as independent even if some share a variable."""
 
-    fixed: Array  # (m + 1, 4, 4) transforms before, between and after the elements
+    fixed: Array  # (m + 1, 4, 4) fixed transforms before, between and after the elements
     prismatic: NDArray[np.bool_]  # (m,)
     lower: Array  # (m,) [rad or m]
     upper: Array  # (m,) [rad or m]
 
     @property
     def length(self) -> float:
-        """Upper bound on the distance between base and tip [m], not tight."""
+        """Upper bound, not tight, on the distance between base and tip [m]."""
         slides = np.maximum(np.abs(self.lower), np.abs(self.upper))[self.prismatic]
         slides = slides[np.isfinite(slides)]
         return float(np.linalg.norm(self.fixed[:, :3, 3], axis=1).sum() + slides.sum())
@@ -48,7 +50,10 @@ class PathElements(NamedTuple):
         return PathElements(fixed, self.prismatic, self.lower * factors, self.upper * factors)
 
     def split(self, k: int) -> tuple["PathElements", "PathElements"]:
-        """Return the path to the frame of element k, and the path from there to the tip."""
+        """Return the path from the base to element k, and the path from element k to the tip.
+
+        Element k moves in the second path. The paths meet in the frame before this motion.
+        """
         _, prismatic, lower, upper = self
         fixed = np.concatenate([np.eye(4)[None], self.fixed[k + 1 :]])
         before = PathElements(self.fixed[: k + 1], prismatic[:k], lower[:k], upper[:k])
@@ -56,10 +61,10 @@ class PathElements(NamedTuple):
 
 
 def path_elements(chain: Chain, tip: int) -> PathElements:
-    """Return the path to a tip; each element may move within the limits of its variable.
+    """Return the moving elements of the path to a tip, with the limits of their variables.
 
-    An element with a limit beyond `FARTHEST` counts as unlimited, because rounding errors would
-    exceed the lengths of the arm.
+    An element with a limit beyond `FARTHEST` counts as unlimited, because rounding errors at such
+    positions would exceed the lengths of the arm.
     """
     start, stop = chain.first[tip : tip + 2]
     path = slice(start, stop)
@@ -93,14 +98,16 @@ def motions(prismatic: bool, values: Array) -> Array:
 
 
 def poses(elements: PathElements, shares: Array) -> Array:
-    """Return the last element's pose in the first element's frame, and the tip's in the base.
+    """Return the poses of the last element and of the tip at b configurations.
 
     Args:
         elements: Path.
-        shares: (b, m) position of each element as a share of its range, from 0 (lower) to 1.
+        shares: (b, m) position of each element as a share of its range, from 0 (lower limit) to 1
+            (upper limit). The range of an unlimited element is -pi to pi.
 
     Returns:
-        Both poses, (2, b, 4, 4).
+        (2, b, 4, 4): the pose of the last element before its motion, in the frame of the first
+        element before its motion; and the pose of the tip in the base frame.
     """
     bounded = np.isfinite(elements.lower) & np.isfinite(elements.upper)
     lower = np.where(bounded, elements.lower, -0.5 * TURN)
@@ -116,11 +123,13 @@ def poses(elements: PathElements, shares: Array) -> Array:
 def end_axes(elements: PathElements) -> tuple[Array, Array]:
     """Return the first axis in the base frame and the last axis in the tip frame.
 
-    The points on the axes are those closest to the neighbouring axes, for example the center of a
-    shoulder or a wrist. If the axes are parallel, the points are at equal height at mid-range.
+    The point on each axis is the point closest to the neighbouring axis, for example the center of
+    a shoulder or a wrist. If an axis is parallel to the neighbouring axis, the point on the axis is
+    chosen such that the points on the first and the last axis have the same height along the axis
+    when all joints are in the middle of their ranges.
 
     Returns:
-        For each axis its direction and a point, (2, 3).
+        For each axis an array (2, 3): the direction and the point.
     """
     before, after = elements.fixed[0], inverse(elements.fixed[-1])
     b = t = None
@@ -137,7 +146,10 @@ def end_axes(elements: PathElements) -> tuple[Array, Array]:
 
 
 def _closest_on_z(T: Array) -> float | None:
-    """Return the z coordinate closest to the z axis of T (4, 4), or None for parallel axes."""
+    """Return the z coordinate of the point on the z axis that is closest to the z axis of T (4, 4).
+
+    The result is None if the axes are parallel.
+    """
     u, o = T[:3, 2], T[:3, 3]
     sine2 = u[:2] @ u[:2]
     return None if sine2 < PARALLEL else float(o[2] - u[2] * (u[:2] @ o[:2]) / sine2)
@@ -146,13 +158,13 @@ def _closest_on_z(T: Array) -> float | None:
 class Functional(NamedTuple):
     """The number ``row @ matrix(T) @ column`` of a pose T."""
 
-    matrix: Callable[[Array], Array]  # (..., 4, 4) to (..., s, s)
-    row: Array  # (s,) vector of the base
-    column: Array  # (s,) vector of the tip
-    scale: float  # approximate maximum value, for rounding errors
+    matrix: Callable[[Array], Array]  # function that maps (..., 4, 4) to (..., s, s)
+    row: Array  # (s,) vector that depends on the geometry in the base frame
+    column: Array  # (s,) vector that depends on the geometry in the tip frame
+    scale: float  # approximate maximum value, from which rounding errors are estimated
 
     def __call__(self, T: Array) -> Array:
-        """Return values (...) at poses T (..., 4, 4)."""
+        """Return the values (...) of the functional at poses T (..., 4, 4)."""
         return np.asarray(self.matrix(T) @ self.column @ self.row)
 
     def __neg__(self) -> "Functional":
@@ -161,7 +173,11 @@ class Functional(NamedTuple):
 
 
 def conformal(T: Array) -> Array:
-    """Return matrices (..., 5, 5) that map (p, 1, |p|^2) of a point p by T (..., 4, 4)."""
+    """Return matrices (..., 5, 5) that transform vectors (p, 1, |p|^2) of points p.
+
+    Args:
+        T: (..., 4, 4) transforms of the points.
+    """
     R, t = T[..., :3, :3], T[..., :3, 3]
     M = np.zeros((*T.shape[:-2], 5, 5))
     M[..., :4, :4] = T
@@ -172,7 +188,11 @@ def conformal(T: Array) -> Array:
 
 
 def screw(T: Array) -> Array:
-    """Return matrices (..., 6, 6) that map a line (a, p x a) by T (..., 4, 4)."""
+    """Return matrices (..., 6, 6) that transform lines (a, p x a) with direction a through point p.
+
+    Args:
+        T: (..., 4, 4) transforms of the lines.
+    """
     R, t = T[..., :3, :3], T[..., None, :3, 3]
     M = np.zeros((*T.shape[:-2], 6, 6))
     M[..., :3, :3] = M[..., 3:, 3:] = R
@@ -181,14 +201,19 @@ def screw(T: Array) -> Array:
 
 
 def squared_distance(base: Array, tip: Array) -> Functional:
-    """Return the squared distance of a point (3,) of the base and a point (3,) of the tip."""
+    """Return the functional: squared distance between a base point (3,) and a tip point (3,)."""
     row = np.array([*(-2.0 * base), base @ base, 1.0])
     scale = (1.0 + np.linalg.norm(base) + np.linalg.norm(tip)) ** 2
     return Functional(conformal, row, np.array([*tip, 1.0, tip @ tip]), float(scale))
 
 
 def height(base: Array, tip: Array) -> Functional:
-    """Return the height of a point (3,) of the tip along a line (2, 3) of the base."""
+    """Return the functional: height of a tip point over a base point along a unit vector.
+
+    Args:
+        base: (2, 3) unit vector and point in the base frame.
+        tip: (3,) point in the tip frame.
+    """
     n, b = base  # unit vector, point
     scale = 1.0 + float(np.linalg.norm(b) + np.linalg.norm(tip))
     row = np.array([*n, -n @ b, 0.0])
@@ -196,31 +221,48 @@ def height(base: Array, tip: Array) -> Functional:
 
 
 def lean(direction: Array, axis: Array) -> Functional:
-    """Return the cosine of the angle between a unit vector (3,) of the base and one of the tip."""
+    """Return the functional: cosine of the angle between two unit vectors.
+
+    Args:
+        direction: (3,) unit vector in the base frame.
+        axis: (3,) unit vector in the tip frame.
+    """
     zero = np.zeros(3)
     return Functional(screw, np.array([*direction, *zero]), np.array([*axis, *zero]), 1.0)
 
 
 def moment(base: Array, tip: Array) -> Functional:
-    """Return the mutual moment of lines (2, 3): distance times sine of the angle, with sign."""
+    """Return the functional: mutual moment of two lines.
+
+    The mutual moment is the distance of the lines times the sine of the angle between the lines,
+    with a sign.
+
+    Args:
+        base: (2, 3) unit vector and point of a line in the base frame.
+        tip: (2, 3) unit vector and point of a line in the tip frame.
+    """
     (n, b), (a, p) = base, tip
     row, column = np.array([*np.cross(b, n), *n]), np.array([*a, *np.cross(p, a)])
     return Functional(screw, row, column, 1.0 + float(np.linalg.norm(b) + np.linalg.norm(p)))
 
 
 class ChainProduct(NamedTuple):
-    """A functional as row @ motion @ between @ motion ... @ column, over the d relevant joints."""
+    """A functional as a product over the d joints that change its value.
+
+    The value is row @ motion @ between @ motion @ ... @ column, with one matrix ``motion`` for each
+    joint.
+    """
 
     functional: Functional
     row: Array  # (s,)
-    between: Array  # (d - 1, s, s)
+    between: Array  # (d - 1, s, s) matrices of the fixed transforms between the joints
     column: Array  # (s,)
     prismatic: NDArray[np.bool_]  # (d,)
-    lower: Array  # (d,)
-    upper: Array  # (d,)
+    lower: Array  # (d,) lower limits
+    upper: Array  # (d,) upper limits
 
     def values(self, q: Array) -> Array:
-        """Return the values (b,) at joint positions (b, d)."""
+        """Return the values (b,) of the functional at joint positions (b, d)."""
         row = np.broadcast_to(self.row, (len(q), 1, len(self.row)))
         for j in range(q.shape[1]):
             row = row @ self.motion(j, q[:, j])
@@ -228,12 +270,15 @@ class ChainProduct(NamedTuple):
         return (row @ self.column)[:, 0]
 
     def motion(self, j: int, values: Array) -> Array:
-        """Return the matrices (..., s, s) of joint j at joint positions (...)."""
+        """Return the matrices (..., s, s) of the motion of joint j at joint positions (...)."""
         return self.functional.matrix(motions(bool(self.prismatic[j]), values))
 
 
 def chain_product(elements: PathElements, functional: Functional) -> ChainProduct:
-    """Return a functional as a product without the joints at either end that do not change it."""
+    """Return a functional as a product over joints of a path.
+
+    Joints at the start and at the end of the path that do not change the functional are omitted.
+    """
     row, column = functional.row, functional.column
     fixed = [functional.matrix(T) for T in elements.fixed]
     slides = elements.prismatic
@@ -262,7 +307,14 @@ def chain_product(elements: PathElements, functional: Functional) -> ChainProduc
 
 
 def _change(functional: Functional, vector: Array, prismatic: bool, is_row: bool) -> float:
-    """Return the maximum change of a row or a column by the motion of a joint next to it."""
+    """Return the maximum change of a vector that is multiplied by the motion of a joint.
+
+    Args:
+        functional: Functional, which defines the matrix of the motion.
+        vector: (s,) row that is multiplied from the right, or column multiplied from the left.
+        prismatic: Whether the joint is prismatic.
+        is_row: Whether the vector is a row.
+    """
     matrices = functional.matrix(motions(prismatic, TURN * THIRDS))  # (3, s, s)
     moved = vector @ matrices if is_row else matrices @ vector
     return float(np.abs(moved - vector).max())

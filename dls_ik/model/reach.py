@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rigorous bounds on the poses that an arm reaches, built once for a robot.
 
-The bounds are ranges of functionals of a pose over all configurations within the limits. Of many
-candidates the functionals that reject most unreachable poses are selected. Lengths are in units of
-the arm's length, so that one set of tolerances fits every arm.
+A functional is a number that depends on the pose of the tip, such as the distance of a point of the
+tip from a point of the base; see :mod:`dls_ik.model.pose_functionals`. The bounds are the minimum
+and maximum of functionals over all configurations within the limits. A pose with a value outside
+these bounds is unreachable. The functionals that reject most unreachable poses are selected from
+many candidates. Lengths are in units of the arm's length, so that one set of tolerances fits every
+arm.
 
-Ranges are computed by branch and bound. A functional is affine in the point (cos q, sin q) or
-(q, q^2) of each joint separately. An arc of these points lies in the triangle of its end points and
-the intersection of its end tangents; a full circle lies in a triangle around it. Over a product of
-triangles, a function that is affine in each factor has its extremes at corners, which bound the
-functional over the box of joint positions. The error of the bound falls with the square of the
-width of the box.
+The bounds are computed by branch and bound over boxes of joint positions. A functional is affine in
+the point (cos q, sin q) of each revolute joint and in the point (q, q^2) of each prismatic joint.
+For an interval of q these points form an arc. The arc lies in the triangle whose corners are the
+end points of the arc and the intersection of its tangents at these points; a full circle lies in
+an equilateral triangle around the circle. A function that is affine in each joint's point has its
+maximum over the product of all triangles at a combination of corners. This maximum bounds the
+functional over the box. The error of the bound decreases with the square of the width of the box.
 """
 
 from __future__ import annotations
@@ -51,38 +55,38 @@ GIVEN_UP = (
     "bounds on the reach of {} joints would take too long and are incomplete: the solver may "
     "search for unreachable poses until the timeout, instead of returning UNREACHABLE"
 )
-POINT_DISTANCES = (0.3, 1.0, 3.0)  # distances of further points on an axis, in arm lengths
-NUM_REACH_SAMPLES = 3000  # random configurations
-LIMIT_SHARE = 0.15  # share of the sampled joints that are at a limit
-BOX_SCALE = 1.1  # size of the box of sampled poses, relative to that of the reached positions
-MAX_STRETCH = 1.3  # maximum scale of sampled poses of the arm without limits
+POINT_DISTANCES = (0.3, 1.0, 3.0)  # shifts of further points along an axis, in arm lengths
+NUM_REACH_SAMPLES = 3000  # number of random configurations
+LIMIT_SHARE = 0.15  # share of joint positions that are moved to a limit
+BOX_SCALE = 1.1  # size of the box of random poses, relative to the box of the reached positions
+MAX_STRETCH = 1.3  # maximum factor by which poses of the arm without limits are moved outward
 MAX_BOUNDS = 10  # maximum number of selected bounds
-CONSTANT_TOLERANCE = 1e-9  # relative spread below which a functional counts as constant
+CONSTANT_TOLERANCE = 1e-9  # maximum relative spread of a functional that counts as constant
 MIN_GAIN = 0.001  # minimum share of the sampled poses that a further bound must reject
 
 
 class Candidate(NamedTuple):
-    """A functional that may be bounded, of a line of the base and a line of the tip.
+    """A functional that may be selected, and the two lines that define it.
 
-    Lengths are in arm lengths.
+    Lengths are in units of the arm's length.
     """
 
     kind: int  # DISTANCE, HEIGHT, LEAN or MOMENT, see core/reach_bounds.py
-    base: Array  # (2, 3) unit vector and point
-    tip: Array  # (2, 3) unit vector and point
+    base: Array  # (2, 3) unit vector and point in the base frame
+    tip: Array  # (2, 3) unit vector and point in the tip frame
     functional: Functional
 
 
 def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> ReachBounds:
     """Return bounds on the poses of a tip that hold for every configuration within the limits.
 
-    The result takes some tenths of a second. The work is limited to approximately one second: for
-    arms with very many joints some bounds are omitted, with a warning in the log.
+    The computation takes a few tenths of a second, and at most approximately one second. For arms
+    with very many joints some bounds are therefore omitted, and a warning is logged.
 
     Args:
         chain: Chain of the robot.
         tip: Index of the tip.
-        position_only: Whether the rotation of poses is ignored.
+        position_only: Whether the bounds concern the position of the tip only.
     """
     elements = path_elements(chain, tip)
     unit = elements.length or 1.0  # [m]
@@ -93,7 +97,7 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     rows = [candidates[i] for i, _ in chosen]
     kind = np.array([row.kind for row in rows], np.int64)
     units = np.where(kind == LEAN, 1.0, unit)
-    metres = np.array([[1.0], [unit]])  # scales of a unit vector and of a point
+    metres = np.array([[1.0], [unit]])  # scale of the unit vector, and scale of the point
     tip_lines = np.array([row.tip for row in rows]).reshape(-1, 2, 3) * metres
     budget = Budget()
     ranges = [_range(elements, candidates[i], sides, budget) for i, sides in chosen]
@@ -112,13 +116,14 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
 def _candidates(
     elements: PathElements, position_only: bool
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Return functionals that few joints change, made from the first and the last axis.
+    """Return candidates defined by the first and the last joint axis, which few joints change.
 
-    The last joint does not move points on its axis. If only positions count, the origin of the tip
-    replaces these points.
+    The first joint does not change distances from points on the first axis, and the last joint does
+    not move points on the last axis. If the bounds concern the position only, the origin of the tip
+    replaces points on the last axis.
 
     Returns:
-        Functionals of one point on each axis, and functionals of further points.
+        Candidates with one point on each axis, and candidates with further points on the axes.
     """
     first, last = end_axes(elements)
     b, a = first[1], last[0]
@@ -135,17 +140,22 @@ def _candidates(
 
 
 def _distance(base: Array, tip: Array) -> Candidate:
-    """Return the distance of the points of two lines (2, 3) as a candidate."""
+    """Return the candidate for the distance between the points of two lines (2, 3)."""
     return Candidate(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
 
 
 def _height(base: Array, tip: Array) -> Candidate:
-    """Return the height of a point of the tip along a line (2, 3) of the base as a candidate."""
+    """Return the candidate for the height of the tip line's point along the base line.
+
+    Args:
+        base: (2, 3) unit vector and point in the base frame.
+        tip: (2, 3) unit vector and point in the tip frame.
+    """
     return Candidate(HEIGHT, base, tip, height(base, tip[1]))
 
 
 def _along(line: Array) -> Array:
-    """Return a line (2, 3) with its point shifted along it in both directions, (b, 2, 3)."""
+    """Return lines (b, 2, 3) that equal a line (2, 3), but have points shifted along the line."""
     shifts = np.array([*POINT_DISTANCES, *(-step for step in POINT_DISTANCES)])
     lines: Array = line + shifts[:, None, None] * np.array([np.zeros(3), line[0]])
     return lines
@@ -154,7 +164,15 @@ def _along(line: Array) -> Array:
 def _range(
     elements: PathElements, candidate: Candidate, sides: tuple[bool, bool], budget: Budget
 ) -> tuple[float, float]:
-    """Return lower and upper bound of a candidate; only the requested sides are computed."""
+    """Return the lower and the upper bound of a candidate.
+
+    Args:
+        elements: Path.
+        candidate: Candidate.
+        sides: Whether the lower bound, and whether the upper bound is needed. A bound that is not
+            needed is 0 (lower bound of a distance) or infinite.
+        budget: Remaining work.
+    """
     if candidate.kind == DISTANCE:
         points = candidate.base[1], candidate.tip[1]
         return (
@@ -169,10 +187,15 @@ def _range(
 def select_bounds(
     elements: PathElements, functionals: Sequence[Functional], plain: int
 ) -> list[tuple[int, tuple[bool, bool]]]:
-    """Select the functionals and sides to bound that reject most of the sampled poses.
+    """Select the functionals, and for each the lower or upper bound, that reject most random poses.
 
-    Constant functionals among the first `plain` are always selected, because they keep a planar arm
-    in its plane and random poses cannot show which of them are redundant.
+    Constant functionals among the first `plain` functionals are always selected. Such functionals
+    express that a planar arm stays in its plane; random poses cannot show which are redundant.
+
+    Args:
+        elements: Path.
+        functionals: Functionals of the pose.
+        plain: Number of functionals at the start of the sequence that are selected if constant.
 
     Returns:
         For each selected functional its index, and whether its lower and upper bound are needed.
@@ -193,12 +216,12 @@ def select_bounds(
 
 
 def _random_shares(elements: PathElements, rng: np.random.Generator, at_limit: float) -> Array:
-    """Return random configurations (b, m) as shares of the ranges.
+    """Return random configurations (b, m) as shares of the element ranges, from 0 to 1.
 
     Args:
         elements: Path.
         rng: Random generator.
-        at_limit: Share of the joints that are put at an end of their range.
+        at_limit: Share of the positions that are rounded to 0 or 1, the ends of the range.
     """
     shares = rng.uniform(size=(NUM_REACH_SAMPLES, len(elements.prismatic)))
     rounded = rng.uniform(size=shares.shape) < at_limit
@@ -206,7 +229,10 @@ def _random_shares(elements: PathElements, rng: np.random.Generator, at_limit: f
 
 
 def _random_poses(reached: Array, rng: np.random.Generator) -> Array:
-    """Return poses (b, 4, 4) with random rotations, in a box around reached positions."""
+    """Return poses (b, 4, 4) with random rotations, and random positions in a box.
+
+    The box contains the positions of the reached poses (b, 4, 4).
+    """
     low, high = reached[:, :3, 3].min(0), reached[:, :3, 3].max(0)
     Q, upper = np.linalg.qr(rng.normal(size=(len(reached), 3, 3)))
     Q *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None]
@@ -216,7 +242,10 @@ def _random_poses(reached: Array, rng: np.random.Generator) -> Array:
 
 
 def _stretched_poses(elements: PathElements, rng: np.random.Generator) -> Array:
-    """Return poses (b, 4, 4) of a longer arm without limits; a planar arm stays in its plane."""
+    """Return random poses (b, 4, 4) of the arm without limits, at positions moved outward.
+
+    Poses of a planar arm stay in the plane of the arm.
+    """
     widened = np.where(elements.prismatic, elements.upper - elements.lower, np.inf)
     lower, upper = elements.lower - 0.5 * widened, elements.upper + 0.5 * widened
     free = elements._replace(lower=lower, upper=upper)
@@ -227,10 +256,11 @@ def _stretched_poses(elements: PathElements, rng: np.random.Generator) -> Array:
 
 
 def _greedy(refused: NDArray[np.bool_]) -> list[int]:
-    """Select sides (lower and upper of each functional) greedily by the further poses they reject.
+    """Return the indices of bounds, selected one by one for the most poses not yet rejected.
 
     Args:
-        refused: (sides, poses) whether a side rejects a pose.
+        refused: (bounds, poses) whether a bound rejects a pose. Rows are the lower and the upper
+            bound of each functional in turn.
     """
     left = np.ones(refused.shape[1], np.bool_)
     sides: list[int] = []
@@ -248,13 +278,16 @@ class Extent(NamedTuple):
     """Distance of the first tip from a point on the first joint's axis [m]."""
 
     point: Array  # (3,) in the base frame
-    least: float  # lower bound
-    most: float  # upper bound
+    least: float  # lower bound over all configurations
+    most: float  # upper bound over all configurations
     seen: tuple[float, float]  # minimum and maximum over random configurations
 
 
 def tip_extent(robot: RobotModel) -> Extent:
-    """Return the bounds of the first tip's distance, and samples; takes some tenths of a second."""
+    """Return bounds on the first tip's distance from a point on the first joint's axis.
+
+    The computation takes a few tenths of a second.
+    """
     elements = path_elements(robot.chain, 0)
     unit = elements.length or 1.0
     scaled = elements.scaled(1.0 / unit)
@@ -271,26 +304,34 @@ def tip_extent(robot: RobotModel) -> Extent:
 
 # Branch and bound
 
-MAX_RELEVANT_JOINTS = 5  # maximum number of joints; a box of d joints has 3^d corners
-MAX_CORNERS = 10_000  # approximate maximum of corners evaluated at a time
-MAX_ROUNDS = 40  # maximum number of subdivisions
-MAX_WORK = 12_000_000  # corners for all bounds of a robot, approximately 1 s; 1e6 for 7 joints
-ROUND_WORK = 4000  # overhead of a round, in corners
-TIGHTNESS = 1e-9  # relative distance of a bound from an attained value that counts as tight
+MAX_RELEVANT_JOINTS = 5  # maximum number of joints that change a functional; 3^d corners for d
+MAX_CORNERS = 10_000  # approximate maximum number of corners evaluated in one round
+MAX_ROUNDS = 40  # maximum number of rounds, each of which subdivides boxes
+MAX_WORK = 12_000_000  # maximum number of corners for a robot, about 1 s; 7 joints need about 1e6
+ROUND_WORK = 4000  # overhead of a round, as an equivalent number of corners
+TIGHTNESS = 1e-9  # maximum relative difference of a tight bound from an attained value
 ROUNDING = 1e-10  # relative allowance for rounding errors
-MAX_ARC = TURN / 3.0  # [rad] longer arcs have a smaller triangle around the full circle
+MAX_ARC = TURN / 3.0  # [rad] longer arcs get the triangle around the full circle, which is smaller
 
 ORIGIN = np.zeros(3)
 
 
 class Budget:
-    """Work allowed for bounds; counted, not timed, for equal bounds on all machines."""
+    """Remaining work for bounds, counted in corners.
+
+    The work is not limited by time, so that the bounds are equal on all machines.
+    """
 
     def __init__(self, left: int = MAX_WORK) -> None:
         self.left = left  # remaining corners
 
     def spend(self, boxes: int, joints: int) -> None:
-        """Count the work for boxes of `joints` joints."""
+        """Subtract the work of one round.
+
+        Args:
+            boxes: Number of boxes in the round.
+            joints: Number of joints of a box.
+        """
         self.left -= ROUND_WORK + boxes * 3**joints
 
     @property
@@ -304,9 +345,9 @@ class BoundedBoxes(NamedTuple):
 
     lower: Array  # (b, d) [rad or arm lengths]
     upper: Array  # (b, d) [rad or arm lengths]
-    bound: Array  # (b,) upper bound in the box
-    attained: Array  # (b,) a value attained in the box
-    worst: NDArray[np.int64]  # (b,) joint whose triangle adds most to the bound
+    bound: Array  # (b,) upper bound of the functional in the box
+    attained: Array  # (b,) value of the functional at a configuration in the box
+    worst: NDArray[np.int64]  # (b,) joint whose triangle increases the bound most
 
     def rows(self, which: NDArray[np.int64] | slice) -> BoundedBoxes:
         """Return the boxes with given indices."""
@@ -315,10 +356,11 @@ class BoundedBoxes(NamedTuple):
 
 
 def upper_bound(elements: PathElements, functional: Functional, budget: Budget) -> float:
-    """Return an upper bound of a functional.
+    """Return an upper bound of a functional over all configurations of a path.
 
-    The bound is infinite if more than `MAX_RELEVANT_JOINTS` joints change the functional, or the
-    budget is spent. It is less tight if the budget is spent during the search.
+    The bound is infinite if more than `MAX_RELEVANT_JOINTS` joints change the functional, if such a
+    joint is prismatic and unlimited, or if the budget is spent at the call. If the budget is spent
+    during the search, the bound is valid but less tight.
     """
     if budget.is_spent:
         return np.inf
@@ -330,7 +372,7 @@ def upper_bound(elements: PathElements, functional: Functional, budget: Budget) 
 
 
 def maximum(product: ChainProduct, budget: Budget) -> float:
-    """Return an upper bound of the functional, which is tight if the rounds are sufficient."""
+    """Return an upper bound of a functional; the bound is tight if enough rounds are made."""
     d, scale = len(product.lower), product.functional.scale
     if d == 0:
         return float(product.row @ product.column) + ROUNDING * scale
@@ -354,7 +396,11 @@ def maximum(product: ChainProduct, budget: Budget) -> float:
 
 
 def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
-    """Split the first `count` boxes in three along their worst joint, (3 count, d) each."""
+    """Split each of the first `count` boxes in three equal parts along the worst joint of the box.
+
+    Returns:
+        Lower and upper limits of the parts, (3 count, d) each.
+    """
     lower, upper = (np.concatenate([end[:count]] * 3) for end in (boxes.lower, boxes.upper))
     rows, worst = np.arange(len(lower)), np.concatenate([boxes.worst[:count]] * 3)
     part = np.repeat(np.arange(3), len(lower) // 3)
@@ -365,12 +411,22 @@ def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
 
 
 def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
-    """Return boxes (b, d) with their bounds, and with values at positions near the best corner."""
+    """Return boxes with upper bounds of the functional, and with attained values.
+
+    The attained value of a box is that at the joint positions closest to the corner with the
+    largest value.
+
+    Args:
+        product: Functional.
+        lower: (b, d) lower limits of the boxes.
+        upper: (b, d) upper limits of the boxes.
+    """
     b, d = lower.shape
     wide = ~product.prismatic & (upper - lower > MAX_ARC)  # (b, d)
     middle = 0.5 * (lower + upper)
     narrow = np.stack([lower, upper, middle], -1)
-    # (b, d, 3) joint positions whose points define the triangles: ends and middle, or thirds
+    # (b, d, 3) joint positions whose points define a triangle: both ends and the middle of an arc,
+    # or three equally spaced positions on a full circle
     on_arc = np.where(wide[..., None], middle[..., None] + TURN * THIRDS, narrow)
     share = _share(product.prismatic, wide, lower, upper)  # (b, d)
     corners = np.broadcast_to(product.row, (b, 1, 1, len(product.row)))
@@ -389,7 +445,16 @@ def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
 def _share(
     prismatic: NDArray[np.bool_], wide: NDArray[np.bool_], lower: Array, upper: Array
 ) -> Array:
-    """Return (b, d) the curve's distance from the chord (or center) relative to the corner's."""
+    """Return (b, d) the ratio of the distances of the curve and of the triangle's corner.
+
+    The distances are from the chord of an arc, or from the center of a full circle.
+
+    Args:
+        prismatic: (d,) whether a joint is prismatic.
+        wide: (b, d) whether the triangle encloses a full circle.
+        lower: (b, d) lower limits of the boxes.
+        upper: (b, d) upper limits of the boxes.
+    """
     cosine = np.where(prismatic | wide, 1.0, np.cos(0.5 * (upper - lower)))
     return np.where(wide, 0.5, cosine / (1.0 + cosine))
 
@@ -397,7 +462,15 @@ def _share(
 def _triangle(
     product: ChainProduct, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
-    """Return the matrices (b, 3, s, s) at the corners of joint j's triangles."""
+    """Return the motion matrices (b, 3, s, s) at the corners of the triangles of joint j.
+
+    Args:
+        product: Functional.
+        j: Index of the joint.
+        on_arc: (b, 3) joint positions that define the triangles, see :func:`_bounded`.
+        wide: (b,) whether the triangle encloses a full circle.
+        share: (b,) result of :func:`_share`.
+    """
     V = product.motion(j, on_arc)
     s = share[:, None, None]
     chord = 0.5 * (V[:, 0] + V[:, 1])
@@ -409,13 +482,17 @@ def _triangle(
 def _gaps(
     corners: Array, best: NDArray[np.int64], wide: NDArray[np.bool_], share: Array
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return the excess of the bound due to each joint's triangle, and its best corner, (b, d).
+    """Return how much the triangle of each joint increases the bound of a box, and a corner.
 
     Args:
-        corners: (b, 3^d) values at all corners.
+        corners: (b, 3^d) values at all combinations of corners.
         best: (b,) index of the largest value.
         wide: (b, d) whether the triangle encloses a full circle.
-        share: (b, d) distance of the curve from the chord as a share of the corner's distance.
+        share: (b, d) result of :func:`_share`.
+
+    Returns:
+        For each joint the increase (b, d), and the corner of the triangle, 0 to 2, at which the
+        value is largest (b, d).
     """
     b, d = wide.shape
     gap, index = np.empty((b, d)), np.empty((b, d), np.int64)
@@ -423,7 +500,7 @@ def _gaps(
         step = 3 ** (d - 1 - j)
         index[:, j] = best // step % 3
         line = (best - index[:, j] * step)[:, None] + step * np.arange(3)
-        line = np.take_along_axis(corners, line, 1)  # (b, 3) along this joint
+        line = np.take_along_axis(corners, line, 1)  # (b, 3) values at the corners of this joint
         top = corners[np.arange(b), best]
         below = np.where(wide[:, j], line.mean(1), 0.5 * (line[:, 0] + line[:, 1]))
         lifted = wide[:, j] | (index[:, j] == 2)
@@ -432,10 +509,11 @@ def _gaps(
 
 
 def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> float:
-    """Return an upper bound of the distance between two points (3,).
+    """Return an upper bound of the distance between a base point (3,) and a tip point (3,).
 
     If too many joints change the distance, the path is split in the middle, and the bound is the
-    sum of both parts. If the budget is spent, the bound is the length of the arm.
+    sum of the bounds of both parts. If the budget is spent, the bound is the length of the arm plus
+    the distances of the points from the origins of their frames.
     """
     squared = upper_bound(elements, squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2
@@ -451,10 +529,11 @@ def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) ->
 
 
 def nearest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> float:
-    """Return a lower bound of the distance between two points (3,).
+    """Return a lower bound of the distance between a base point (3,) and a tip point (3,).
 
-    If too many joints change the distance, the path is split in the middle, and the bound is the
-    excess of one part over the other. If the budget is spent, the bound is 0.
+    If too many joints change the distance, the path is split in the middle. The bound is then the
+    minimum length of one part minus the maximum length of the other part, or 0. If the budget is
+    spent, the bound is 0.
     """
     squared = -upper_bound(elements, -squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a robot: names, limits, forward kinematics and Jacobians of a chain."""
+"""The model of a robot: joint names, limits, forward kinematics and Jacobians of a chain."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ from dls_ik.text import listing, quoted
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotModel:
-    """A chain with n joint variables between a base and one or more tips; immutable.
+    """An immutable chain with n joint variables between a base and k tips.
 
-    Joint positions are in [rad], or [m] for prismatic joints. Poses are 4x4 in the base frame. For
-    k > 1 tips poses are (k, 4, 4) and Jacobians (6 k, n). Arrays are read-only.
+    Joint positions are in [rad], or [m] for prismatic joints. Poses are matrices (4, 4) in the base
+    frame. For k > 1 tips, poses are (k, 4, 4) and Jacobians are (6 k, n). Arrays are read-only.
 
-    Joint positions are given in the order of `joint_names`, or by name: as a mapping (of arrays for
-    a batch) or a message such as ``sensor_msgs/msg/JointState``. Positions of joints outside the
-    chain are then ignored.
+    Methods accept joint positions in the order of `joint_names`, or by name. Positions by name are
+    a mapping, with arrays as values for a batch, or a message such as
+    ``sensor_msgs/msg/JointState``; positions of joints outside the chain are ignored.
 
-    Robots are equal if their trees, names, joints, limits, bases and tips are equal.
+    Two robots are equal if the trees, names, joints, limits, bases and tips are equal.
     """
 
     base: str  # base link
@@ -66,8 +66,8 @@ class RobotModel:
     joint_names: tuple[str, ...]  # (n,)
     chain: Chain
     tree: Tree
-    offsets: Array  # (k, 4, 4) T_link_tip, the identity if the tip frame is that of the link
-    whole: RobotModel | None = None  # the robot before its limits were narrowed
+    offsets: Array  # (k, 4, 4) T_link_tip, the identity if the tip frame is the link's frame
+    whole: RobotModel | None = None  # robot with the full limits, if the limits are narrowed
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class RobotModel:
 
     @property
     def tip(self) -> str:
-        """The tip link; the first one of several."""
+        """Name of the tip link; if there are several tips, of the first tip."""
         return self.tips[0]
 
     @property
@@ -101,24 +101,24 @@ class RobotModel:
 
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
-        """(n,) whether a joint is unlimited and a full turn changes no pose."""
+        """(n,) whether a joint is unlimited and a full turn of the joint changes no pose."""
         return continuous_variables(self.chain)
 
     @property
     def limited(self) -> NDArray[np.bool_]:
-        """(n,) whether a joint has both limits."""
+        """(n,) whether a joint has both a lower and an upper limit."""
         both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
         return both
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """(n,) "rad", or "m" for a prismatic joint."""
+        """(n,) units of the joint positions: "rad", or "m" for a prismatic joint."""
         kinds = (self.tree.joint[name].kind for name in self.joint_names)
         return tuple("m" if kind == "prismatic" else "rad" for kind in kinds)
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """All links of the robot, also those outside the chain."""
+        """Names of all links of the robot, including links outside the chain."""
         return self.tree.links
 
     def __eq__(self, other: object) -> bool:
@@ -133,7 +133,7 @@ class RobotModel:
 
     @cached_property
     def _digest(self) -> bytes:
-        """Digest of the content, equal in every process and therefore valid after pickling."""
+        """SHA-256 digest of all names and numbers, which is equal in every process."""
         whole = b"" if self.whole is None else self.whole._digest
         names = repr((self.base, self.tips, self.joint_names)).encode()
         arrays = ((array + 0.0).tobytes() for array in (*self.chain, self.offsets))  # -0.0 is 0.0
@@ -152,22 +152,26 @@ class RobotModel:
         tip: TipNames = None,
         offsets: Offsets = None,
     ) -> RobotModel:
-        """Build the chain between links of a tree; by default from the root to the only tip.
+        """Build the chain between links of a tree.
 
-        Grippers (links or joints named finger, jaw, knuckle, claw, ...) are not part of the default
-        chain. Of several frames on the last link, the tool frame is the tip (named tool0, tcp,
-        grasp, tool, ee, flange or gripper).
+        By default the chain leads from the root to the tip of the only arm. Grippers (links or
+        joints with names such as finger, jaw, knuckle or claw) are not part of the default chain.
+        If the last link has several fixed frames, the default tip is the frame with the name of a
+        tool frame (tool0, tcp, grasp, tool, ee, flange or gripper).
 
         Args:
             tree: Robot.
-            base: Base link.
-            tip: Tip link, or several links that are solved together, such as two hands.
-            offsets: ``T_link_tip`` (4, 4) [m] for each tip, or None for the frame of the link. With
-                offsets a link may have several tips.
+            base: Base link; None stands for the root.
+            tip: Tip link, or several tip links, such as two hands, whose poses are solved for
+                together. None stands for the default tip.
+            offsets: ``T_link_tip`` (4, 4) [m] for each tip, or None for a tip frame equal to the
+                link's frame. If offsets are given, a link may have several tips.
 
         Raises:
-            ChainError: If a link is unknown, a tip is given twice, several links could be the tip,
-                the chain has no moving joint, or an offset is not a rigid transform.
+            ChainError: If a link is unknown, a tip is given twice without offsets, several links
+                could be the default tip, the chain has no moving joint, or an offset is not a rigid
+                transform.
+            RobotModelError: If a joint of the chain is not usable.
         """
         base, tips = choose_ends(tree, base, tip, offsets is not None)
         fixed = checked_offsets(tips, offsets)
@@ -209,17 +213,19 @@ class RobotModel:
         *,
         mappings: Mapping[str, object] | None = None,
     ) -> RobotModel:
-        """Load a robot from the library robot_descriptions, which clones it at its first use.
+        """Load a robot from the library robot_descriptions.
+
+        The library clones the repository of a description when the description is first used.
 
         Args:
             name: Name such as ``"so_arm101_description"`` or ``"ur5e_description"``.
             base: As for :meth:`from_tree`.
             tip: As for :meth:`from_tree`.
-            mappings: Arguments of the description, if it is a xacro file.
+            mappings: Arguments of the description, if the description is a xacro file.
 
         Raises:
             RobotModelError: If robot_descriptions is not installed, does not have the robot, or
-                cannot clone it.
+                cannot clone the description.
             ChainError: If there is no such chain, see :meth:`from_tree`.
         """
         return cls.from_tree(described_tree(name, mappings), base, tip)
@@ -235,7 +241,8 @@ class RobotModel:
         """Build a robot from DH rows, or from a YAML file with DH rows.
 
         Args:
-            rows: Rows from base to tip, or the path of a file. A file names the robot and its ends.
+            rows: Rows in order from base to tip, or the path of a YAML file. If a path is given,
+                the names are read from the file, and the other arguments are ignored.
             name: Name of the robot.
             base: Name of the base link.
             tip: Name of the tip link.
@@ -271,17 +278,19 @@ class RobotModel:
     def with_tip(
         self, link: str, offset: ArrayLike | None = None, others: Mapping[str, float] | None = None
     ) -> RobotModel:
-        """Return the chain with one more tip, such as an elbow to constrain.
+        """Return the robot with one more tip, such as the elbow of an arm.
 
         Args:
-            link: Link that the chain moves; it may be a tip already.
-            offset: ``T_link_tip`` (4, 4) [m]; None stands for the frame of the link.
-            others: Positions of joints outside the chain by name [rad or m]; such joints between
-                the chain and the link stay at these positions. See :meth:`link_pose` for defaults.
+            link: Link that the chain moves; the link may already be a tip.
+            offset: ``T_link_tip`` (4, 4) [m]; None stands for a tip frame equal to the link's
+                frame.
+            others: Positions of joints outside the chain by name [rad or m]. Such joints between
+                the chain and the link are fixed at these positions; :meth:`link_pose` explains
+                the defaults.
 
         Raises:
-            ChainError: If a link is unknown, is not below the base or not moved by the chain alone,
-                or an offset is not a rigid transform.
+            ChainError: If the link is unknown, not below the base or not moved by the chain alone,
+                or the offset is not a rigid transform.
             JointValueError: If a joint in `others` is unknown, or a position is not finite.
         """
         fixed = checked_offsets((*self.tips, link), (*self.offsets, offset))
@@ -293,22 +302,22 @@ class RobotModel:
     def narrowed(
         self, lower: JointValues, upper: JointValues, near: JointValues | None = None
     ) -> RobotModel:
-        """Return the robot with limits intersected with intervals.
+        """Return the robot with narrower limits: the intersections of the limits with intervals.
 
-        For continuous joints an interval is taken modulo 2 pi, and ignored if it is a full turn or
-        longer. If an interval overlaps the limits in two parts, the larger part is used. All data
-        except the limits are shared, so narrowing is cheap.
+        The interval of a continuous joint may be shifted by full turns, and is ignored if it is a
+        full turn or longer. If such an interval overlaps the limits in two parts, the larger part
+        is used. This method is fast, because the new robot shares all data except the limits.
 
         Args:
-            lower: (n,), one number for all joints, or a mapping by name [rad or m]; -inf for no
-                limit.
-            upper: (n,), one number for all joints, or a mapping by name [rad or m]; inf for no
-                limit.
-            near: (n,) such as a seed [rad or m]; intervals of unlimited continuous joints are
-                shifted as close as possible to `near`. None stands for 0.
+            lower: Lower ends of the intervals: (n,), one number for all joints, or a mapping by
+                name [rad or m]; -inf for no limit.
+            upper: Upper ends of the intervals: (n,), one number for all joints, or a mapping by
+                name [rad or m]; inf for no limit.
+            near: Joint positions (n,) such as a seed [rad or m]; intervals of unlimited continuous
+                joints are shifted by full turns as close as possible to `near`. None stands for 0.
 
         Raises:
-            LimitsError: If no position of a joint is left, or the limits are not n numbers.
+            LimitsError: If an intersection is empty, or the interval ends are not n numbers.
             JointValueError: If `near` is not valid (see :meth:`validated`), or is a batch.
         """
         whole = self.whole or self
@@ -318,13 +327,13 @@ class RobotModel:
         return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
     def fk(self, q: JointValues) -> Array:
-        """Return the forward kinematics ``T_base_tip``.
+        """Return the pose ``T_base_tip`` of each tip (forward kinematics).
 
         Args:
-            q: (n,) or (b, n).
+            q: Joint positions (n,) or (b, n) [rad or m].
 
         Returns:
-            (4, 4) or (b, 4, 4); for several tips (k, 4, 4) or (b, k, 4, 4).
+            Poses (4, 4) or (b, 4, 4) [m]; for several tips (k, 4, 4) or (b, k, 4, 4).
 
         Raises:
             JointValueError: If q is not valid, see :meth:`validated`.
@@ -335,13 +344,14 @@ class RobotModel:
         return poses.reshape(*q.shape[:-1], *tips, 4, 4)
 
     def jacobian(self, q: JointValues) -> Array:
-        """Return the geometric Jacobian in the base frame, per tip 3 linear and 3 angular rows.
+        """Return the geometric Jacobian in the base frame: 3 linear, then 3 angular rows per tip.
 
         Args:
-            q: (n,) or (b, n).
+            q: Joint positions (n,) or (b, n) [rad or m].
 
         Returns:
-            (6 k, n) or (b, 6 k, n), in [m/rad, rad/rad], or [m/m, 0] for prismatic joints.
+            Jacobian (6 k, n) or (b, 6 k, n). Linear rows are in [m/rad] and angular rows in
+            [rad/rad]; in columns of prismatic joints, linear rows are in [m/m] and angular rows 0.
 
         Raises:
             JointValueError: If q is not valid, see :meth:`validated`.
@@ -353,13 +363,13 @@ class RobotModel:
     def link_pose(
         self, link: str, q: JointValues, others: Mapping[str, float] | None = None
     ) -> Array:
-        """Return the pose ``T_base_link`` of any link, also outside the chain.
+        """Return the pose ``T_base_link`` (4, 4) [m] of any link, inside or outside the chain.
 
         Args:
             link: Name of the link.
-            q: (n,) positions of the chain.
-            others: Positions of further joints by name; missing joints are at 0, or at the limit
-                closest to 0. Mimic joints follow their master.
+            q: (n,) joint positions of the chain [rad or m].
+            others: Positions of joints outside the chain by name [rad or m]. Joints without a
+                position are at 0, or at the limit closest to 0. Mimic joints follow their master.
 
         Raises:
             ChainError: If the link is unknown.
@@ -376,16 +386,17 @@ class RobotModel:
         return dict(zip(self.joint_names, q.tolist(), strict=True))
 
     def finite_limits(self) -> tuple[Array, Array]:
-        """Return the limits, (n,) each, with a range of 2 pi [rad or m] for unlimited joints.
+        """Return finite lower and upper limits, (n,) each [rad or m].
 
-        Limits beyond 1e7 count as unlimited: descriptions use numbers such as 1e16 for joints
-        without limits, at which floating-point numbers are too coarse for angles.
+        An unlimited joint gets a range of 2 pi. A limit beyond 1e7 counts as no limit, because
+        some robot descriptions use limits such as 1e16 for unlimited joints. At such positions
+        floating-point numbers are too coarse for angles.
         """
         has_lower, has_upper = self.lower > -WIDEST, self.upper < WIDEST
         lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
         upper = np.where(has_upper, self.upper, lower + TURN)
         low, high = np.clip((lower, upper), self.lower, self.upper)
-        return low + 0.0, high + 0.0  # turns -0.0 into 0.0, between which NumPy cannot draw
+        return low + 0.0, high + 0.0  # 0.0 replaces -0.0: NumPy cannot draw from 0.0 to -0.0
 
     def random(
         self,
@@ -395,12 +406,12 @@ class RobotModel:
         """Return random configurations, uniform within :meth:`finite_limits`.
 
         Args:
-            size: Number of configurations; None stands for a single one.
+            size: Number of configurations; None stands for a single configuration.
             rng: Random generator, or its seed; None stands for a new seed at each call. A
                 generator may also be the first argument.
 
         Returns:
-            (n,), or (size, n) [rad or m].
+            (n,) if the size is None, otherwise (size, n) [rad or m].
 
         Raises:
             OptionError: If the size is not an integer of at least 0, or `rng` is neither a
@@ -416,14 +427,14 @@ class RobotModel:
         return rng.uniform(*self.finite_limits(), shape)
 
     def clip(self, q: JointValues) -> Array:
-        """Return the closest positions within the limits, (n,) or (b, n)."""
+        """Return joint positions clipped to the limits, (n,) or (b, n) [rad or m]."""
         return np.clip(self.validated(q), self.lower, self.upper)
 
     def within_limits(self, q: JointValues, tolerance: float = 0.0) -> NDArray[np.bool_]:
-        """Return whether all joints are within their limits, as a bool or (b,).
+        """Return whether all joints are within their limits, as a bool, or (b,) for a batch.
 
         Args:
-            q: (n,) or (b, n).
+            q: Joint positions (n,) or (b, n) [rad or m].
             tolerance: Allowed excess beyond a limit [rad or m].
         """
         q = self.validated(q)
@@ -432,7 +443,7 @@ class RobotModel:
         return every
 
     def validated(self, q: JointValues) -> Array:
-        """Return joint positions as contiguous float64, (n,) or (b, n); valid arrays unchanged.
+        """Return joint positions as a contiguous float64 array (n,) or (b, n), copied if needed.
 
         Raises:
             JointValueError: If the values are not numbers, not finite, or of a wrong length; the
@@ -441,7 +452,7 @@ class RobotModel:
         return checked_values(q, self.joint_names, self.tree.joint)
 
     def validated_one(self, q: JointValues) -> Array:
-        """Return one configuration (n,); see :meth:`validated`.
+        """Return the joint positions of one configuration (n,); see :meth:`validated`.
 
         Raises:
             JointValueError: If the values are not valid, or are a batch.
@@ -464,14 +475,14 @@ def checked_robot(given: object) -> RobotModel:
 
 
 def _natural_number(value: Any, valid: str) -> int:
-    """Return an integer of at least 0.
+    """Return a value as an integer of at least 0.
 
     Args:
         value: Value to check.
-        valid: Beginning of the message: the valid values.
+        valid: First part of the error message, which describes the valid values.
 
     Raises:
-        OptionError: If the value is not such an integer.
+        OptionError: If the value is not an integer of at least 0.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise OptionError(f"{valid}; got {quoted(value)}")

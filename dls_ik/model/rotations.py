@@ -15,11 +15,11 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.text import quoted
 
-EXACT = 1e-12  # maximum deviation of a rotation that is left unchanged
-ROUGHNESS = 1e-6  # maximum deviation of a rotation in a description, which is then made exact
-FARTHEST = 1e9  # [m] maximum of positions, as in core/se3.py, whose import needs numba
+EXACT = 1e-12  # maximum deviation from orthonormality of a rotation that needs no correction
+ROUGHNESS = 1e-6  # maximum deviation of a rotation in a robot description, which is corrected
+FARTHEST = 1e9  # [m] maximum coordinate; equal to FARTHEST in core/se3.py, which imports numba
 SHORTEST_QUATERNION = 1e-6  # minimum norm of a quaternion before normalisation
-MIN_COS_PITCH = 1e-14  # cosine of the pitch below which roll and yaw are not separable
+MIN_COS_PITCH = 1e-14  # minimum cosine of the pitch at which roll and yaw can be distinguished
 
 
 def transform(rotation: Array | None = None, translation: Array | None = None) -> Array:
@@ -39,14 +39,15 @@ def inverse(T: Array) -> Array:
 
 
 def rigid_transform(given: Any, name: str) -> Array:
-    """Validate a rigid transform (4, 4), and make its rotation exact.
+    """Return a rigid transform (4, 4) after validation, with an exact rotation.
 
     Args:
-        given: Transform.
+        given: Transform (4, 4).
         name: Name of the transform for the message.
 
     Raises:
-        ValueError: If the matrix is not (4, 4), not finite, beyond `FARTHEST`, or not rigid.
+        ValueError: If the matrix is not (4, 4), not finite, not rigid, or has a number beyond
+            `FARTHEST`.
     """
     try:
         T = np.array(given, np.float64)
@@ -64,7 +65,10 @@ def rigid_transform(given: Any, name: str) -> Array:
 
 
 def nearest_rotation(R: Array) -> Array:
-    """Return the rotation (3, 3) closest to an almost orthonormal matrix; exact ones unchanged."""
+    """Return the rotation (3, 3) closest to an almost orthonormal matrix R (3, 3).
+
+    R is returned unchanged if its deviation from orthonormality is at most `EXACT`.
+    """
     if roughness(R) <= EXACT:
         return R
     U, _, Vt = np.linalg.svd(R)
@@ -73,13 +77,18 @@ def nearest_rotation(R: Array) -> Array:
 
 
 def roughness(R: Array) -> float:
-    """Return the deviation of (3, 3) from a rotation, max |R R^T - I|; inf for a reflection."""
+    """Return the deviation max |R R^T - I| of R (3, 3) from a rotation; inf for a reflection."""
     off = float(np.abs(R @ R.T - np.eye(3)).max())
     return off if np.linalg.det(R) > 0.0 else np.inf
 
 
 def not_a_rotation(R: Array, allowed: float) -> str:
-    """Return why a finite (3, 3) matrix is not a rotation, and how to fix it."""
+    """Return a message why a finite matrix (3, 3) is not a rotation, and how to correct the matrix.
+
+    Args:
+        R: (3, 3) matrix.
+        allowed: Maximum deviation from orthonormality, see :func:`roughness`.
+    """
     lengths = np.linalg.norm(R, axis=0)
     off = np.abs(R @ R.T - np.eye(3)).max()
     if np.linalg.det(R) < 0.0 and off <= allowed:
@@ -92,7 +101,7 @@ def not_a_rotation(R: Array, allowed: float) -> str:
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
-    """Return the (3, 3) rotation by ``angle`` [rad] about a (3,) unit axis (Rodrigues)."""
+    """Return the (3, 3) rotation by `angle` [rad] about a unit axis (3,), by Rodrigues' formula."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     R: Array = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
@@ -106,7 +115,7 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def rotation_from_z(axis: Array) -> Array:
-    """Return a (3, 3) rotation that maps z to a unit axis (3,); the identity for z."""
+    """Return a (3, 3) rotation that maps the z axis to a unit axis (3,); the identity for z."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
@@ -127,7 +136,7 @@ def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
 
 
 def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]]:
-    """Return the rows of the rotation matrix of a unit quaternion."""
+    """Return the three rows of the rotation matrix of a unit quaternion."""
     return [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
         [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
@@ -136,9 +145,10 @@ def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]
 
 
 def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
-    """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation (3, 3); accurate at any angle.
+    """Return the unit quaternion q = (x, y, z, w), w >= 0, of a rotation R (3, 3).
 
-    The columns of 4 q q' are linear in R; the longest column, normalised, is q.
+    The entries of the matrix 4 q q' are linear in R, and each column is a multiple of q.
+    Normalising the longest column gives q accurately at any rotation angle.
     """
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     columns = (
@@ -156,9 +166,9 @@ def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
 def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
     """Return roll, pitch, yaw [rad] of a (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll).
 
-    The pitch is within +-pi/2. At +-pi/2 only the sum or the difference of roll and yaw is defined,
-    and the roll is 0. The roll is computed after the yaw is removed, for full accuracy near
-    +-pi/2.
+    The pitch is within +-pi/2. At a pitch of +-pi/2 only the sum or the difference of roll and yaw
+    is defined; the roll is then 0. For full accuracy near this pitch, roll and pitch are computed
+    from Rz(-yaw) R.
     """
     horizontal = math.hypot(R[0, 0], R[1, 0])
     is_level = horizontal > MIN_COS_PITCH

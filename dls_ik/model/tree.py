@@ -20,9 +20,9 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 
 class Description(NamedTuple):
-    """The URDF that a tree was read from, which also contains shapes."""
+    """The URDF from which a tree was read; the URDF also contains the shapes of links."""
 
-    urdf: str | bytes
+    urdf: str | bytes  # text of the URDF
     folder: Path | None = None  # folder for relative paths; None if unknown
 
 
@@ -30,11 +30,12 @@ class Description(NamedTuple):
 class Tree:
     """Links and joints with exactly one root and no cycle, validated on construction.
 
-    Trees are equal if all names and numbers are equal, and the description, which has the shapes.
+    Two trees are equal if all names and numbers, and the descriptions with the shapes, are equal.
 
     Raises:
-        RobotModelError: If names are duplicate or not printable, links are unknown, a link has two
-            parents, there is no root or more than one, or the joints form a cycle.
+        RobotModelError: If a name is duplicate or not printable, a joint has an unknown link, a
+            link has two parents, there is no root or more than one root, or the joints form a
+            cycle.
     """
 
     name: str
@@ -43,10 +44,10 @@ class Tree:
     description: Description | None = field(default=None, repr=False)  # None without a URDF
     root: str = field(init=False)
     joint: dict[str, Joint] = field(init=False, repr=False)  # joints by name
-    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # joint by child link
-    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # link: joints
-    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # key: driven joint
-    unusable: dict[str, str] = field(init=False, repr=False)  # reason by joint; not in any chain
+    parent_joint: dict[str, Joint] = field(init=False, repr=False)  # joint above each link
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # joints below links
+    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # mimic relation by driven joint
+    unusable: dict[str, str] = field(init=False, repr=False)  # reason by joint, not in any chain
 
     def __post_init__(self) -> None:
         """Validate the names, and index links and joints."""
@@ -79,7 +80,7 @@ class Tree:
 
     @cached_property
     def digest(self) -> bytes:
-        """Digest of the content; equal in every process."""
+        """SHA-256 digest of the names, numbers and description; equal in every process."""
         joints = (joint.content for joint in self.joints)
         content = self.name, self.links, self.description, *joints
         return sha256(repr(content).encode()).digest()
@@ -97,11 +98,15 @@ class Tree:
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """Links without a child, in the order of the links."""
+        """Names of the links without a child, in the order of `links`."""
         return tuple(link for link in self.links if not self.child_joints[link])
 
     def require(self, link: str, role: str = "link") -> str:
         """Return the name of a link after checking that the link exists.
+
+        Args:
+            link: Name of the link.
+            role: Description of the link for the message, such as "base link".
 
         Raises:
             ChainError: If the link is unknown; the message lists the known links, similar names
@@ -113,7 +118,9 @@ class Tree:
         return link
 
     def path(self, base: str, tip: str) -> tuple[Joint, ...]:
-        """Return the joints from a link down to another link; empty if the links are the same.
+        """Return the joints on the path from a base link down to a tip link, in this order.
+
+        The path from a link to itself is empty.
 
         Raises:
             ChainError: If a link is unknown, or the tip is not below the base.
@@ -133,10 +140,13 @@ class Tree:
         return tuple(reversed(joints))
 
     def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Return the positions of all driven joints [rad or m].
+        """Return the positions of all driven joints by name [rad or m].
 
-        A joint that is not given is at 0, or at the limit closest to 0. Mimic joints follow their
-        master; positions given for them are ignored.
+        A joint without a given position is at 0, or at the limit closest to 0. Mimic joints follow
+        their master; positions given for mimic joints are ignored.
+
+        Args:
+            given: Joint positions by name [rad or m].
 
         Raises:
             JointValueError: If a joint is unknown, or a position is not finite.
@@ -155,7 +165,7 @@ class Tree:
         Args:
             link: Name of the link.
             values: Joint positions by name [rad or m]; see :meth:`values` for missing joints.
-                Floating and planar joints are at their origin.
+                The motion of floating and planar joints is the identity.
 
         Returns:
             ``T_root_link`` (4, 4).
@@ -167,7 +177,13 @@ class Tree:
         return product(self.path(self.root, link), self.values(values))
 
     def fixed_offset(self, link_a: str, link_b: str) -> Array | None:
-        """Return ``T_a_b`` (4, 4) of links that never move relative to each other, or None."""
+        """Return the constant transform ``T_a_b`` (4, 4) [m] between two links.
+
+        The result is None if a joint can move the links relative to each other.
+
+        Raises:
+            ChainError: If a link is unknown.
+        """
         a, b = self.path(self.root, link_a), self.path(self.root, link_b)
         shared = 0
         while shared < min(len(a), len(b)) and a[shared] is b[shared]:
@@ -177,14 +193,24 @@ class Tree:
         return inverse(product(a[shared:], {})) @ product(b[shared:], {})
 
     def _value(self, mimic: Mimic, given: Mapping[str, float]) -> float:
-        """Return the position of a joint that follows a master."""
+        """Return the position [rad or m] of a joint with a mimic relation.
+
+        Args:
+            mimic: Mimic relation of the joint to an independent joint.
+            given: Joint positions by name [rad or m].
+        """
         master = self.joint[mimic.master]
         value = given.get(master.name, min(max(0.0, master.lower), master.upper))
         return mimic.multiplier * float(value) + mimic.offset
 
 
 def product(joints: tuple[Joint, ...], values: Mapping[str, float]) -> Array:
-    """Return the product (4, 4) of the transforms of successive joints, missing positions as 0."""
+    """Return the product (4, 4) of the transforms of successive joints.
+
+    Args:
+        joints: Joints.
+        values: Joint positions by name [rad or m]; joints that are missing are at 0.
+    """
     T = np.eye(4)
     for joint in joints:
         T = T @ joint.origin @ joint.motion(values.get(joint.name, 0.0))
@@ -195,7 +221,7 @@ def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -
     """Check that there are links, and that names are unique and printable.
 
     Raises:
-        RobotModelError: If they are not.
+        RobotModelError: If there is no link, or a name is duplicate or not printable.
     """
     if not links:
         raise RobotModelError("the robot has no links")
@@ -212,7 +238,7 @@ def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -
 
 
 def _by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
-    """Return the joints by child link.
+    """Return a mapping from each link, except the root, to the joint whose child is this link.
 
     Raises:
         RobotModelError: If a link is unknown, or has two parents.
@@ -258,7 +284,7 @@ def _only_root(
 
 
 def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
-    """Return the joints of the cycle above a link as text."""
+    """Return the names of the joints of the cycle above a link as text."""
     climbed: dict[str, None] = {}  # ordered
     joint = parent_joint[link]
     while joint.name not in climbed:
@@ -271,11 +297,15 @@ def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
 def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[str, str]]:
     """Return the mimic relation of every driven joint to an independent joint.
 
-    An independent joint is related to itself.
+    The relation of an independent joint is to itself, with multiplier 1 and offset 0.
+
+    Args:
+        joints: Joints by name.
 
     Returns:
-        The mimic relation by joint, and for each joint without a relation the reason: the joint has
-        a defect, or mimics an unknown joint, a joint that does not move, or itself.
+        Two mappings by joint name: the mimic relations, and the reasons why other driven joints
+        have no relation. Reasons are that the joint has a defect, or mimics an unknown joint, a
+        joint that does not move, or itself.
     """
     mimic_of: dict[str, Mimic] = {}
     unusable: dict[str, str] = {}
@@ -288,7 +318,12 @@ def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[
 def _resolve(
     joint: Joint, joints: Mapping[str, Joint], mimic_of: dict[str, Mimic], unusable: dict[str, str]
 ) -> None:
-    """Follow the masters of a joint to a resolved joint, then resolve its followers backwards."""
+    """Write the mimic relations of a joint and of all its masters.
+
+    The masters are followed up to a joint whose relation is known or to an independent joint. The
+    relations of the joints in between are then computed in reverse order. If the relation of a
+    joint cannot be computed, the reason is written to `unusable`.
+    """
     followers: dict[str, Mimic] = {}
     try:
         while joint.name not in mimic_of:
@@ -310,7 +345,7 @@ def _resolve(
 
 
 def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
-    """Return the master of a joint.
+    """Return the master joint that a joint mimics.
 
     Raises:
         RobotModelError: If the master is unknown or does not move.
@@ -325,7 +360,12 @@ def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
 
 
 def _compose(joint: Joint, mimic: Mimic, master: Mimic) -> Mimic:
-    """Return the mimic relation of a joint to the independent joint behind its master.
+    """Return the mimic relation of a joint to the independent joint that its master follows.
+
+    Args:
+        joint: Joint, for the message.
+        mimic: Relation of the joint to its master.
+        master: Relation of the master to an independent joint.
 
     Raises:
         RobotModelError: If the multiplier or the offset is too large.

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of URDF files and text, which need not be trusted.
+"""Reader of URDF files and text from sources that need not be trusted.
 
-A single pass of the XML parser rejects everything except plain XML, and keeps only the elements
-that the kinematics need. All other elements (meshes, transmissions, simulator and controller
-settings) are dropped before the URDF library converts the joints.
+A single pass of the XML parser rejects document types, entities and oversized documents. The pass
+keeps only the elements that the kinematics need. All other elements (meshes, transmissions,
+simulator and controller settings) are dropped before the URDF library converts the joints.
 """
 
 import logging
@@ -25,9 +25,10 @@ from dls_ik.text import listing
 
 LOG = logging.getLogger("dls_ik")
 
-DEFAULT_NAME = "robot"  # name of a robot without a name in a text
-MAX_PARTS = 5000  # maximum number of links and joints
-# Attributes and their defaults, for each kept element of a joint; the library requires an effort.
+DEFAULT_NAME = "robot"  # name of a robot if a URDF text has no robot name
+MAX_PARTS = 5000  # maximum number of links and joints together
+# For each element of a joint that is kept: the attributes that are kept, and their defaults. The
+# effort is not used, but the URDF library requires the attribute.
 KEPT: dict[str, dict[str, str | None]] = {
     "origin": {"xyz": "0 0 0", "rpy": "0 0 0"},
     "axis": {"xyz": "1 0 0"},
@@ -39,17 +40,17 @@ KEPT: dict[str, dict[str, str | None]] = {
 
 
 def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tree:
-    """Read a URDF.
+    """Read a URDF, and return the tree of its links and joints.
 
-    Joints without limits, and mimic joints whose master does not move, are reported in Python's
-    log; chains must not contain them.
+    Joints without limits, and mimic joints whose master does not move, are not usable: chains must
+    not contain such joints. A warning in Python's log names these joints.
 
     Args:
         source: Path of a file, or the XML text, a string whose first visible character is ``<``.
-            It need not be trusted: entities and external files are not read, and sizes are
+            The source need not be trusted: entities and external files are not read, and sizes are
             bounded.
-        folder: Folder of the description, for meshes with relative paths; None stands for the
-            folder of the file, and for an unknown folder with a text.
+        folder: Folder to which relative paths of meshes refer. None stands for the folder of the
+            file; if the source is a text, for an unknown folder.
 
     Raises:
         RobotModelError: If the description is not a usable robot; the message names the joint or
@@ -74,7 +75,7 @@ def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tre
 
 
 def _default_name(source: str | os.PathLike[str]) -> str:
-    """Return the name of a robot without a name: the file name, or ``robot`` for a text."""
+    """Return the robot name for a URDF without robot name: the file's stem, or ``robot``."""
     text = os.fsdecode(source)
     name = "" if text.lstrip("\ufeff \t\r\n").startswith("<") else Path(text).name.partition(".")[0]
     return name if name.isprintable() and name else DEFAULT_NAME
@@ -91,7 +92,7 @@ def read_description(source: str | os.PathLike[str], folder: Path | None = None)
 
 
 def _joint(element: ET.Element) -> Joint:
-    """Return the joint of an element, which names its links."""
+    """Return the joint that a ``<joint>`` element describes."""
     joint = _parsed(element)
     limit, mimic = joint.limit, joint.mimic
     return Joint(
@@ -110,7 +111,7 @@ def _joint(element: ET.Element) -> Joint:
 
 
 def _parsed(element: ET.Element) -> Any:
-    """Return a joint as read by the URDF library.
+    """Return the joint object of the URDF library for a ``<joint>`` element.
 
     Raises:
         RobotModelError: If the library rejects the element; the message names the joint.
@@ -128,7 +129,7 @@ def _parsed(element: ET.Element) -> Any:
 
 
 def _origin(joint: Any) -> Array:
-    """Return the origin (4, 4) of a joint.
+    """Return the origin T_parent_child (4, 4) [m] of a joint of the URDF library.
 
     Raises:
         RobotModelError: If the rotation is not finite.
@@ -142,9 +143,9 @@ def _origin(joint: Any) -> Array:
 
 
 def _defect(joint: ET.Element) -> str:
-    """Return why a joint is not usable because of missing position limits, or "".
+    """Return the reason why a joint without position limits is not usable, or "" if it is usable.
 
-    In URDF missing limits are 0, so such a joint could not move.
+    The default of missing limits in URDF is 0, with which the joint could not move.
     """
     kind, limit = joint.get("type"), joint.find("limit")
     is_limited = limit is not None and not {"lower", "upper"}.isdisjoint(limit.attrib)
@@ -155,12 +156,12 @@ def _defect(joint: ET.Element) -> str:
 
 
 def sanitized_urdf(text: str | bytes) -> ET.Element:
-    """Return a ``<robot>`` with only its links and joints, and with defaults filled in.
+    """Return the ``<robot>`` element of a URDF with only the links and joints, and with defaults.
 
     Raises:
         RobotModelError: If the text is not well-formed XML, has a document type or entity
-            declaration, is too large or too deep, is not a robot, or an element has no name. The
-            message gives the line.
+            declaration, is too large, is nested too deep, has another root element than
+            ``<robot>``, or has an element without a required attribute. The message gives the line.
     """
     sanitizer = _Sanitizer("URDF")
     sanitizer.parse(text)
@@ -168,7 +169,7 @@ def sanitized_urdf(text: str | bytes) -> ET.Element:
 
 
 class _Sanitizer(BoundedXml):
-    """Parser handlers that keep links, joints and their details."""
+    """Parser handlers that keep links, joints, and the kinematic data of joints."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)

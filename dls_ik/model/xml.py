@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded reading of XML that need not be trusted: URDF, SRDF, COLLADA.
+"""Bounded reading of XML documents that need not be trusted: URDF, SRDF, COLLADA.
 
-A document is parsed in one pass of expat, without entities and external files. The size, depth and
-number of elements of a document and the length of tags are bounded.
+A document is parsed in one pass of the parser expat, without entities and external files. The size,
+nesting depth and number of elements of a document, and the length of tags, are bounded.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from dls_ik.text import quoted
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 100
-MAX_NAME_LENGTH = 256  # characters of a name
-MAX_TAG_BYTES = 16 * 1024  # approximate size of a tag with attributes, parsed in one piece
-CHUNK_BYTES = 16 * 1024  # bytes parsed at a time, between which other threads may run
-MAX_SHOWN_TAG = 80  # characters of a tag in a message
+MAX_NAME_LENGTH = 256  # maximum number of characters of a name
+MAX_TAG_BYTES = 16 * 1024  # approximate maximum size of a tag with its attributes
+CHUNK_BYTES = 16 * 1024  # bytes per call of expat; other threads can run between the calls
+MAX_SHOWN_TAG = 80  # maximum number of characters of a tag in a message
 
 
 def read_document(
     source: str | os.PathLike[str], kind: str, error: type[DlsIkError] = RobotModelError
 ) -> tuple[str | bytes, Path | None]:
-    """Return the text of a document, and the folder of its file (None for text).
+    """Return the text of a document, and the folder of the file, which is None for a given text.
 
     Args:
         source: Path of a file, or the XML text, a string whose first visible character is ``<``.
@@ -60,7 +60,7 @@ def read_document(
 
 
 class BoundedXml:
-    """Parser handlers for one pass over a document; subclasses receive its elements.
+    """Parser handlers for one pass over a document; subclasses handle the elements.
 
     Args:
         kind: Name of the format for messages.
@@ -80,11 +80,11 @@ class BoundedXml:
         self.depth = self.elements = self.line_before = 0
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element; ``self.depth`` is 1 for the root."""
+        """Handle the start of an element; `self.depth` is 1 for the root element."""
         raise NotImplementedError
 
     def ended(self, tag: str) -> None:
-        """Handle the end of an element; ``self.depth`` is that of its parent."""
+        """Handle the end of an element; `self.depth` is the depth of the parent element."""
         raise NotImplementedError
 
     def text(self, text: str) -> None:
@@ -95,8 +95,8 @@ class BoundedXml:
 
         Raises:
             DlsIkError: If the text is not well-formed XML, has a document type or entity
-                declaration, is too large or too deep, or has another root element. The message
-                gives the line.
+                declaration, is too large, is nested too deep, or has another root element. The
+                message gives the line.
         """
         if isinstance(given, str):
             stripped = given.lstrip("\ufeff \t\r\n")
@@ -131,7 +131,12 @@ class BoundedXml:
             raise self.error(f"line {self.line}: not XML: {error}") from error
 
     def check_tag(self, data: bytes, end: int) -> None:
-        """Reject a long tag before its end, because expat parses a tag in one piece."""
+        """Reject a tag that is too long before all its bytes are read; expat parses whole tags.
+
+        Args:
+            data: The document.
+            end: Number of bytes given to the parser so far.
+        """
         begin = self.parser.CurrentByteIndex
         is_tag = data[begin : begin + 1] == b"<" and data[begin + 1 : begin + 2] not in (b"!", b"?")
         if is_tag and end - begin > MAX_TAG_BYTES:
@@ -143,7 +148,7 @@ class BoundedXml:
         return int(self.parser.CurrentLineNumber) + self.line_before
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise an error with the line number."""
+        """Raise an error with the number of the line that is being read."""
         raise self.error(f"line {self.line}: {message}")
 
     def doctype(self, *_: object) -> None:
@@ -151,7 +156,7 @@ class BoundedXml:
         self.refuse(f"document type and entity declarations are not supported in {self.kind}")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Count an element, and pass it to :meth:`started`."""
+        """Check the start of an element against the bounds, and call :meth:`started`."""
         self.depth += 1
         self.elements += 1
         if self.elements > MAX_ELEMENTS:
@@ -165,12 +170,17 @@ class BoundedXml:
         self.started(tag, attributes)
 
     def end(self, tag: str) -> None:
-        """Count the end of an element, and pass it to :meth:`ended`."""
+        """Decrease the depth at the end of an element, and call :meth:`ended`."""
         self.depth -= 1
         self.ended(tag)
 
     def required(self, tag: str, attributes: Mapping[str, str], key: str) -> str:
-        """Return a required attribute that is a name.
+        """Return the value of a required attribute that is a name.
+
+        Args:
+            tag: Tag of the element, for the message.
+            attributes: Attributes of the element.
+            key: Name of the attribute.
 
         Raises:
             DlsIkError: If the attribute is missing, too long, or not printable.
@@ -183,7 +193,7 @@ class BoundedXml:
         return self.brief(value)
 
     def brief(self, value: str) -> str:
-        """Return an attribute after checking its length.
+        """Return the value of an attribute after checking its length.
 
         Raises:
             DlsIkError: If the attribute is too long.
@@ -200,20 +210,20 @@ def brief_tag(tag: str) -> str:
 
 # Documents as trees of the elements that a format uses
 
-Schema = Mapping[str, Any]  # schema of the children, by tag or * for any other tag
-MAX_ATTRIBUTE_LENGTH = 1024  # characters of an attribute, such as a file path
+Schema = Mapping[str, Any]  # schema of each child element, by tag; * stands for any other tag
+MAX_ATTRIBUTE_LENGTH = 1024  # maximum number of characters of an attribute, such as a file path
 
 
 @dataclass(eq=False)
 class XmlElement:
-    """An element with those of its children that are in the schema of the format."""
+    """An XML element with the children that are in the schema of the format."""
 
     tag: str
     attributes: dict[str, str]
-    line: int
-    error: type[DlsIkError]
+    line: int  # line number in the document
+    error: type[DlsIkError]  # type of the errors raised
     children: list[XmlElement] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)  # pieces of its text
+    pieces: list[str] = field(default_factory=list)  # pieces of the text between the tags
 
     @property
     def text(self) -> str:
@@ -221,7 +231,7 @@ class XmlElement:
         return "".join(self.pieces)
 
     def all(self, *tags: str) -> Iterator[XmlElement]:
-        """Yield the children with one of the given tags, in order."""
+        """Yield the children with one of the given tags, in document order."""
         return (child for child in self.children if child.tag in tags)
 
     def first(self, tag: str) -> XmlElement | None:
@@ -229,7 +239,7 @@ class XmlElement:
         return next(self.all(tag), None)
 
     def name(self, key: str = "name") -> str:
-        """Return a required attribute that is a name.
+        """Return the value of a required attribute that is a name.
 
         Raises:
             DlsIkError: If the attribute is missing, or not printable.
@@ -242,7 +252,12 @@ class XmlElement:
         return value
 
     def numbers(self, key: str, count: int, default: str | None = None) -> list[float]:
-        """Return an attribute that is a list of numbers.
+        """Return the numbers of an attribute that is a list of numbers.
+
+        Args:
+            key: Name of the attribute.
+            count: Required number of numbers.
+            default: Value of a missing attribute; None if the attribute is required.
 
         Raises:
             DlsIkError: If the attribute is missing and has no default, or is not `count` numbers.
@@ -306,12 +321,14 @@ def read_elements(
     error: type[DlsIkError],
     max_bytes: int = MAX_BYTES,
 ) -> XmlElement:
-    """Read a document as a tree of the elements in a schema; all others are ignored.
+    """Return the root element of a document, with the elements that a schema lists.
+
+    Elements that are not in the schema are ignored.
 
     Args:
         given: The document.
-        schema: Schema of the children by tag, from the root down; ``*`` stands for all other tags.
-            Prefixes of tags are ignored.
+        schema: Schema of the root element: a mapping from the tag of each child to the schema of
+            the child. The tag ``*`` stands for all other tags. Prefixes of tags are ignored.
         kind: Name of the format for messages.
         root: Tag of the root element.
         error: Type of the errors raised.

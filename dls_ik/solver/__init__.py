@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solving for joint positions: methods by name, options, results.
+"""Inverse kinematics of a robot: the solver, methods by name, options and results.
 
-Importing this package also registers a message that tells the user when kernels are compiled. Later
+On import, this package registers a message that tells the user when numba compiles kernels. Later
 processes load the compiled kernels from disk.
 """
 
@@ -41,9 +41,9 @@ _said = False
 
 
 def _announce(kernel: Any) -> None:
-    """Report the first of the long kernels that is compiled instead of loaded from disk."""
+    """Send the compilation message, once, if numba compiles a kernel of `LONG_KERNELS`."""
     global _said
-    module = kernel.py_func.__module__ or ""  # None for functions inside numba
+    module = kernel.py_func.__module__ or ""  # the name is None for functions of numba itself
     ours = module.startswith("dls_ik.core") and kernel.py_func.__name__ in LONG_KERNELS
     if ours and not _said:
         _said = True
@@ -51,7 +51,7 @@ def _announce(kernel: Any) -> None:
 
 
 def compilation_message(version: str, is_kept: bool = True) -> str:
-    """Return the message for a numba version; old versions get the advice to upgrade.
+    """Return the message that kernels are being compiled; old numba versions should be upgraded.
 
     Args:
         version: Version of numba.
@@ -68,7 +68,7 @@ def compilation_message(version: str, is_kept: bool = True) -> str:
 
 
 def _report(failure: str) -> None:
-    """Report a failure of the kernel cache instead of the compilation."""
+    """Send a message about a failure of the kernel cache, and no compilation message later."""
     global _said
     _said = True  # the failure message already says that kernels are compiled
     _say(failure)

@@ -43,17 +43,18 @@ from dls_ik.solver.search import Search, attempts_of, found, put_back, some_rows
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 
-SLICE_DURATION = 0.01  # [s] approximate time of attempts between two readings of the clock
+SLICE_DURATION = 0.01  # [s] approximate duration of the attempts between two clock readings
 
 # All solutions of a pose:
-MIN_DIFFERENCE = 0.1  # minimum difference of some joint, in the joint metric [rad or m]
+# Two solutions are distinct if sqrt(joint weight) * difference is larger for some joint [rad or m].
+MIN_DIFFERENCE = 0.1
 STARTS_PER_ROUND = 64
 MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
 MAX_ROUNDS = 200
 
 # Batches:
 BATCH_RESTARTS = 1000  # maximum number of restarts per pose if max_restarts is None
-MAX_CHUNK_SIZE = 1024  # maximum number of poses that a thread takes at a time
+MAX_CHUNK_SIZE = 1024  # maximum number of poses in a chunk, which one thread solves
 MIN_CHUNKS_PER_THREAD = 8  # minimum number of chunks per thread, if there are enough poses
 
 # One pose
@@ -64,8 +65,9 @@ def solve_pose(
 ) -> IkResult:
     """Solve for a pose; see :meth:`dls_ik.IkSolver.solve`.
 
-    Most poses need the first attempts only. They run directly on the given arrays, which the kernel
-    validates: a generator and validation in Python would each add a tenth of the time.
+    Most poses are reached in the first attempts. The first attempts run on the arrays of the
+    caller, which the kernel validates, because validation in Python would add a tenth of the time,
+    and a generator would add another tenth.
 
     Args:
         timeout: [s].
@@ -99,7 +101,7 @@ def pose_slices(
         seeded: Whether the caller gave a seed.
         timeout: [s].
         begin: Time of the call on the clock of `time.perf_counter` [s].
-        row: State after the first attempts, if they were made since `begin`.
+        row: State of the search if the caller has already run the first attempts, otherwise None.
 
     Raises:
         PoseError: If the pose is not valid.
@@ -110,7 +112,7 @@ def pose_slices(
     if row is None:
         row, before = _new_row(search), time.perf_counter()
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
-    if not row.counts[0, ATTEMPTS]:  # the kernel skipped an inexact or invalid pose or seed
+    if not row.counts[0, ATTEMPTS]:  # skipped by the kernel: inexact or invalid pose or seed
         poses, seeds = search.checked(poses[0], seeds[0])
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout
@@ -134,14 +136,17 @@ def _attempts(
     row: Rows,
     no_answer: bool,
 ) -> Generator[None, None, Status]:
-    """Run the attempts after the first ones, and yield between slices of them.
+    """Continue a search after its first attempts in slices, and yield before each slice.
 
-    The number of attempts in a slice grows while they are quick. A pose that is proven unreachable,
-    or that has `no_answer` near the seed, gets `prove_after` attempts.
+    The number of attempts at most doubles from slice to slice, and is limited to the number that
+    takes `SLICE_DURATION`. If no solution is found, the solver tries to prove the pose unreachable,
+    first after `prove_after` attempts and again at the end of the search. The status is UNREACHABLE
+    if the proof succeeds or `no_answer` is true.
 
     Args:
-        deadline: End of the search on the clock of `time.perf_counter` [s].
-        before: Start of the first attempts on the same clock [s].
+        deadline: Latest end of the search on the clock of `time.perf_counter` [s].
+        before: Time at which the first attempts started, on the same clock [s].
+        no_answer: Whether no configuration within the limits is within `max_change` of the seed.
 
     Returns:
         The status of the search.
@@ -161,7 +166,7 @@ def _attempts(
                 not search.was_blocked(row)[0] and search.proves_unreachable(poses)[0]
             ):
                 return Status.UNREACHABLE
-            deadline += time.perf_counter() - now  # building the reach bounds is not charged
+            deadline += time.perf_counter() - now  # the timeout excludes the proof's time
         if is_over:
             return Status.TIMED_OUT if made < limit else Status.MAX_RESTARTS
         affordable = attempts * min(0.5 * (deadline - now), SLICE_DURATION) / (now - before)
@@ -196,14 +201,14 @@ def _result(search: Search, row: Rows, status: Status, success: bool, begin: flo
 
 
 def _new_row(search: Search) -> Rows:
-    """Return the state of a search before its first attempt; only the counts are initialised."""
+    """Return the state of a search for one pose before its first attempt; only counts are set."""
     counts = np.zeros((1, search.columns), np.int64)
     counts[0, STATE] = search.options.random_seed
     return Rows(counts, np.empty((1, search.robot.n)), np.empty((1, 3)))
 
 
 def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
-    """Return a pose (1, k, 4, 4) and a seed (1, n) if kernels can use the arrays without a copy."""
+    """Return the pose (1, k, 4, 4) and seed (1, n) as views, or None if a copy is needed."""
     k = len(search.robot.tips)
     if not is_plain(T, (4, 4) if k == 1 else (k, 4, 4)):
         return None
@@ -240,19 +245,26 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
 
 
 def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
-    """Return the solution (0 or 1, n) that `solve_type="distance"` finds."""
+    """Return the solution (1, n) that `solve_type="distance"` finds; (0, n) if it finds none."""
     row = search.new_rows(1)
     replace(search, kind=NEAREST).attempt(poses, near, search.options.num_candidates, row)
     return _admissible(search, row.best[found(row)], near)
 
 
 def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) -> Array:
-    """Return the solutions (s, n) from given starts (b, n), or from those of the table."""
+    """Return the solutions (s, n) of one attempt from each start.
+
+    Args:
+        search: Search.
+        poses: (1, k, 4, 4) desired pose.
+        starts: (b, n) start configurations [rad or m]; None stands for those of the start table.
+        near: (1, n) configuration near which joints without limits are placed [rad or m].
+    """
     b = LEAF if starts is None else len(starts)
     rows = search.new_rows(b)
     anywhere = replace(search, kind=FIRST, max_change=np.full(search.robot.n, np.inf))
     if starts is None:
-        rows.counts[:, ATTEMPTS] = np.arange(b)  # row i continues with start i of the table
+        rows.counts[:, ATTEMPTS] = np.arange(b)  # the count i selects start i of the table
     Ts = np.repeat(poses, b, axis=0)
     anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
     solved, robot = rows.best[found(rows)], search.robot
@@ -262,13 +274,16 @@ def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) 
 
 
 def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
-    """Return bounds (1, n) of starts: the joint limits within `max_change` of `near`."""
+    """Return the lower and upper bounds (1, n) of random starts [rad or m].
+
+    The bounds are the joint limits, intersected with the range `max_change` around `near` (1, n).
+    """
     robot, change = search.robot, search.max_change
     low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
     lower, upper = robot.finite_limits()
     wide = ~(high - low <= WIDEST)
     low, high = np.where(wide, lower, low), np.where(wide, upper, high)
-    return low + 0.0, np.maximum(low, high) + 0.0  # NumPy draws nothing from 0.0 to -0.0
+    return low + 0.0, np.maximum(low, high) + 0.0  # NumPy cannot draw from 0.0 to -0.0
 
 
 def _admissible(search: Search, q: Array, near: Array) -> Array:
@@ -277,7 +292,7 @@ def _admissible(search: Search, q: Array, near: Array) -> Array:
 
 
 def _distinct(weights: Array, kept: Array, more: Array) -> Array:
-    """Append the rows of `more` (b, n) to `kept` (s, n) that differ from all earlier rows.
+    """Return `kept` (s, n) extended by the rows of `more` (b, n) that differ from all rows kept.
 
     Args:
         weights: (n,) weights of the joint metric.
@@ -329,13 +344,13 @@ def solve_batch(
 def solve_rows(
     search: Search, poses: Array, seeds: Array, seeded: bool, rows: Rows
 ) -> NDArray[np.int64]:
-    """Run all attempts that the options allow for every pose, and return the status (b,) of each.
+    """Search for a solution of every pose, and return the status (b,) of each search.
 
     Args:
         poses: (b, k, 4, 4) desired poses, not validated.
         seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
         seeded: Whether the caller gave seeds.
-        rows: State of the searches, written.
+        rows: State of the searches, to which the results are written.
     """
     seeds, no_answer = search.starts(seeds)
     no_answer = np.broadcast_to(no_answer, len(poses))
@@ -344,7 +359,7 @@ def solve_rows(
     first = min(limit, search.options.prove_after)
     search.attempt(poses, seeds, first, rows, seeded)
     if search.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not no_answer.any():
-        return np.full(len(poses), int(Status.SUCCESS))  # usual case; the rest holds the GIL
+        return np.full(len(poses), int(Status.SUCCESS))  # usual case: skip code that holds the GIL
     poses = _solve_inexact(search, poses, seeds, seeded, first, rows)
     ended = np.where(attempts_of(rows) > 0, Status.MAX_RESTARTS, Status.REFUSED)
     is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND] < ALL)
@@ -359,14 +374,14 @@ def solve_rows(
 def _solve_inexact(
     search: Search, poses: Array, seeds: Array, seeded: bool, attempts: int, rows: Rows
 ) -> Array:
-    """Run attempts for poses that the kernel skipped for a slightly inexact rotation.
+    """Run attempts for poses that the kernel skipped because their rotation is slightly inexact.
 
     Returns:
-        The poses; a copy with orthonormal rotations if some were inexact.
+        The poses (b, k, 4, 4); a copy with exact rotations if some rotations were inexact.
     """
     exact: dict[int, Array] = {}
     for i in np.flatnonzero(attempts_of(rows) == 0).tolist():
-        if np.isfinite(seeds[i % len(seeds)]).all():  # one seed for all poses, or one for each
+        if np.isfinite(seeds[i % len(seeds)]).all():  # len(seeds) is 1 or the number of poses
             try:
                 exact[i] = checked_poses(poses[i], len(search.robot.tips))
             except PoseError:
@@ -379,7 +394,7 @@ def _solve_inexact(
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use; off Linux, the number of all cores."""
+    """Return the number of cores that this process may use; on other systems than Linux, all."""
     affinity = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if affinity is None else len(affinity(0))
 
@@ -387,7 +402,14 @@ def usable_cores() -> int:
 def _in_chunks(
     solve: Callable[[slice], None], b: int, threads: int, progress: Progress | None
 ) -> None:
-    """Solve slices of b rows in threads; kernels run without the GIL."""
+    """Call `solve` for slices of b rows in several threads; kernels run without the GIL.
+
+    Args:
+        solve: Function that solves the rows of a slice.
+        b: Number of rows.
+        threads: Number of threads.
+        progress: Function that is called with the numbers of finished rows and of all rows.
+    """
     size = min(MAX_CHUNK_SIZE, max(1, -(-b // (MIN_CHUNKS_PER_THREAD * threads))))
     stopped = threading.Event()
 
@@ -415,9 +437,13 @@ def batch_result(
     success: NDArray[np.bool_],
     begin: float,
 ) -> IkBatchResult:
-    """Return the results of rows.
+    """Return the result of a batch from the final state of its searches.
 
     Args:
+        search: Search.
+        rows: Final state of the searches.
+        status: (b,) values of `Status`.
+        success: (b,) whether a row holds an answer.
         begin: Time of the call on the clock of `time.perf_counter` [s].
     """
     return IkBatchResult(
@@ -439,7 +465,7 @@ def _checked_seeds(seeds: JointValues, robot: RobotModel) -> Array:
     """Return validated seeds (b, n), or (1, n) for all poses [rad or m].
 
     Raises:
-        JointValueError: If the seeds are not an array of numbers of that shape.
+        JointValueError: If the seeds are not an array of numbers of shape (b, n) or (n,).
     """
     n = robot.n
     try:

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Step-by-step comparison of methods, toward one target and along a path at a fixed time step.
+"""Comparison of methods by their single steps, toward one target and along a path.
 
-The steps are those of the method alone, without controller limits, restarts or a fallback method.
+Along the path, each step takes a fixed time. The steps are made by the method alone: there are no
+controller limits, no restarts and no fallback method.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dls_ik.solver.options import SolverKeywords
 
 MAX_STEPS = 250  # default maximum number of steps toward one target
-MIN_SINGULAR_VALUE = 1e-9  # smaller values are zero, as those normal to the plane of a planar arm
+MIN_SINGULAR_VALUE = 1e-9  # smaller singular values count as zero, such as those of a planar arm
 
 
 class MethodRun(NamedTuple):
@@ -34,14 +35,14 @@ class MethodRun(NamedTuple):
 
     q: Array  # (s + 1, n) [rad or m]
     error: Array  # (s + 1,) norm of the scaled task error before each step and after the last [m]
-    position_error: Array  # (s + 1,) distance from the target of the step, after each step [m]
+    position_error: Array  # (s + 1,) distance from the target, at the start and after each step [m]
     step: Array  # (s,) largest joint change [rad or m]
-    condition: Array  # (s + 1,) condition number of the scaled task Jacobian
+    condition: Array  # (s + 1,) condition number of the scaled task Jacobian at q
     margin: Array  # (s + 1,) smallest distance of a joint from a limit [rad or m], inf if unlimited
 
 
 class Peaks(NamedTuple):
-    """Peak figures of one method toward the target and along the path."""
+    """Step count and maximum values of one method, toward the target and along the path."""
 
     iterations: int | None  # steps to the target; None if it is not reached
     largest_step: float  # largest joint change in a step toward the target [rad or m]
@@ -49,25 +50,25 @@ class Peaks(NamedTuple):
     largest_error: float  # largest position error along the path [m]
     rms_error: float  # root mean square of the position error along the path [m]
     condition: float  # largest condition number along the path
-    margin: float  # smallest distance from a limit along the path [rad or m], negative beyond it
+    margin: float  # smallest distance from a limit along the path [rad or m], negative if exceeded
 
 
 class PathComparison(NamedTuple):
-    """Runs of several methods, toward the farthest pose of a path and along the path."""
+    """Runs of several methods, toward the pose farthest from a path's start and along the path."""
 
     robot: RobotModel
     path: PosePath
     task: Task | None
     tolerance: float  # scaled error at which the target counts as reached [m]
     at_target: dict[str, MethodRun]  # runs by method, cut after the step that reached the target
-    along: dict[str, MethodRun]
+    along: dict[str, MethodRun]  # runs along the path, by method
 
     def peaks(self) -> dict[str, Peaks]:
-        """Return the peak figures of each method."""
+        """Return the step count and maximum values of each method, by method name."""
         return {name: self._peaks(name) for name in self.along}
 
     def _peaks(self, name: str) -> Peaks:
-        """Return the peak figures of one method."""
+        """Return the step count and maximum values of one method."""
         first, run = self.at_target[name], self.along[name]
         is_there = first.error[-1] <= self.tolerance
         errors = run.position_error[1 + self.path.first_counted :]
@@ -90,19 +91,20 @@ def compare_on_path(
     steps: int = MAX_STEPS,
     **options: Unpack[SolverKeywords],
 ) -> PathComparison:
-    """Run methods from the start of a path, to the path's farthest pose and along the path.
+    """Run each method twice from the start of a path: to its farthest pose, and along the path.
 
-    Along the path, each method makes one step per pose.
+    The farthest pose is the pose at the largest distance from the first pose. Along the path, each
+    method makes one step per pose.
 
     Args:
         robot: Robot model.
-        methods: Names from :func:`dls_ik.method_names`, or combinations of parts; KDL methods are
-            not supported, as they have no single steps.
+        methods: Names from :func:`dls_ik.method_names`, or combinations of parts. KDL methods are
+            not supported, because KDL offers no single steps.
         path: Targets and start; see :func:`dls_ik.solver.hard_paths.singular_path`.
-        task: Rows of the pose that count; None stands for the full pose.
+        task: Part of the pose that must be reached; None stands for the full pose.
         steps: Maximum number of steps toward the farthest pose.
         options: Options of :class:`dls_ik.IkSolver` for all methods. The default of `Delta` is the
-            motion of the slowest joint in a time step.
+            distance that the slowest joint moves in a time step at its velocity limit.
 
     Raises:
         MethodError: If a method is unknown or does not support the robot.
@@ -127,7 +129,7 @@ def compare_on_path(
 
 
 def _run(stepper: Stepper, Ts: Array) -> MethodRun:
-    """Make a step toward each target (s, 4, 4), and measure the configurations."""
+    """Make one step toward each target (s, 4, 4), and return the figures of all configurations."""
     robot, trace = stepper.robot, stepper.run(Ts, len(Ts))
     q, goals = trace.q, np.concatenate([Ts[:1], Ts])  # goals: target of each configuration
     position = np.linalg.norm(robot.fk(q)[:, :3, 3] - goals[:, :3, 3], axis=1)
@@ -144,7 +146,7 @@ def _jacobians(stepper: Stepper, q: Array, Ts: Array) -> Array:
     """Return the scaled task Jacobians (b, r, n) at q (b, n) for targets Ts (b, 4, 4)."""
     rows, J = stepper.details.task, stepper.robot.jacobian(q)
     turns = np.count_nonzero(rows.component >= 3)
-    if rows.exact_derivative[0] or turns == 1:  # the task is not made of geometric Jacobian rows
+    if rows.exact_derivative[0] or turns == 1:  # rows differ from those of the geometric Jacobian
         before, found = stepper.q, []
         for stepper.q, T in zip(q, Ts, strict=True):
             found.append(stepper.jacobian(T))
@@ -157,7 +159,7 @@ def _jacobians(stepper: Stepper, q: Array, Ts: Array) -> Array:
 
 
 def _until(run: MethodRun, tolerance: float) -> MethodRun:
-    """Return a run cut after the step that reached the target."""
+    """Return a run without the steps after the target is reached."""
     there = np.flatnonzero(run.error <= tolerance)
     last = max(1, int(there[0])) if len(there) else len(run.step)
     return MethodRun(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The conclusion of searches: final status, and the closest configurations to missed poses."""
+"""The last stage of a search: final attempts for a pose that is not reached, and the status."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from dls_ik.solver.method import AUTO
 from dls_ik.solver.result import MISSED, Status
 from dls_ik.solver.search import Search, found, put_back, seeds_of, some_rows
 
-# Plain integers, because looking up members of an enum is slow.
+# Values of `Status` as plain integers, because looking up members of an enum is slow.
 SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
 OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
 IN_COLLISION = int(Status.IN_COLLISION)
 NOT_REACHED = (*MISSED, IN_COLLISION)  # statuses without a collision-free solution
 
-NUM_RANDOM_SOLUTIONS = 7  # random solutions used as further starts for a collision-free search
-NUM_FINAL_ATTEMPTS = 8  # attempts if the closest configuration counts as an answer; else 1
+NUM_RANDOM_SOLUTIONS = 7  # attempts from random starts whose results `nearest_free` starts from
+NUM_FINAL_ATTEMPTS = 8  # number of final attempts with `approximate`; otherwise 1
 
-# Evolution strategy of `nearest_free`; deviations are in the joint metric [rad or m].
+# Evolution strategy of `nearest_free`; standard deviations are in the joint metric [rad or m].
 NUM_ROUNDS, ROUND_SIZE = 30, 48  # maximum number of rounds, and configurations per round
 START_DEVIATION, MIN_DEVIATION, MAX_DEVIATION = 0.05, 1e-5, 3.0
 GROWTH, SHRINKAGE = 2.0, 0.6  # factors of the deviation after a success, and after a failure
-NUM_TOWARD = 8  # configurations of a round on the line toward a solution
-SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # their shares of that line
+NUM_TOWARD = 8  # number of configurations per round on the line toward a solution
+SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # positions on that line; 1 is the solution
 
 
 def conclude(
@@ -44,13 +44,13 @@ def conclude(
     ended: NDArray[np.int64],
     no_answer: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Make final attempts for missed poses, and return the status (b,) of each search.
+    """Make final attempts for poses not yet reached, and return the status (b,) of each search.
 
     Args:
         poses: (b, k, 4, 4) desired poses.
         seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
         rows: State of the searches, read and written.
-        ended: (b,) status of the rows without a solution; REFUSED for skipped rows.
+        ended: (b,) status that a row gets if it has no solution; REFUSED for skipped rows.
         no_answer: (b,) rows that cannot have an answer, from :meth:`Search.starts`.
     """
     begun, solved = ended != REFUSED, found(rows)
@@ -74,10 +74,12 @@ def conclude(
 def pairs_in_the_way(
     search: Search, rows: Rows, status: NDArray[np.int64]
 ) -> tuple[Pair | None, ...]:
-    """Return the most frequently colliding pair of each row; () without a scene.
+    """Return (b,) the pair that collided most often in each search; () without a scene.
 
     Args:
-        status: (b,); rows with a status other than IN_COLLISION get None.
+        search: Search.
+        rows: Final state of the searches.
+        status: (b,) statuses; rows with a status other than IN_COLLISION get None.
     """
     if search.snapshot is None:
         return ()
@@ -90,9 +92,11 @@ def pairs_in_the_way(
 def has_answer(
     search: Search, status: NDArray[np.int64], q: Array, seeds: Array
 ) -> NDArray[np.bool_]:
-    """Return (b,) whether a row is a success; with `approximate`, missed poses are too.
+    """Return (b,) whether the configuration of a row is an answer.
 
-    Rows outside the joint limits, which some methods do not enforce, are never a success.
+    With the option `approximate`, the configuration closest to a pose that is not reached is an
+    answer too, if it is collision-free. A configuration outside the joint limits, which some
+    methods do not enforce, is never an answer.
     """
     success: NDArray[np.bool_] = status == SUCCESS
     if search.approximate:
@@ -104,10 +108,10 @@ def has_answer(
 
 
 def _come_nearer(search: Search, poses: Array, seeds: Array, rows: Rows) -> None:
-    """Make final attempts for missed poses; some may reach their pose.
+    """Make final attempts for poses not yet reached, and keep closer configurations.
 
-    They start at the best configuration so far, or at the seed if `max_change` is finite. Their
-    steps are counted, their attempts are not counted as restarts.
+    The attempts start at the best configuration so far, or at the seed if `max_change` is finite.
+    Final attempts are not counted as restarts, but their steps are counted.
     """
     if search.snapshot is not None and search.approximate:
         _come_nearer_free(search, search.snapshot, poses, seeds, rows)
@@ -137,7 +141,7 @@ def _come_nearer_free(
         is_closer = ~found(rows) & (found(tried) | (error < smallest))
         _take(rows, tried, is_closer)
         smallest = np.where(is_closer, error, smallest)
-    if search.problem.kdl is not None:  # KDL cannot evaluate a configuration without a step
+    if search.problem.kdl is not None:  # KDL cannot evaluate a configuration without making a step
         return
     for i in np.flatnonzero(search.was_blocked(rows) & ~found(rows)).tolist():
         _come_out(search, snapshot, poses[[i]], seeds_of(seeds, np.array([i])), rows, i)
@@ -146,15 +150,19 @@ def _come_nearer_free(
 def _come_out(
     search: Search, snapshot: SceneSnapshot, T: Array, seed: Array, rows: Rows, i: int
 ) -> None:
-    """Write the collision-free configuration closest to a pose to row i.
+    """Search for the collision-free configuration closest to a pose, and write it to row i.
 
     Args:
-        T: (1, k, 4, 4) desired pose; its solutions found so far are in collision.
-        seed: (1, n) center of `max_change` [rad or m].
+        search: Search.
+        snapshot: Scene.
+        T: (1, k, 4, 4) desired pose, of which all solutions found so far are in collision.
+        seed: (1, n) seed, from which each joint may differ by `max_change` [rad or m].
+        rows: State of the searches, read and written.
+        i: Row of the pose.
     """
     n, options = search.robot.n, search.options
     alone = replace(search, snapshot=None, kind=FIRST, max_change=np.full(n, np.inf))
-    there = alone.with_criteria(0, 1.0, 0)  # attempts of 0 steps evaluate a configuration
+    there = alone.with_criteria(0, 1.0, 0)  # attempts of 0 steps return the errors of a start
     rng = np.random.default_rng(options.random_seed)
     lower = np.maximum(search.robot.lower, seed[0] - search.max_change)
     upper = np.minimum(search.robot.upper, seed[0] + search.max_change)
@@ -180,14 +188,14 @@ def _come_out(
 
 
 def _errors(search: Search, rows: Rows) -> Array:
-    """Return (b,) the norm of the errors, rotation weighted [m]."""
+    """Return (b,) the norm of the position error and the weighted rotation error [m]."""
     weights = np.array([1.0, search.problem.goal.rotation_weight])
     lengths: Array = np.linalg.norm(rows.figures[:, :2] * weights, axis=1)
     return lengths
 
 
 def _take(rows: Rows, tried: Rows, is_closer: NDArray[np.bool_]) -> None:
-    """Replace the rows `is_closer` (b,) by those of a new attempt; always add the step counts."""
+    """Copy the rows of `tried` selected by `is_closer` (b,) to `rows`; add all step counts."""
     rows.best[is_closer], rows.figures[is_closer] = tried.best[is_closer], tried.figures[is_closer]
     rows.counts[is_closer, FOUND] = tried.counts[is_closer, FOUND]
     rows.counts[:, STEPS] += tried.counts[:, STEPS]
@@ -200,22 +208,25 @@ def nearest_free(
     deviation: Array,
     rng: np.random.Generator,
 ) -> tuple[Array, Array] | None:
-    """Find the collision-free configuration with the smallest error.
+    """Search for the collision-free configuration with the smallest pose error.
 
-    An evolution strategy with one parent (Rechenberg 1973): each round draws random configurations
-    around the best collision-free configuration, or around the solutions in collision while there
-    is none, and adds configurations on the line toward a solution.
+    The search is an evolution strategy with one parent (Rechenberg 1973). Each round draws random
+    configurations around the best collision-free configuration. Some configurations of the round
+    are instead on the line from the best configuration to the end of an attempt that ignores the
+    scene. As long as no collision-free configuration is known, all configurations are drawn around
+    the solutions in collision.
 
     Args:
-        observe: Returns the errors (b,) of configurations (b, n) clipped to the limits, inf for
-            those not proven collision-free, and their rows.
-        advance: Returns the end (n,) of an attempt from q (n,) that ignores the scene.
+        observe: Function that clips configurations (b, n) to the limits, and returns their errors
+            (b,) and rows. The error of a configuration not proven collision-free is inf.
+        advance: Function that returns the last q (n,) of an attempt from q (n,) without a scene.
         solutions: (s, n) solutions in collision [rad or m].
-        deviation: (n,) relative standard deviations of the joints.
+        deviation: (n,) standard deviations of the joints, relative to each other.
         rng: Generator of the random configurations.
 
     Returns:
-        The configuration (n,) and its figures (3,); None if no collision-free one is found.
+        The configuration (n,) [rad or m] and its figures (3,), as in `Rows`; None if no
+        collision-free configuration is found.
     """
     errors, rows = observe(solutions)
     k, width = int(errors.argmin()), START_DEVIATION

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths on which methods differ: past a singularity, and out of reach.
 
-Descent on the smallest singular value of the task's Jacobian leads to singular configurations. Each
-candidate path follows the direction lost there, and several methods follow it by bare steps. The
-chosen path is the first on which the joints of the undamped method are clearly faster than those of
-the damped methods, or else the path with the largest ratio of speeds.
+Singular configurations are found by descent on the smallest singular value of the task's Jacobian.
+At a singular configuration there is a direction in which the tip cannot move; candidate paths lead
+along this direction. Several methods follow each candidate path by bare steps: one step of the
+method per pose, without restarts. The first path on which the undamped method moves the joints
+clearly faster than the damped methods is chosen. If there is no such path, the path with the
+largest ratio of undamped to damped speed is chosen.
 """
 
 from __future__ import annotations
@@ -27,31 +29,33 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Task, checked_tasks, task_jacobians
 
-STEP = 0.01  # [s] period of bare steps, as in the tables of docs/lab/choosing.md
+STEP = 0.01  # [s] duration of a bare step, equal to that in the tables of docs/lab/choosing.md
 LAPS = 2  # number of laps forward and back, each 2 pi seconds: 1 rad/s
 COSINE = np.cos(np.arange(round(2.0 * LAPS * math.pi / STEP)) * STEP)
-METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")  # methods that try the paths; "jp" is undamped
+METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")  # methods that follow each path; "jp" is undamped
 
-# Configurations near which singularities are searched first: the path of benchmarks.tracking.
+# Configurations, by joint names, near which singularities are searched first. The configuration of
+# the WAM is taken from the path of benchmarks.tracking.
 HINTS = {tuple(f"wam_j{i}" for i in range(1, 8)): (0.3, 0.6, 0.2, 1.6, -math.pi / 2, 0.0, 0.2)}
 NUM_DESCENTS, DESCENT_SEED = 48, 5  # random starts of the descent, and their seed
 SINGULAR_RATIO = 1e-4  # maximum ratio of smallest to largest singular value at a singularity
-MIN_DIFFERENCE = 0.3  # [rad or m] minimum difference of some joint between singularities
+MIN_DIFFERENCE = 0.3  # [rad or m] singular configurations that differ less in all joints are equal
 MAX_SINGULARITIES = 24  # maximum number of singular configurations that are tried
 NUM_REACH_SAMPLES, REACH_SEED = 4000, 3  # random configurations, and their seed
-NUM_STRETCHED = 24  # number of samples far from the middle of the workspace that are stretched
-HALF_LENGTH = 0.1  # [m] half the length of a path; as a share of the reach for unusual arms
-USUAL_REACH = 0.6, 2.0  # [m] reach of arms whose path has that length
+NUM_STRETCHED = 24  # samples farthest from the middle of the workspace, from which descents start
+HALF_LENGTH = 0.1  # [m] half the length of a path; a share of the reach outside USUAL_REACH
+USUAL_REACH = 0.6, 2.0  # [m] minimum and maximum reach for which HALF_LENGTH is in metres
 HALF_ROTATION = 0.5  # [rad] half the rotation of a path that rotates the tip
-MIN_LINEAR_PART = 0.3  # minimum linear part of a lost direction that counts as a translation
+MIN_LINEAR_PART = 0.3  # minimum linear part of a direction that counts as a translation
 PASSING_OFFSETS = (0.03, 0.01)  # [rad or m] joint offsets of paths that pass near a singularity
 EDGE_EXCESSES = 3e-5, 1e-4, 3e-4, 1e-3  # shares of the reach by which paths end outside it
 OUT_OF_REACH_SHARE = 0.5  # share of half the length by which a path leaves the reach
 MAX_RESTARTS, SOLVE_TIMEOUT = 200, 10.0  # limits for the first pose; [s]
 NUM_SETTLING_STEPS = 300  # number of damped steps toward the first pose
 REACHED_ERROR = 1e-3  # [m, with 0.5 m/rad] maximum error at the first pose
-MIN_RATIO, MIN_PEAK = 2.5, 5.0  # minimum ratio of peak speeds and undamped peak [rad/s or m/s]
-CLEAR_RATIO, CLEAR_PEAK = 4.0, 10.0  # values that end the search at once
+# Minimum ratio of undamped to damped peak speed, and minimum undamped peak speed [rad/s or m/s].
+MIN_RATIO, MIN_PEAK = 2.5, 5.0
+CLEAR_RATIO, CLEAR_PEAK = 4.0, 10.0  # a path that reaches both values ends the search
 MAX_PEAK = 400.0  # [rad/s or m/s] a path with a faster joint is discarded
 MAX_ERROR = 0.3  # maximum error of a method as a share of the reach
 CROSSING, PASSING, EDGE = "through a singularity", "past a singularity", "to the edge of the reach"
@@ -71,14 +75,14 @@ class BareRun(NamedTuple):
     """Result of following a path by the bare steps of a method."""
 
     peak: float  # maximum speed of any joint [rad/s or m/s]
-    error: float  # maximum position error [m]; maximum rotation error [rad] of rotating paths
+    error: float  # maximum position error [m]; if the tip only rotates, rotation error [rad]
 
 
 class HardPath(NamedTuple):
-    """A path along the direction lost at a singular configuration."""
+    """A path along the direction in which the tip cannot move at a singular configuration."""
 
     path: PosePath
-    beyond: float  # [m or rad] distance of its end beyond the reach
+    beyond: float  # [m or rad] distance of the path's end beyond the reach
     runs: tuple[BareRun, ...]  # one for each of METHODS
 
     @property
@@ -88,15 +92,16 @@ class HardPath(NamedTuple):
 
 
 def default_task(robot: RobotModel) -> Task | None:
-    """Return None (the full pose) for arms of rank 6, and the position task for other arms."""
+    """Return None (full pose) if the Jacobian of an arm has rank 6, otherwise the position task."""
     return None if PathSearch(robot).rank == 6 else Task.position_only()
 
 
 def singular_path(robot: RobotModel, task: Task | None = None) -> PosePath:
-    """Find a path forward and back past a singularity: a cosine of time, two laps.
+    """Find a path that passes a singularity, forward and back, in two laps.
 
-    If the methods do not differ on any such path, as for a planar arm with two links, the path
-    leads to the edge of the reach, or is that of :func:`reach_path`.
+    The displacement along the path is a cosine of time. If the methods do not differ on any such
+    path, as for a planar arm with two links, a path to the edge of the reach is returned. If the
+    methods do not differ on a path to the edge either, the path of :func:`reach_path` is returned.
 
     Raises:
         RobotModelError: If the robot has several tips, or no path is found.
@@ -106,7 +111,9 @@ def singular_path(robot: RobotModel, task: Task | None = None) -> PosePath:
 
 
 def reach_path(robot: RobotModel, task: Task | None = None) -> PosePath:
-    """Find a straight path out of reach and back: a cosine of time, two laps.
+    """Find a straight path out of reach and back, in two laps.
+
+    The displacement along the path is a cosine of time.
 
     Raises:
         RobotModelError: If the robot has several tips, or no boundary of the workspace is found.
@@ -151,7 +158,7 @@ class PathSearch:
         self.start = ready_configuration(robot) if start is None else start
 
     def jacobians(self, q: Array) -> Array:
-        """Return the Jacobians (b, r, n) of the task at q (b, n), rotation rows weighted."""
+        """Return the task's Jacobians (b, r, n) at q (b, n), with weighted rotation rows."""
         weights = np.repeat(
             (1.0, ROTATION_WEIGHT), (len(self.task.position), len(self.task.rotation))
         )
@@ -166,7 +173,7 @@ class PathSearch:
 
     @property
     def has_joint_to_spare(self) -> bool:
-        """Return whether the arm has more joints than its tip has independent motions."""
+        """Whether the arm has more joints than its tip has independent motions."""
         return self.robot.n > self.rank
 
     @cached_property
@@ -193,7 +200,7 @@ class PathSearch:
         return HALF_LENGTH * (1.0 if is_usual else self.reach)
 
     def descend(self, q: Array) -> Array:
-        """Return singular configurations (b, n) found by descent from q (b, n) in the limits."""
+        """Return the ends (b, n) of descents to singularities from q (b, n), within the limits."""
         return descend(self.jacobians, self.robot, q, self.rank)
 
     def is_singular(self, q: Array) -> bool:
@@ -202,7 +209,7 @@ class PathSearch:
         return bool(s[self.rank - 1] < SINGULAR_RATIO * s[0])
 
     def hardest(self) -> HardPath | None:
-        """Find a path on which methods differ; None if there is none.
+        """Return a path on which the methods differ, or None if no such path is found.
 
         Paths through singularities are tried first, then paths to the edge of the reach.
         """
@@ -224,22 +231,23 @@ class PathSearch:
         return None
 
     def walk(self, about: str, center: Array, q: Array, motion: Array) -> PosePath | None:
-        """Build the path of a pose moved by a sequence of displacements.
+        """Build the path of a pose that is moved by a sequence of displacements.
 
         Args:
-            center: (4, 4) T_base_tip.
+            about: Description of the path.
+            center: (4, 4) T_base_tip to which the displacements are applied.
             q: (n,) joint positions near which the path must start [rad or m].
             motion: (m, 6) displacements [m, rad].
 
         Returns:
-            The path; None if no configuration near q reaches its first pose.
+            The path; None if no configuration near q reaches the first pose of the path.
         """
         Ts = np.array([moved(center, each) for each in motion])
         start = self._start_of(q, Ts[0])
         return None if start is None else PosePath(about, Ts, STEP, start, len(Ts) // LAPS)
 
     def _singular_configurations(self) -> Iterator[Array]:
-        """Yield different singular configurations (n,), those near hints first."""
+        """Yield different singular configurations (n,), first the one found from `HINTS`."""
         rng = np.random.default_rng(DESCENT_SEED)
         spread = np.linspace(0.1, 1.0, NUM_DESCENTS)[:, None]
         starts = self.start + spread * (self.robot.random(rng, NUM_DESCENTS) - self.start)
@@ -256,7 +264,10 @@ class PathSearch:
                 return
 
     def _lost_motion(self, q: Array) -> Array:
-        """Return the displacement (6,) of the tip lost at q (n,): a translation or a rotation."""
+        """Return a displacement (6,) that the tip cannot make at a singular q (n,) [m, rad].
+
+        The displacement is a pure translation or a pure rotation in the base frame.
+        """
         u = np.linalg.svd(self.jacobians(q[None])[0])[0][:, self.rank - 1]
         rows = ["xyz".index(axis) for axis in self.task.position]
         rows += [3 + "xyz".index(axis) for axis in self.task.rotation]
@@ -271,7 +282,12 @@ class PathSearch:
         return np.append(np.zeros(3), HALF_ROTATION * V[3:] / np.linalg.norm(V[3:]))
 
     def _crossings(self, q: Array, lost: Array) -> Iterator[tuple[PosePath, float]]:
-        """Yield paths along a lost displacement (6,), through and past a singular q (n,)."""
+        """Yield paths through and past a singular q (n,), and 0.0, their distance beyond the reach.
+
+        Args:
+            q: (n,) singular configuration [rad or m].
+            lost: (6,) displacement that the tip cannot make at q [m, rad].
+        """
         away = np.random.default_rng(DESCENT_SEED).choice((-1.0, 1.0), self.robot.n)
         for offset in (0.0, *PASSING_OFFSETS):
             center = self.robot.fk(q + offset * away)
@@ -281,7 +297,12 @@ class PathSearch:
                 yield path, 0.0
 
     def _edges(self, q: Array, lost: Array) -> Iterator[tuple[PosePath, float]]:
-        """Yield paths from inside the reach to a singular q (n,) at its edge, and beyond it."""
+        """Yield paths that end outside the reach, and the distance of each end beyond the reach.
+
+        Args:
+            q: (n,) singular configuration at the edge of the reach [rad or m].
+            lost: (6,) displacement that the tip cannot make at q [m, rad].
+        """
         unit = lost / np.linalg.norm(lost)
         for share in EDGE_EXCESSES:
             for side in (1.0, -1.0):
@@ -292,7 +313,7 @@ class PathSearch:
                     yield path, share * self.reach
 
     def _start_of(self, q: Array, T: Array) -> Array | None:
-        """Return a solution (n,) of a pose (4, 4) near q (n,), or None."""
+        """Return a solution (n,) of the pose T (4, 4) near q (n,), or None if none is found."""
         if self.task == Task():
             solver = IkSolver(self.robot, solve_type="distance", max_restarts=MAX_RESTARTS)
             result = solver.solve(T, q, SOLVE_TIMEOUT)
@@ -304,7 +325,7 @@ class PathSearch:
         return stepper.q if is_there and bool(self.robot.within_limits(stepper.q)) else None
 
     def _runs(self, path: PosePath) -> tuple[BareRun, ...] | None:
-        """Follow a path by all METHODS; None if one of them cannot follow it."""
+        """Return the runs of all METHODS along a path, or None if a method cannot follow it."""
         found = []
         for method in METHODS:
             run = self._run(method, path)
@@ -314,7 +335,7 @@ class PathSearch:
         return tuple(found)
 
     def _run(self, method: str, path: PosePath) -> BareRun:
-        """Follow a path by one bare step of a method for each pose."""
+        """Return the run of a method that makes one bare step for each pose of a path."""
         stepper = paced_stepper(self.robot, method, path.start, path.dt, self.task)
         q = stepper.run(path.Ts[1:], len(path.Ts) - 1).q
         is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Method names such as ``ctp+sd+svf``: their parts, and the list of published methods.
+"""Method names such as ``ctp+sd+svf``, and the list of published methods.
 
-A method has at most one part of each kind: damping law, limit strategy, error bound and step bound.
-Kernels identify the parts by integer ids, see :mod:`dls_ik.core`.
+A name consists of parts. A method has at most one part of each kind: damping law, limit strategy,
+error bound and step bound. Kernels identify the parts by integer ids, see :mod:`dls_ik.core`.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ AUTO = "auto"
 KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
 PART_KINDS = ("damping law", "limit strategy", "error bound", "step bound")
 
-# Each part of a name: its kind, its id in `core`, and the option defaults that it sets.
+# Kind, id in `core` and option defaults of each part of a name.
 _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     **{name: (PART_KINDS[0], i, {}) for name, i in damping.IDS.items() if "+" not in name},
     **{
@@ -33,7 +33,7 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "odls": (PART_KINDS[0], damping.JD, {"policy": "optimal"}),
 }
 
-# Long names of the parts and of the methods that are not composed of parts.
+# Long names of the parts, and of the methods that do not consist of parts.
 _LONG_NAMES = {
     AUTO: "error damping, an active set of limits, restarts",
     "jp": "Jacobian pseudoinverse",
@@ -139,22 +139,22 @@ reserve((*_LISTED, *_PARTS))
 
 
 class MethodInfo(NamedTuple):
-    """Description of a method: names, source and purpose."""
+    """Description of a method: its names, its source and its purpose."""
 
     name: str
     long_name: str
     source: str  # keys of docs/references.md with equation numbers
-    summary: str
+    summary: str  # purpose or effect of the method
 
 
 class MethodChoice(NamedTuple):
-    """A damping law, a limit strategy, an error bound and a step bound, by their ids in `core`."""
+    """A method: ids of its damping law, limit strategy, error bound and step bound in `core`."""
 
-    name: str  # parts in the order that the papers use
+    name: str  # parts joined by "+", in the order that the papers use
     damping: int = damping.JP
     limits: int = limits.NONE
-    reach: int = error_clamping.NONE
-    step: int = step_bounds.NONE
+    reach: int = error_clamping.NONE  # error bound
+    step: int = step_bounds.NONE  # step bound
     defaults: tuple[tuple[str, Any], ...] = ()  # option defaults that the parts set
 
     @property
@@ -164,7 +164,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def follows_no_target(self) -> bool:
-        """Whether the method cannot run in single steps, as KDL's, and thus follows no target."""
+        """Whether the method cannot follow a target, because it offers no single steps."""
         return self.is_kdl
 
     @property
@@ -179,7 +179,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Whether the fast path of the kernels implements the method."""
+        """Whether the fast kernels for the full pose of one tip implement the method."""
         return not _is_plugin(self.name) and (
             self.damping in (damping.JP, damping.JD, damping.ED)
             and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)
@@ -188,7 +188,7 @@ class MethodChoice(NamedTuple):
         )
 
     def policy_conflict(self, policy: str) -> str | None:
-        """Return why a policy cannot choose the damping factor of this method, or None."""
+        """Return the reason why a damping policy does not fit this method, or None if it does."""
         if policy == "constant":
             return None
         if self.damping != damping.JD:
@@ -206,7 +206,10 @@ class MethodChoice(NamedTuple):
 
 
 def _published_name(parts: dict[str, list[str]]) -> str:
-    """Join parts in the order of the papers (SVF+SD, but CTP+SD+SVF), without JP if possible."""
+    """Join parts in the order of the papers, such as SVF+SD but CTP+SD+SVF.
+
+    JP is omitted next to a part of another kind, because JP is the default damping law.
+    """
     laws, strategy, error, bound = (parts[kind] for kind in PART_KINDS)
     if strategy or error or bound:
         laws = [law for law in laws if law != "jp"]
@@ -216,20 +219,21 @@ def _published_name(parts: dict[str, list[str]]) -> str:
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of the listed methods; further methods combine parts of these names.
+    """Return the names of the published methods and of useful combinations.
 
-    The order of the parts is free. Names that start with ``kdl`` need PyKDL.
+    Other combinations of their parts, in any order, are valid names too. Names that start with
+    ``kdl`` need PyKDL.
     """
     return tuple(_LISTED)
 
 
 def method_table() -> tuple[MethodInfo, ...]:
-    """Return name, long name, source and purpose of the methods of :func:`method_names`."""
+    """Return the descriptions of all methods of :func:`method_names`."""
     return tuple(map(method_info, _LISTED))
 
 
 def method_info(name: str) -> MethodInfo:
-    """Return the description of a method, listed or combined from parts.
+    """Return the description of a method from :func:`method_names` or a combination of parts.
 
     Raises:
         MethodError: If the name is not valid, see :func:`parse_method`.
@@ -254,11 +258,11 @@ def long_name(name: str) -> str:
 
 
 def parse_method(name: str) -> MethodChoice:
-    """Return the method for a name such as ``ctp+sd+svf``; order and case do not matter.
+    """Return the method of a name such as ``ctp+sd+svf``, in any order of parts and any case.
 
     Raises:
-        MethodError: If a part of the name is unknown, or parts exclude each other; the message
-            lists similar or valid names, or the reason.
+        MethodError: If a part of the name is unknown, or parts exclude each other. The message
+            lists similar or valid names, or gives the reason.
     """
     words = [part.strip() for part in str(name).lower().split("+")]
     if words == [AUTO]:
@@ -284,15 +288,15 @@ def parse_method(name: str) -> MethodChoice:
 
 
 def _is_plugin(word: str) -> bool:
-    """Return whether a word is a plug-in; built-in words are not looked up in entry points."""
+    """Return whether a word names a plug-in; entry points are not searched for built-in words."""
     is_other = word == AUTO or "+" in word or word in _PARTS or word in _LISTED
     return not is_other and find_plugin(word) is not None
 
 
 def _part_id(found: list[str]) -> int:
-    """Return the id that stands for all parts of one kind together."""
+    """Return the id for the parts of one kind: none, one, or both svf and ed."""
     if not found:
-        return 0  # JP; no strategy or bound
+        return 0  # damping law JP, or no limit strategy, error bound or step bound
     return damping.SVF_ED if len(found) == 2 else _PARTS[found[0]][1]
 
 
@@ -300,7 +304,7 @@ def _check_combination(choice: MethodChoice) -> None:
     """Check that the parts of a method can be combined.
 
     Raises:
-        MethodError: If they cannot; the message gives the reason.
+        MethodError: If the parts cannot be combined; the message gives the reason.
     """
     if choice.damping == damping.JT and choice.is_gp:
         raise MethodError(
@@ -330,7 +334,7 @@ def _unknown(name: object, words: list[str]) -> MethodError:
 
 
 def _listing() -> str:
-    """Return a sentence that lists all valid names and parts."""
+    """Return a sentence that lists the special method names and all parts."""
     words = {kind: [w for w, part in _PARTS.items() if part[0] == kind] for kind in PART_KINDS}
     kinds = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in words.items())
     return (

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTML representations of results for notebooks.
 
-Colours and lines are legible on light and dark backgrounds; names are escaped.
-:mod:`dls_ik.solver.result` imports this module, so results are not typed here.
+Colours and lines are legible on light and dark backgrounds; names are escaped. The types of results
+are not imported, because :mod:`dls_ik.solver.result` imports this module.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dls_ik.text import scaled
 GOOD, BAD = "#2da44e", "#e5534b"
 LINE = "rgba(128,128,128,.45)"
 BAR_WIDTH = 120  # [px] width of a bar of joint limits
-MAX_ROWS = 5  # rows of a batch that are shown
+MAX_ROWS = 5  # maximum number of rows shown of a batch
 CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE}"
 TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
 
 
 def result_html(result: Any, explanation: str) -> str:
-    """Return the HTML of an :class:`IkResult`: status, figures, and each joint in its limits."""
+    """Return the HTML of an :class:`IkResult`: status, errors, and joint positions with limits."""
     robot = result.robot
     facts = (
         f"{scaled(result.position_error, 'm', 3)}, {scaled(result.rotation_error, 'rad', 3)} off",
@@ -72,7 +72,7 @@ def batch_html(result: Any, about: str) -> str:
 
 
 def path_html(result: Any, about: str) -> str:
-    """Return the HTML of an :class:`IkPathResult`: the motion of each joint."""
+    """Return the HTML of an :class:`IkPathResult`: jumps, missed poses, and joint motions."""
     robot, q = result.robot, result.q
     at = ", ".join(map(str, np.flatnonzero(result.jumps)[:MAX_ROWS].tolist()))
     missed = ", ".join(map(str, np.flatnonzero(~result.success)[:MAX_ROWS].tolist()))
@@ -121,7 +121,10 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _bar(lower: float, upper: float, smallest: float, largest: float) -> str:
-    """Return a bar of the joint limits with a mark from the smallest to the largest value."""
+    """Return the HTML of a bar from the lower to the upper limit of a joint [rad or m].
+
+    A mark on the bar extends from the smallest to the largest joint position.
+    """
     if not (np.isfinite(lower) and np.isfinite(upper)):
         return "no limits"
     span = max(upper - lower, 1e-12)
@@ -140,7 +143,7 @@ def _bar(lower: float, upper: float, smallest: float, largest: float) -> str:
 
 
 def _value(unit: str, value: float) -> tuple[str, str]:
-    """Return a joint position with its unit, and in degrees if it is an angle."""
+    """Return a joint position as text: in rad and in degrees, or in m and an empty text."""
     if unit == "m":
         return f"{value:.4f} m", ""
     return f"{value:.4f} rad", f"{np.degrees(value):.1f}&deg;"

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the solver, each declared once with its default, unit, range and meaning.
+"""Options of the solver: declarations with default, unit, range and meaning; validation.
 
-A declaration is a field of a frozen dataclass. The options of the servo controller and the
-parameters of the node are declared and validated in the same way.
+Each option is declared once, as a field of a frozen dataclass. The options of the servo controller
+and the parameters of the node are declared and validated in the same way.
 
-Signatures name the option types by ``Unpack[SolverKeywords]``. ``Unpack`` is in :mod:`typing` only
-since Python 3.11, so it is imported from ``typing_extensions`` for type checking only.
+Signatures with options use ``**options: Unpack[SolverKeywords]``, so that type checkers know the
+option types. ``Unpack`` is in :mod:`typing` only since Python 3.11. Type checkers therefore import
+it from ``typing_extensions``; at run time it is not imported.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ ADAPTIVE_BY = ("divergence", "approach")
 STARTS = "random", "table"
 SOLVE_TYPES = "speed", "distance", "manipulability", "clearance"
 
-Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # a mapping is by joint name
+Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # keys of a mapping: joint names
 SolveType: TypeAlias = Literal["speed", "distance", "manipulability", "clearance"]
 Policy: TypeAlias = Literal[
     "constant", "error", "manipulability", "rate", "velocity", "tracking", "condition", "accuracy",
@@ -39,12 +40,20 @@ Policy: TypeAlias = Literal[
 
 
 def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
-    """Declare a number from low to high; an integer if the default is an integer or None."""
+    """Declare a number from low to high; an integer if the default is an integer or None.
+
+    Args:
+        default: Default value.
+        low: Minimum.
+        high: Maximum.
+        unit: Unit, or "" for a number without unit.
+        text: Meaning of the option.
+    """
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
 def choice_of(default: Any, choices: Iterable[Any], text: str) -> Any:
-    """Declare a choice from a closed set of values."""
+    """Declare an option whose value is one of a closed set of choices."""
     about = {"choices": tuple(choices), "unit": "", "text": text}
     return field(default=default, metadata=about)
 
@@ -55,19 +64,19 @@ def switch(text: str) -> Any:
 
 
 def vector(unit: str, text: str) -> Any:
-    """Declare a vector of finite numbers; None by default."""
+    """Declare an option that is a vector of finite numbers, or None by default."""
     return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
 
 
 def per_joint(default: float, unit: str, text: str) -> Any:
-    """Declare a number from 0 to infinity, either one for all joints or one for each."""
+    """Declare a number from 0 to infinity: one number for all joints, or one for each joint."""
     about = {"per_joint": True, "unit": unit, "text": text}
     return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options of a solver; symbols as in the papers, formulas in docs/methods.md."""
+    """Options of a solver; symbols are those of the papers, formulas are in docs/methods.md."""
 
     position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "maximum position error")
     rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "maximum rotation error")
@@ -228,7 +237,7 @@ class SolverOptions:
     )
 
     def goal(self) -> StopCriteria:
-        """Return the stop criteria and the error metric, in the robot's length unit."""
+        """Return the stop criteria and rotation weight, with lengths in the robot's length unit."""
         return StopCriteria(
             position_tolerance=self.position_tolerance * self.length_unit,
             rotation_tolerance=self.rotation_tolerance,
@@ -241,7 +250,7 @@ class SolverOptions:
         )
 
     def method(self, choice: MethodChoice) -> Method:
-        """Return the method struct, which also holds the parameters common to most methods."""
+        """Return the method struct for the kernels: ids of the parts, and common parameters."""
         parameters = {f: getattr(self, f) for f in Method._fields if hasattr(self, f)}
         is_slip = self.bug_compatible and choice.limits == limits.JC
         return Method(
@@ -317,7 +326,8 @@ class SolverKeywords(TypedDict, total=False):
     bug_compatible: bool
 
 
-# Tuned on the WAM and five 6- and 7-joint arms: light damping, early restarts.
+# Defaults of method "auto", tuned on the WAM and five other arms with 6 or 7 joints: light damping
+# and early restarts.
 _AUTO = SolverOptions(
     error_gain=0.1,
     max_iterations=25,
@@ -326,22 +336,23 @@ _AUTO = SolverOptions(
     long_attempt_every=16,
     starts="table",
 )
-_PUBLISHED = SolverOptions(max_restarts=0)  # a single attempt, as in the papers
+_PUBLISHED = SolverOptions(max_restarts=0)  # defaults of other methods: one attempt, as in papers
 
 
 def solver_options(
     choice: MethodChoice, given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
 ) -> SolverOptions:
-    """Validate the options given for a method, and add the defaults.
+    """Validate the options given for a method, and return all options with their values.
 
     Args:
-        choice: Method.
+        choice: Method, which determines the defaults.
         given: Options by name.
-        joint_names: Joints of the robot; options with one value per joint may then be mappings.
+        joint_names: Joints of the robot. If they are given, options with one value per joint may be
+            mappings by joint name.
 
     Raises:
         JointValueError: If a joint is unknown, or a joint is missing in `reference`.
-        OptionError: If an option is unknown or its value is out of range.
+        OptionError: If an option is unknown or has a value out of range.
         MethodError: If options violate a condition of the method.
     """
     known = {f.name: f for f in fields(SolverOptions)}
@@ -371,7 +382,7 @@ def checked_timeout(value: Any) -> float:
 
 
 def checked_count(name: str, value: Any, minimum: int) -> int:
-    """Return an argument as an integer.
+    """Return an argument as an integer after checking its type and minimum.
 
     Raises:
         OptionError: If the value is not an integer, or is below the minimum.
@@ -389,7 +400,7 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
     """
     if choice.damping in (damping.SVF, damping.SVF_ED):
         nu, sigma0 = options.nu, options.sigma0
-        if not (nu > sigma0 and 2.0 > nu * sigma0):  # conditions for a monotonic filter, (3)
+        if not (nu > sigma0 and 2.0 > nu * sigma0):  # the filter (3) is monotonic only then
             raise MethodError(
                 f"svf needs nu > sigma0 and 2 > nu * sigma0; got nu={nu}, sigma0={sigma0}"
             )
@@ -404,12 +415,13 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
 
 
 def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) -> Any:
-    """Return a value converted to the type of an option.
+    """Validate a value for an option, and return it converted to the option's type.
 
     Args:
-        option: Field declared by a function of this module.
+        option: Field declared by a function of this module, such as :func:`number`.
         value: Value to validate.
-        joint_names: Joints of the robot; options with one value per joint may then be mappings.
+        joint_names: Joints of the robot. If they are given, options with one value per joint may be
+            mappings by joint name.
 
     Raises:
         OptionError: If the value has another type or is out of range; the message lists the valid
@@ -427,7 +439,10 @@ def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) ->
 
 
 def _ordered(option: Any, value: Mapping[str, Any], joint_names: tuple[str, ...]) -> Any:
-    """Return a mapping as values in joint order; values of other options are returned unchanged."""
+    """Return the values of a mapping by joint name in joint order.
+
+    The mapping is returned unchanged if the option does not have one value per joint.
+    """
     if "per_joint" in option.metadata:
         return some_by_name(value, joint_names, option.default)
     if option.name == "joint_weights":
@@ -440,7 +455,7 @@ def _refusal(option: Any, valid: str, value: Any) -> OptionError:
 
     Args:
         option: Field of the option.
-        valid: Description of the valid values, with an article.
+        valid: Description of the valid values for the message, such as "a number from 0 to 1".
         value: Value given.
     """
     text = f"{option.name} ({option.metadata['text']}) must be {valid}; got {quoted(value)}"

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of poses: each pose is solved from the previous answer.
+"""Joint positions along a path of poses: the answer of each pose is the seed of the next pose.
 
-With a scene, a motion between two answers may collide, or jump. The path is then repaired: other
-solutions of the poses around the motion, by self-motion and on other branches, are connected by
-collision-free motions, starting as many poses earlier as needed.
+With a scene, the motion between two successive answers may collide or jump. The path is then
+repaired: the solver searches for other solutions of the poses around this motion that can be
+connected by collision-free motions. If the search fails, it is repeated for a longer part of the
+path, which starts at an earlier pose.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ from dls_ik.text import quoted
 
 Progress = Callable[[int, int], None]
 
-INITIAL_WINDOW, WINDOW_GROWTH = 8, 4  # poses on each side of a repair, and their growth factor
+# Number of repaired poses before and after a broken motion, and the factor if a repair fails.
+INITIAL_WINDOW, WINDOW_GROWTH = 8, 4
 MAX_TRACKS = 24  # maximum number of joint paths that are followed at the same time
-MIN_TRACK_DIFFERENCE = 0.1  # minimum difference of some joint, in the joint metric [rad or m]
+# Tracks differ at a pose if sqrt(joint weight) * difference is larger for some joint [rad or m].
+MIN_TRACK_DIFFERENCE = 0.1
 MAX_PARENTS = 3  # maximum number of previous answers from which a motion to an answer is tried
 MAX_START_OFFSET = 1.0  # [rad or m] maximum offset of random starts from a track
-AT_SEED_TOLERANCE = 1e-3  # [rad or m] the arm is at the first pose if the seed is that close
+AT_SEED_TOLERANCE = 1e-3  # [rad or m] maximum distance at which the seed equals the first answer
 
 
 def solve_path(
@@ -73,17 +76,20 @@ class _Tracks(NamedTuple):
     """Alternative joint paths at one pose."""
 
     q: Array  # (w, n) joint positions [rad or m]
-    figures: Array  # (w, 3) figures of these solutions, as in Rows
-    length: Array  # (w,) length of each path up to here, in the joint metric
-    parent: Indices  # (w,) index of the track that each path continues from the previous pose
+    figures: Array  # (w, 3) errors and measure of the joint positions, as in Rows
+    length: Array  # (w,) length of each joint path up to this pose, in the joint metric
+    parent: Indices  # (w,) index, among the tracks of the previous pose, of the track continued
 
 
 class _Walk:
-    """The answers along a path up to the pose solved last.
+    """The answers along a path, from the first pose to the pose solved last.
 
     Args:
+        search: Search for the answer of a pose.
+        poses: (b, k, 4, 4) poses of the path.
         start: (n,) seed of the first pose [rad or m], or None.
-        largest: Maximum change of a joint between poses that is not a jump [rad or m].
+        largest: Maximum change of a joint between successive poses; larger changes are jumps [rad
+            or m].
     """
 
     def __init__(self, search: Search, poses: Array, start: Array | None, largest: float) -> None:
@@ -94,7 +100,7 @@ class _Walk:
         self.contacts: list[PathContact | None] = [None] * b
         self._last = start
         self._base = 0  # index of the first pose whose answer may still change
-        self._end = -1  # index of a pose that no track reaches, or -1
+        self._end = -1  # index of the pose that no track reached in the last repair, or -1
 
     def step(self, i: int) -> None:
         """Solve for pose i, with the previous answer as the seed."""
@@ -113,15 +119,15 @@ class _Walk:
             self._last = self.rows.best[i]
 
     def is_broken(self, i: int) -> bool:
-        """Return whether the motion to pose i collides or jumps, and a repair may be possible."""
+        """Return whether the motion to pose i collides or jumps, and a repair can be tried."""
         hit = self.contacts[i] is not None or bool(self.jumps[i])
         return hit and i > self._base and self._search.snapshot is not None
 
     def mend(self, i: int) -> int:
-        """Repair the path around pose i, starting at earlier and earlier poses.
+        """Repair the path around pose i; after each failure, start at an earlier pose.
 
         Returns:
-            The index of the last pose that has an answer now.
+            The index of the last repaired pose, or i if the repair fails.
         """
         size, until = INITIAL_WINDOW, i
         while i != self._end:
@@ -139,11 +145,11 @@ class _Walk:
         return i
 
     def _follow(self, first: int, last: int) -> tuple[list[_Tracks], bool]:
-        """Follow tracks from one pose to another.
+        """Follow tracks from pose `first` to pose `last`.
 
         Returns:
-            The tracks of each pose up to the last pose they reach, and whether they reach every
-            pose that has a solution.
+            The tracks of each pose, up to the last pose that a track reaches; and whether this last
+            pose is pose `last`, or the following pose has no solution.
         """
         layers = [self._first_tracks(first)]
         for j in range(first + 1, last + 1):
@@ -155,7 +161,7 @@ class _Walk:
         return layers, True
 
     def _first_tracks(self, first: int) -> _Tracks:
-        """Return the tracks at the first pose: its answer, and alternatives that may replace it."""
+        """Return the tracks at pose `first`: its answer and, unless fixed, other solutions."""
         q, figures = self.rows.best[[first]], self.rows.figures[[first]]
         if first != self._base or (first == 0 and self._stands_there):
             return _Tracks(q, figures, np.zeros(1), np.zeros(1, np.int64))
@@ -172,13 +178,13 @@ class _Walk:
 
     @property
     def _stands_there(self) -> bool:
-        """Whether the seed is a solution of the first pose: the arm is there already."""
+        """Whether the seed equals the answer of the first pose, so that this answer is fixed."""
         return self._start is not None and bool(
             (abs(self.rows.best[0] - self._start) <= AT_SEED_TOLERANCE).all()
         )
 
     def _around(self, first: int, q: Array) -> Array:
-        """Return random starts (s, n) for alternatives: anywhere, and near an answer (1, n)."""
+        """Return random starts (s, n) [rad or m], within the limits and near an answer q (1, n)."""
         rng = np.random.default_rng([self._search.options.random_seed, first])
         lower, upper = self._search.robot.finite_limits()
         anywhere = rng.uniform(lower, upper, (3 * MAX_TRACKS, len(lower)))
@@ -186,10 +192,11 @@ class _Walk:
         return np.vstack([anywhere, q + offset])
 
     def _next_tracks(self, j: int, before: _Tracks) -> tuple[_Tracks, bool]:
-        """Continue the tracks to pose j by the shortest collision-free motions.
+        """Continue the tracks `before` to pose j by the shortest collision-free motions.
 
         Returns:
-            The tracks at pose j, which differ from each other, and whether pose j has a solution.
+            The tracks at pose j, which differ from each other, and whether a solution of pose j was
+            found.
         """
         rng = np.random.default_rng([self._search.options.random_seed, j])
         width = min(self._largest, MAX_START_OFFSET)
@@ -214,7 +221,12 @@ class _Walk:
         return _Tracks(q[kept], more.figures[kept], lengths[kept, parent], parent), bool(len(q))
 
     def _solutions(self, j: int, starts: Array) -> Rows:
-        """Return the rows of solutions of pose j from starts (s, n), inside the joint limits."""
+        """Return the solutions of pose j within the joint limits, from one attempt per start.
+
+        Args:
+            j: Index of the pose.
+            starts: (s, n) start configurations [rad or m].
+        """
         search, pose = self._anywhere, self._poses[j : j + 1]
         rows = search.new_rows(len(starts))
         search.attempt(np.repeat(pose, len(starts), axis=0), starts, 1, rows)
@@ -247,7 +259,12 @@ class _Walk:
         return None if snapshot is None else snapshot.path_in_collision(q0, q1)
 
     def _take(self, first: int, layers: list[_Tracks]) -> None:
-        """Write the shortest track to the answers from pose `first` on."""
+        """Replace the answers from pose `first` on by the shortest track.
+
+        Args:
+            first: Index of the first pose of the tracks.
+            layers: Tracks at pose `first` and each following pose.
+        """
         k = int(layers[-1].length.argmin())
         self._last = layers[-1].q[k].copy()
         for i in range(first + len(layers) - 1, first - 1, -1):
@@ -263,7 +280,18 @@ class _Walk:
 
 
 def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
-    """Return whether even the answer closest to the previous one is a jump; write it to the row."""
+    """Return whether the motion to a pose is a jump, even to the solution closest to the start.
+
+    If the answer in the row is a jump, method "auto" searches for the solution closest to the
+    start, and writes it to the row.
+
+    Args:
+        search: Search.
+        T: (k, 4, 4) pose.
+        start: (1, n) answer of the previous pose [rad or m].
+        row: State of the search with the answer, read and written.
+        largest: Maximum change of a joint that is not a jump [rad or m].
+    """
     if _largest_change(row, start) > largest and search.method == AUTO:
         poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
         candidates = search.options.num_candidates

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plug-ins: user-defined methods, each a function ``step(J, e, state) -> dq`` with a name.
 
-A plug-in comes from a file (``--plugin FILE.py``, :func:`load_plugin`), a function
-(:func:`register_method`), or an entry point of the group ``dls_ik.methods``. The function is
-interpreted, or compiled if it is a numba kernel. Each step that it returns is validated.
+A plug-in is defined by a file (``--plugin FILE.py``, :func:`load_plugin`), by a call of
+:func:`register_method`, or by an entry point of the group ``dls_ik.methods``. The function is
+either interpreted by Python or a numba kernel. Each step that the function returns is validated.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from dls_ik.text import quoted
 ENTRY_POINT_GROUP = "dls_ik.methods"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 STEP_TIMEOUT = 5.0  # [s] maximum duration of an interpreted step
-WATCH_PERIOD = 0.1  # [s] between two checks of the running steps
+WATCH_PERIOD = 0.1  # [s] time between two checks of the running steps
 MEMORY = 64  # numbers that a method may keep between the steps of an attempt
 
 
 class StepState(NamedTuple):
-    """Arguments of a step in addition to J and e; only arrays and numbers, for numba."""
+    """Further arguments of a step: only arrays and numbers, which numba kernels accept."""
 
     q: Array  # (n,) joint positions [rad or m]
     lower: Array  # (n,) lower limits, -inf for unlimited joints
@@ -65,7 +65,7 @@ def reserve(names: Iterable[str]) -> None:
 
 
 def register_method(name: str, step: Step, origin: str = "") -> None:
-    """Register a function as a method; an earlier plug-in of the same name is replaced.
+    """Register a function as a method; it replaces an earlier plug-in of the same name.
 
     Args:
         name: Lower-case letters, digits and ``_``; not the name of a built-in method or part.
@@ -91,10 +91,10 @@ def register_method(name: str, step: Step, origin: str = "") -> None:
 
 
 def load_plugin(path: str | Path) -> tuple[str, ...]:
-    """Run a Python file, register its methods, and return their names.
+    """Run a Python file, register the methods that it defines, and return their names.
 
-    ``METHODS`` in the file maps names to functions. Without it, the function ``step`` becomes a
-    method with the name of the file.
+    The mapping ``METHODS`` in the file maps method names to functions. A file without ``METHODS``
+    defines one method: the function ``step``, under the name of the file.
 
     Raises:
         MethodError: If the file cannot be read, raises an exception, or defines no method.
@@ -124,7 +124,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
 
 
 def plugin_names() -> tuple[str, ...]:
-    """Return the names of all plug-ins, including entry points."""
+    """Return the names of all plug-ins, including those from entry points."""
     _load_entry_points()
     return tuple(_PLUGINS)
 
@@ -138,7 +138,10 @@ def find_plugin(name: str) -> Plugin | None:
 
 @cache
 def _load_entry_points() -> None:
-    """Register methods of installed packages; a method that cannot be loaded raises in its step."""
+    """Register the methods that installed packages define by entry points.
+
+    If an entry point cannot be loaded, each step of its method raises the error.
+    """
     for point in entry_points(group=ENTRY_POINT_GROUP):
         try:
             step = point.load()
@@ -161,13 +164,13 @@ def _failing(message: str) -> Step:
 
 
 class StepTimeout(BaseException):
-    """Raised in a step that takes too long; a BaseException, so plug-ins do not catch it."""
+    """Raised in a step that takes too long; ``except Exception`` in a plug-in does not catch it."""
 
 
 def checked_step(
     plugin: Plugin, J: Array, e: Array, state: StepState, timeout: float | None = None
 ) -> Array:
-    """Run a step of a plug-in and return dq (n,).
+    """Run a step of a plug-in, and return the validated joint motion dq (n,) [rad or m].
 
     Args:
         plugin: Method.
@@ -178,7 +181,7 @@ def checked_step(
 
     Raises:
         MethodError: If the step raises an exception, times out, or does not return n finite
-            numbers; the message says which.
+            numbers; the message gives the reason.
     """
     about = f"method {plugin.name!r} ({plugin.origin})"
     place = f"in step {state.iteration}"
@@ -252,7 +255,7 @@ _WATCH = _Watch()
 
 @contextmanager
 def _deadline(timeout: float) -> Iterator[None]:
-    """Interrupt the body with :class:`StepTimeout` after a time [s]."""
+    """Raise :class:`StepTimeout` in the body of the ``with`` statement after a timeout [s]."""
     _WATCH.begin(timeout)
     try:
         yield

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Desired poses as arrays for the kernels: validation of single poses and of batches."""
+"""Conversion of desired poses, single or in batches, to validated arrays for the kernels."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -19,14 +19,14 @@ IDENTITY = (0.0, 0.0, 0.0, 1.0)  # quaternion x y z w
 
 
 def checked_pose(T: Any, position_only: bool = False) -> Array:
-    """Return a pose (4, 4) for the kernels; a valid array is returned without a copy.
+    """Return a pose as an array (4, 4) for the kernels [m].
 
-    A valid array is (4, 4), float64, contiguous and writable; kernels are compiled for this type
-    only. Other values are converted by :func:`validated_pose`.
+    A valid array is returned without a copy if it is float64, contiguous and writable, because
+    kernels are compiled for this type only. Other values are converted by :func:`validated_pose`.
 
     Args:
-        T: Pose in any form.
-        position_only: Whether a position alone is enough.
+        T: Pose in any form of :func:`dls_ik.model.pose.pose_matrix`.
+        position_only: Whether a position without rotation is accepted.
 
     Raises:
         PoseError: If the pose is not valid.
@@ -40,9 +40,11 @@ def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
     """Return the poses of k tips as (k, 4, 4); a valid array is returned without a copy.
 
     Args:
-        Ts: (k, 4, 4), or for each tip a pose in any form; for a single tip also the pose itself.
+        Ts: (k, 4, 4), or a sequence with a pose in any form for each tip. If k is 1, the pose need
+            not be in a sequence.
         k: Number of tips.
-        position_only: (k,) whether a position alone is enough for a tip; () for no tip.
+        position_only: (k,) whether a position without rotation is accepted for a tip; () if it is
+            accepted for no tip.
 
     Raises:
         PoseError: If the number of poses is not k, or a pose is not valid.
@@ -62,7 +64,7 @@ def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _only(Ts: Any) -> Any:
-    """Return the pose of a single tip, which may be given in a sequence of length one."""
+    """Return the pose of a single tip, given alone or in a sequence of length 1."""
     is_array = isinstance(Ts, np.ndarray) and (Ts.ndim == 3 or Ts.shape == (1, 3))
     return Ts[0] if (isinstance(Ts, (list, tuple)) or is_array) and len(Ts) == 1 else Ts
 
@@ -89,7 +91,7 @@ def _pose_of_tip(T: Any, i: int, free: Sequence[bool]) -> Array:
     """Return the pose (4, 4) of tip i.
 
     Raises:
-        PoseError: If the pose is not valid; the message gives its number.
+        PoseError: If the pose is not valid; the message gives the number of the pose.
     """
     try:
         return validated_pose(T, free[i])
@@ -101,17 +103,19 @@ def _pose_of_tip(T: Any, i: int, free: Sequence[bool]) -> Array:
 
 
 def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
-    """Return poses (b, k, 4, 4) of k tips as an array, not validated; a copy only if needed.
+    """Return a batch of poses of k tips as an array (b, k, 4, 4), copied only if needed.
+
+    The kernels validate the poses.
 
     Args:
-        Ts: (b, k, 4, 4), or positions (b, k, 3) and quaternions (b, k, 4), or a sequence of b poses
-            in any form, or positions (b, k, 3) if a position is enough. For a single tip k is
-            omitted.
+        Ts: (b, k, 4, 4), or a pair of positions (b, k, 3) and quaternions (b, k, 4), or a sequence
+            of b poses in any form, or positions (b, k, 3) if positions are accepted. For a single
+            tip the dimension k is omitted.
         k: Number of tips.
         position_only: As for :func:`checked_poses`.
 
     Raises:
-        PoseError: If the values are not numbers, or the array has another shape.
+        PoseError: If the values are not numbers, or have none of the forms of `Ts`.
     """
     free = tuple(position_only) or (False,) * k
     tips = () if k == 1 else (k,)
@@ -130,7 +134,11 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
 
 
 def _batch_forms(tips: tuple[int, ...]) -> str:
-    """Return a sentence with the valid forms of a batch; tips is () or (k,)."""
+    """Return a sentence with the valid forms of a batch.
+
+    Args:
+        tips: () for a single tip, (k,) for k tips.
+    """
     shape = ", ".join(map(str, ("b", *tips)))
     many = f" for {tips[0]} tips" if tips else ""
     return (
@@ -140,7 +148,12 @@ def _batch_forms(tips: tuple[int, ...]) -> str:
 
 
 def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
-    """Return (b, 4, 4) or (b, k, 4, 4) from a sequence of poses or a pair of arrays."""
+    """Return poses, (b * k, 4, 4) or (b, k, 4, 4), from a sequence of poses or a pair of arrays.
+
+    Raises:
+        PoseError: If the value is neither a sequence of poses nor such a pair, or a pose has no
+            valid form.
+    """
     if not isinstance(Ts, Sequence) or isinstance(Ts, str):
         raise PoseError(f"{_batch_forms(tips)}; got {quoted(Ts)}")
     together = _from_two_arrays(Ts, tips)
@@ -162,7 +175,11 @@ def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
 
 
 def _row_parts(row: Any, name: str, tips: tuple[int, ...], free: tuple[bool, ...]) -> list[Any]:
-    """Return (4, 4), or a position and a quaternion, for each tip of a row."""
+    """Return the pose of each tip in one row of a batch: (4, 4), or a position and a quaternion.
+
+    Raises:
+        PoseError: If a pose has no valid form; the message starts with `name`.
+    """
     try:
         members = _separate(row, tips[0]) if tips else [_only(row)]
         parts = [pose_parts(T, alone) for T, alone in zip(members, free, strict=True)]
@@ -172,7 +189,18 @@ def _row_parts(row: Any, name: str, tips: tuple[int, ...], free: tuple[bool, ...
 
 
 def _from_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
-    """Return poses from positions (b, k, 3) and quaternions (b, k, 4), or None for other values."""
+    """Return poses (b, k, 4, 4) from a pair of position and quaternion arrays.
+
+    Args:
+        Ts: Positions (b, k, 3) and quaternions (b, k, 4), without k for a single tip.
+        tips: () for a single tip, (k,) for k tips.
+
+    Returns:
+        The poses; None if the value is not such a pair.
+
+    Raises:
+        PoseError: If the shapes of positions and quaternions differ, or the pair is a single pose.
+    """
     try:
         positions, quaternions = map(real_array, Ts)
     except (TypeError, ValueError, OverflowError):
@@ -191,7 +219,7 @@ def _numbers(T: Any) -> Array:
     """Return a pose as an array (4, 4).
 
     Raises:
-        PoseError: If the value has another shape, or is not numbers.
+        PoseError: If the value is not an array of numbers of shape (4, 4).
     """
     try:
         pose = real_array(T)

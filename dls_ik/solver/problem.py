@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameter structs of a solver for the kernels, and the start configurations of attempts.
 
-The structs combine a robot, a method, its options and a task, all validated. KDL methods (for
-comparison) and plug-ins run their attempts in Python instead. Restarts start at random
-configurations; the fast path also has a table of configurations indexed by their tip poses, see
-:mod:`dls_ik.core.fast.table`.
+The structs combine a validated robot, method, options and task. KDL methods, which are provided for
+comparison, and plug-ins run their attempts in Python instead of the kernels. Restarts start at
+random configurations. The kernels for the full pose of one tip can also start at configurations
+from a table that is indexed by tip poses, see :mod:`dls_ik.core.fast.table`.
 """
 
 import math
@@ -48,8 +48,8 @@ from dls_ik.solver.plugins import MEMORY, StepState, checked_step
 from dls_ik.solver.task import VECTOR, Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
 
-MIN_JOINT_WEIGHT = 1e-9  # the inverses of the weights are used too
-TABLE_LEVELS = 9  # depth of the table's tree; 11 would save 10 % of the steps but cost a second
+MIN_JOINT_WEIGHT = 1e-9  # minimum weight, because inverses of weights are computed
+TABLE_LEVELS = 9  # depth of the table's tree; 11 saves 10 % of the steps but takes 1 s to build
 TABLE_SEED = 1
 LMA_ROTATION_WEIGHT = 0.01  # [m/rad] weight of the rotation in the error norm of KDL's LMA
 MIN_KDL_JOINTS = 6  # KDL aborts the process for arms with fewer joints
@@ -57,14 +57,14 @@ _RANGE_OBJECTIVES = ("limits", "centring")  # objectives that ignore joints with
 
 
 class Problem(NamedTuple):
-    """The parameter structs for one task; two of `packed`, `details` and `kdl` are None."""
+    """The parameter structs for one task; exactly one of `packed`, `details`, `kdl` is not None."""
 
     method: Method
     goal: StopCriteria
     starts: Starts
-    packed: Packed | None  # fast path: a full pose of one tip and a method that supports it
-    details: GeneralProblem | None  # general path
-    kdl: "SeededAttempts | None"  # attempts in Python: KDL methods and plug-ins
+    packed: Packed | None  # struct of the fast kernels, for the full pose of one tip
+    details: GeneralProblem | None  # struct of the general kernels
+    kdl: "SeededAttempts | None"  # attempts in Python, for KDL methods and plug-ins
     has_table: bool  # whether the first attempt may start at a configuration of the table
 
 
@@ -95,7 +95,7 @@ def build_problem(
         return Problem(method, strict_goal(goal, details.task), starts, None, details, None, False)
     check_service(robot, choice, options, 6)
     method = method._replace(lambda_=options.lambda_ * options.length_unit)
-    # Building a table takes longer than a request with narrowed limits lasts.
+    # Narrowed limits belong to one request, which takes less time than building a table.
     has_table = options.starts == "table" and robot.whole is None
     table = start_table(robot, goal.rotation_weight) if has_table else no_table(robot.n)
     packed = pack(build_arm(robot.chain), table, method, goal, starts)
@@ -120,7 +120,7 @@ def build_details(
     length = float(np.linalg.norm(direction))
     if length == 0.0:
         raise OptionError(f"direction must not be a zero vector; got {options.direction}")
-    slides = np.ones(robot.n, np.bool_)  # variables that move prismatic joints only
+    slides = np.ones(robot.n, np.bool_)  # true for variables that move prismatic joints only
     slides[robot.chain.variable[~robot.chain.prismatic]] = False
     return GeneralProblem(
         task=rows,
@@ -134,7 +134,7 @@ def build_details(
 
 
 def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams:
-    """Return the method parameters; fields named like an option have its value."""
+    """Return the method parameters for the kernels; most have the name and value of an option."""
     others: dict[str, Any] = {
         "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
@@ -178,10 +178,16 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
 
 
 def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: str) -> Array:
-    """Return an option as a vector of the length of its default.
+    """Return the value of a vector option, or its default, as an array.
+
+    Args:
+        name: Name of the option.
+        given: Value of the option; None stands for the default.
+        default: Default, which has the required length.
+        entry: Meaning of one entry, for the message.
 
     Raises:
-        OptionError: If the length differs.
+        OptionError: If the value has another length than the default.
     """
     if given is None:
         return np.array(default, np.float64)
@@ -197,7 +203,7 @@ def _joint_weights(options: SolverOptions, n: int) -> Array:
     """Return the joint weights (n,), ones by default.
 
     Raises:
-        OptionError: If a weight is below `MIN_JOINT_WEIGHT`, or their number is not n.
+        OptionError: If a weight is below `MIN_JOINT_WEIGHT`, or the number of weights is not n.
     """
     weights = _vector("joint_weights", options.joint_weights, np.ones(n), "joint")
     if not (weights >= MIN_JOINT_WEIGHT).all():
@@ -210,17 +216,17 @@ def _joint_weights(options: SolverOptions, n: int) -> Array:
 
 
 def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -> Starts:
-    """Return the range of random starts.
+    """Return the bounds of random starts and the joint metric.
 
-    The range is the joint limits; an unlimited joint has a range of 2 pi [rad or m].
+    The bounds are the joint limits; an unlimited joint has a range of 2 pi [rad or m].
 
     Args:
         robot: Robot model.
         joint_weights: (n,) weights of the joint metric.
-        keeps_limits: Whether the method enforces the joint limits. Otherwise limited joints must
-            not be wrapped by full turns, which would hide answers outside the limits.
+        keeps_limits: Whether the method enforces the joint limits. If not, limited joints must not
+            be shifted by full turns, because the shift would hide answers outside the limits.
     """
-    chain, turning = robot.chain, np.ones(robot.n, np.int64)  # 1: a full turn changes no pose
+    chain, turning = robot.chain, np.ones(robot.n, np.int64)  # 1 if a full turn changes no pose
     turning[chain.variable[chain.prismatic | (chain.scale % 1.0 != 0.0)]] = 0
     return Starts(
         *robot.finite_limits(), turning * (keeps_limits | robot.continuous), joint_weights
@@ -228,7 +234,7 @@ def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -
 
 
 def no_table(n: int) -> ChainTable:
-    """Return an empty table; all starts are then random."""
+    """Return a table without configurations for n joints, so that all starts are random."""
     return ChainTable(
         levels=0,
         first_turns=False,
@@ -243,7 +249,9 @@ def no_table(n: int) -> ChainTable:
 
 @lru_cache(maxsize=16)
 def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
-    """Build a table of random configurations within the limits, sorted by tip pose; takes 0.1 s.
+    """Build a table of random configurations within the limits, sorted by tip pose.
+
+    The construction takes 0.1 s.
 
     Args:
         robot: Robot with one tip.
@@ -269,15 +277,20 @@ def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
 
 
 def _rotates(arm: SerialChain, k: int) -> bool:
-    """Return whether element k is revolute and its variable moves no other element."""
+    """Return whether element k of a chain is revolute and its variable moves no other element."""
     alone = np.count_nonzero(arm.variable == arm.variable[k]) == 1
     return bool(alone and arm.turn[k, 0] != 0.0)
 
 
 def _without_end_rotations(arm: SerialChain, first_turns: bool, last_turns: bool) -> SerialChain:
-    """Return the arm with a freely rotating first or last joint fixed at zero.
+    """Return the arm with its first or last joint, if flagged, fixed at position 0.
 
-    The offset from a freely rotating last joint to the tip is removed.
+    If the last joint is fixed, the translation from this joint to the tip is removed, too.
+
+    Args:
+        arm: Arm.
+        first_turns: Whether the first joint is fixed.
+        last_turns: Whether the last joint is fixed.
     """
     turn, link = arm.turn.copy(), arm.link.copy()
     if first_turns:
@@ -315,7 +328,7 @@ def _build_tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], A
 
 
 class SeededAttempts:
-    """Attempts in Python, with the same seeds and restarts as the kernels."""
+    """Attempts in Python, which start at the same seeds and random configurations as in kernels."""
 
     _robot: RobotModel
 
@@ -327,7 +340,7 @@ class SeededAttempts:
         rows: Rows,
         snapshot: SceneSnapshot | None = None,
     ) -> None:
-        """Make up to `attempts` more attempts for every pose; skip invalid poses and seeds.
+        """Make up to `attempts` more attempts for every pose whose pose and seed are valid.
 
         Args:
             Ts: (b, k, 4, 4) desired poses.
@@ -366,7 +379,12 @@ class SeededAttempts:
                 return
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
-        """Return the last q (n,), its errors (2,), the step count, and whether T_d is reached."""
+        """Make one attempt from `start` (n,) to reach the poses T_d (k, 4, 4).
+
+        Returns:
+            The last configuration (n,) [rad or m], its position error [m] and rotation error [rad],
+            the number of steps, and whether T_d is reached.
+        """
         raise NotImplementedError
 
 
@@ -376,10 +394,11 @@ class SeededAttempts:
 class KdlAttempts(SeededAttempts):
     """Attempts of a KDL solver.
 
-    ``kdl_nr`` (Newton-Raphson) and ``kdl_nr_jl`` (the same, clipped to the joint limits) compare
-    each of six error components with one tolerance. ``kdl_lma`` (Levenberg-Marquardt) compares a
-    norm in which 1 rad weighs 0.01 m. Their tolerance is set such that both `position_tolerance`
-    and `rotation_tolerance` hold. KDL does not report iterations: results have 0 steps.
+    ``kdl_nr`` (Newton-Raphson) and ``kdl_nr_jl`` (Newton-Raphson clipped to the joint limits)
+    compare each of six error components with a single tolerance. ``kdl_lma`` (Levenberg-Marquardt)
+    compares an error norm, in which 1 rad equals 0.01 m, with a single tolerance. The tolerance is
+    set such that both `position_tolerance` and `rotation_tolerance` hold. Results have 0 steps,
+    because KDL does not report the number of iterations.
 
     Raises:
         MethodError: If KDL does not support the robot or the task.
@@ -398,7 +417,7 @@ class KdlAttempts(SeededAttempts):
         self._kdl = pykdl()
         self._chain = kdl_chain(robot)
         self._fk = self._kdl.ChainFkSolverPos_recursive(self._chain)
-        self._keep: tuple[Any, ...] = ()  # keeps alive objects that KDL's solver refers to
+        self._keep: tuple[Any, ...] = ()  # references to objects that KDL's solver uses
         self._solver = self._new_solver()
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
@@ -418,7 +437,7 @@ class KdlAttempts(SeededAttempts):
         return q, (position, rotation), 0, is_reached
 
     def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
-        """Return the position [m] and rotation error [rad] at q (n,), by KDL's kinematics."""
+        """Return the position error [m] and rotation error [rad] at q (n,), computed by KDL."""
         if not np.isfinite(q).all():
             return math.inf, math.inf
         actual = self._kdl.Frame()
@@ -494,14 +513,19 @@ class PluginAttempts(SeededAttempts):
 
 
 def largest_errors(task: TaskParams, e: Array) -> Array:
-    """Return (2,) the largest position error [m] and rotation error [rad] of any tip."""
+    """Return (2,) the largest position error [m] and rotation error [rad] of all tips.
+
+    Args:
+        task: Task, with the tip, component and weight of each row.
+        e: (r,) scaled error.
+    """
     found = np.zeros((2, int(task.tip.max()) + 1))
     np.add.at(found, (task.component // 3, task.tip), (e / task.weight) ** 2)
     return np.asarray(np.sqrt(found.max(axis=1)))
 
 
 def random_start(limits: tuple[Array, Array], row: Rows) -> Array:
-    """Draw joint positions (n,) within limits, and advance the random state in `row`."""
+    """Draw joint positions (n,) within limits [rad or m], and advance the random state of `row`."""
     lower, upper = limits
     state = row.counts[STATE:].view(np.uint64)
     return np.asarray(lower + (upper - lower) * [uniform(state) for _ in lower])

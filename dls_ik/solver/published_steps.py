@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Published steps that need a matrix or a memory, as plug-ins for :func:`register_method`.
+"""Published methods as step functions for :func:`~dls_ik.solver.plugins.register_method`.
 
 Weighted damped least squares needs full weight matrices, which solver options cannot hold.
-Numerical filtering by a running estimate keeps singular vectors from step to step.
+Numerical filtering by a running estimate needs the singular vectors of the previous step.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from dls_ik.core.types import Array
 from dls_ik.errors import MethodError
 from dls_ik.solver.plugins import MEMORY, Step, StepState
 
-MAX_ASYMMETRY = 1e-9  # relative asymmetry of a weight matrix that counts as rounding
+MAX_ASYMMETRY = 1e-9  # maximum relative asymmetry of a symmetric matrix due to rounding
 
 
 def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
-    """Return the step of damped least squares with full weights (Deo & Walker 1993, (2)).
+    """Return the step function of damped least squares with full weight matrices.
 
-    dq = (J^T W1 J + W2)^-1 J^T W1 e minimises |e - J dq|^2 weighted by W1 plus |dq|^2 weighted by
-    W2 (DLP-1; Nakamura & Hanafusa 1986). The step is computed with W1 = C1 C1^T and W2 = C2 C2^T as
-    dq = C2^-T A^+ [C1^T e; 0], where A = [C1^T J C2^-T; I].
+    The step dq = (J^T W1 J + W2)^-1 J^T W1 e (Deo & Walker 1993, (2)) minimises the sum of
+    |e - J dq|^2 weighted by W1 and |dq|^2 weighted by W2 (DLP-1; Nakamura & Hanafusa 1986). With
+    W1 = C1 C1^T and W2 = C2 C2^T the step is computed as dq = C2^-T A^+ [C1^T e; 0], where
+    A = [C1^T J C2^-T; I].
 
     Args:
         W1: (r, r) weight of the scaled error.
         W2: (n, n) weight of the joint motion.
 
     Raises:
-        MethodError: If a weight is not symmetric and positive definite. The step raises MethodError
-            if J does not have the shape (r, n).
+        MethodError: If a weight is not symmetric and positive definite. The returned function
+            raises MethodError if J does not have the shape (r, n).
     """
     C1, C2 = _cholesky("W1", W1), _cholesky("W2", W2)
 
@@ -48,7 +49,7 @@ def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
 
 
 def _cholesky(name: str, weight: ArrayLike) -> Array:
-    """Return the lower Cholesky factor of a weight.
+    """Return the lower Cholesky factor of a weight matrix.
 
     Raises:
         MethodError: If the weight is not symmetric and positive definite.
@@ -68,7 +69,7 @@ def _cholesky(name: str, weight: ArrayLike) -> Array:
 
 # Running estimate of the two smallest singular values
 
-NUM_FIRST_UPDATES = 8  # updates of the estimate before the first step of an attempt
+NUM_FIRST_UPDATES = 8  # number of updates of the estimate before the first step of an attempt
 FIRST_DAMPING = 1e-4  # damping of an update, relative to |J|_F^2
 
 
@@ -83,10 +84,11 @@ def updated_singular_vector(
 
     Args:
         J: (r, n) scaled Jacobian.
-        u: (r,) estimate of the last step.
-        damping: Added to J J^T, which may be singular.
-        orthogonal_to: Unit vector (r,) that the result is orthogonal to, for the second smallest
-            singular value.
+        u: (r,) estimate in the last step.
+        damping: Number added to the diagonal of J J^T, which may be singular.
+        orthogonal_to: (r,) unit vector to which the result is made orthogonal. If this is the
+            singular vector of the smallest singular value, the result estimates the singular vector
+            of the second smallest singular value.
 
     Returns:
         Unit vector (r,).
@@ -99,19 +101,20 @@ def updated_singular_vector(
 
 
 def running_filter(velocity_bound: float, damping: float = FIRST_DAMPING) -> Step:
-    """Return the step of numerical filtering by a running estimate (Maciejewski & Klein 1988).
+    """Return the step function of numerical filtering by a running estimate.
 
-    dq = J^T (J J^T + a^2 u u^T + lambda I)^-1 e (Deo & Walker 1993, section 3), with the estimated
-    singular vector u. a^2 and lambda follow from (6) for the estimates of the two smallest singular
-    values. Method `nf` computes both from a decomposition.
+    The step is dq = J^T (J J^T + a^2 u u^T + lambda I)^-1 e (Maciejewski & Klein 1988; Deo & Walker
+    1993, section 3), where u is the estimated left singular vector of the smallest singular value.
+    Equation (6) gives a^2 and lambda from the estimates of the smallest and the second smallest
+    singular value. Method `nf` computes these values from a singular value decomposition instead.
 
     Args:
         velocity_bound: Maximum |dq| for a unit error along u [1/m].
         damping: Damping of the estimate, relative to the squared Frobenius norm of J.
 
     Raises:
-        MethodError: If an argument is not positive. The step raises MethodError if the task has too
-            many rows for the memory of a plug-in.
+        MethodError: If an argument is not positive. The returned function raises MethodError if the
+            task has too many rows for the memory of a plug-in.
     """
     for name, value in (("velocity_bound", velocity_bound), ("damping", damping)):
         if not 0.0 < value < np.inf:
@@ -134,11 +137,11 @@ def running_filter(velocity_bound: float, damping: float = FIRST_DAMPING) -> Ste
         if np.any(memory[1]):
             lambda_ = _min_damping(float(np.linalg.norm(J.T @ memory[1])), velocity_bound)
         M = J @ J.T + a2 * np.outer(u, u) + lambda_ * np.eye(r)
-        return np.asarray(J.T @ np.linalg.lstsq(M, e)[0])  # M may be singular: (6) is 0 for s = 0
+        return np.asarray(J.T @ np.linalg.lstsq(M, e)[0])  # (6) is 0 for s = 0: M may be singular
 
     return step
 
 
 def _min_damping(s: float, bound: float) -> float:
-    """Return (6): the minimum lambda for which s / (s^2 + lambda) is at most the bound."""
+    """Return the minimum lambda for which s / (s^2 + lambda) is at most the bound, equation (6)."""
     return s / bound - s * s if s * bound <= 1.0 else 0.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""BibTeX entries of the papers of methods; the keys are those of docs/references.md."""
+"""BibTeX entries of the papers in which methods were published, by key of docs/references.md."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _PLACE_FIELDS = {"article": "journal", "inproceedings": "booktitle", "techreport
 
 
 def keys_of(name: str) -> list[str]:
-    """Return the keys of the papers that a method or its parts come from.
+    """Return the keys of the papers in which a method or its parts were published.
 
     Raises:
         MethodError: If the method is unknown.
@@ -95,7 +95,7 @@ def keys_of(name: str) -> list[str]:
 
 
 def bibtex(names: Iterable[str]) -> str:
-    """Return the BibTeX entries of the papers of methods, without duplicates.
+    """Return the BibTeX entries of the papers on the given methods, without duplicates.
 
     Raises:
         MethodError: If a method is unknown.
@@ -105,7 +105,7 @@ def bibtex(names: Iterable[str]) -> str:
 
 
 def _entry(key: str) -> str:
-    """Return one BibTeX entry."""
+    """Return the BibTeX entry of a paper, by its key."""
     kind, authors, title, place, year, more = _PAPERS[key]
     fields = {"author": authors, "title": f"{{{title}}}"}
     if place:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Results of solver calls; non-convergence is data, with the best configuration found."""
+"""Results of solver calls.
+
+A search without a solution does not raise an error: its result holds the best configuration found.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Status(enum.IntEnum):
-    """Outcome of a solve."""
+    """Outcome of a solver call for one pose."""
 
     SUCCESS = 0
     OUTSIDE_LIMITS = 1
@@ -53,7 +56,7 @@ class Status(enum.IntEnum):
         return f"Status.{self.name}"
 
 
-MISSED = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)  # pose not reached
+MISSED = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)  # the pose is not reached
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",
@@ -71,27 +74,27 @@ _EXPLANATIONS = {
 
 
 class Obstruction(NamedTuple):
-    """A pose of a path, or the segment before it, for which only colliding solutions were found."""
+    """A collision at a pose of a path, or on the joint segment from the previous pose."""
 
     pose: int  # index of the pose
     names: Pair  # colliding pair
-    time: float | None  # contact on the segment from the previous pose, 0 to 1; None at the pose
+    time: float | None  # position of the contact on the segment, 0 to 1; None for one at the pose
 
 
 class IkResult(NamedTuple):
-    """Result for one pose; true as a condition if it is a success."""
+    """Result for one pose; its truth value is `success`."""
 
-    success: bool  # the limits hold, and the errors are within both tolerances or `approximate`
+    success: bool  # q is within the limits and reaches the pose, or `approximate` accepts q
     status: Status
     q: Array  # (n,) joint positions [rad or m]; without success the best ones found
     position_error: float  # [m] position error at q
-    rotation_error: float  # [rad] at q
-    iterations: int  # steps of all attempts
-    restarts: int  # attempts after the first
-    duration: float  # [s]
+    rotation_error: float  # [rad] rotation error at q
+    iterations: int  # number of steps of all attempts
+    restarts: int  # number of attempts after the first
+    duration: float  # [s] duration of the call
     robot: RobotModel
-    scene: SceneSnapshot | None = None  # scene at the call; q is collision-free if successful
-    pair_in_the_way: Pair | None = None  # pair that collided in most of the solutions found
+    scene: SceneSnapshot | None = None  # scene at the call; a successful q is collision-free
+    pair_in_the_way: Pair | None = None  # pair that collided most often, if IN_COLLISION
 
     def __bool__(self) -> bool:
         """Return `success`."""
@@ -101,7 +104,7 @@ class IkResult(NamedTuple):
     def clearance(self) -> float:
         """Smallest distance of all checked pairs at q [m], computed exactly at each access.
 
-        Negative in collision, NaN without a scene.
+        The distance is negative in collision. Without a scene the value is NaN.
         """
         return _clearance(self.scene, self.q)
 
@@ -110,7 +113,7 @@ class IkResult(NamedTuple):
         return result_html(self, self.status.explanation)
 
     def __repr__(self) -> str:
-        """Return the most important fields in short form."""
+        """Return the status, joint positions, errors, counts and duration as text."""
         q = np.array2string(self.q, precision=4, separator=", ", threshold=12)
         kind = "" if self.success == (self.status is Status.SUCCESS) else "approximate, "
         return (
@@ -127,7 +130,7 @@ class IkBatchResult:
     A batch has no truth value: use ``result.success.all()`` to test whether all poses are solved.
     """
 
-    success: NDArray[np.bool_]  # (b,)
+    success: NDArray[np.bool_]  # (b,) as in IkResult
     status: NDArray[np.int64]  # (b,) values of Status
     q: Array  # (b, n) [rad or m]; NaN for refused rows
     position_error: Array  # (b,) [m]
@@ -152,7 +155,7 @@ class IkBatchResult:
         """Raise an error, as arrays do.
 
         Raises:
-            ValueError: If it is called; a batch has no single truth value.
+            ValueError: If the method is called; a batch has no single truth value.
         """
         raise ValueError(
             f"the truth value of a batch of {len(self)} poses is ambiguous: use "
@@ -173,7 +176,7 @@ class IkBatchResult:
         return tuple(map(Status, self.status.tolist()))
 
     def __getitem__(self, i: int) -> IkResult:
-        """Return the result for pose i; its duration is an equal share of the batch's."""
+        """Return the result for pose i, with the mean duration per pose of the batch."""
         return IkResult(
             bool(self.success[i]),
             Status(int(self.status[i])),
@@ -204,7 +207,7 @@ class IkPathResult(IkBatchResult):
 
     @property
     def obstructions(self) -> tuple[Obstruction, ...]:
-        """Poses reached only in collision, and poses whose segment collides."""
+        """Collisions at poses and on the segments between poses, sorted by pose."""
         found = [Obstruction(i, pair, None) for i, pair in enumerate(self.pairs_in_the_way) if pair]
         found += [
             Obstruction(i, each.names, each.time)
@@ -226,8 +229,9 @@ class IkPathResult(IkBatchResult):
 
         Args:
             file: File to write in addition.
-            times: (b,) increasing times [s]; by default as fast as the velocity limits allow.
-            rate: Poses per second [Hz], instead of times.
+            times: (b,) increasing times [s]; default: the shortest times that the velocity limits
+                allow.
+            rate: Number of poses per second [Hz], instead of times.
 
         Raises:
             OptionError: If a pose is not reached, or the times or the rate are not valid.
@@ -245,7 +249,9 @@ class IkPathResult(IkBatchResult):
         rate: float | None = None,
         frame_id: str = "",
     ) -> Any:
-        """Return the path as ``trajectory_msgs/msg/JointTrajectory`` that starts immediately.
+        """Return the path as a ``trajectory_msgs/msg/JointTrajectory`` that starts immediately.
+
+        A warning is logged if the times exceed velocity limits.
 
         Args:
             times: As for :meth:`to_csv`.
@@ -259,7 +265,7 @@ class IkPathResult(IkBatchResult):
         return trajectory_message(self.robot, *self._timed(times, rate), frame_id)
 
     def _timed(self, times: ArrayLike | None, rate: float | None) -> tuple[Array, Array]:
-        """Return times (b,) and joint positions (b, n).
+        """Return times (b,) [s] and joint positions (b, n) [rad or m]; warn of exceeded limits.
 
         Raises:
             OptionError: If a pose is not reached, or the times or the rate are not valid.
@@ -286,7 +292,10 @@ class IkPathResult(IkBatchResult):
 
 
 def _clearance(scene: SceneSnapshot | None, q: Array) -> float:
-    """Return the smallest distance of all checked pairs at q (n,) [m]."""
+    """Return the smallest distance of all checked pairs at q (n,) [m]; inf if there is no pair.
+
+    Without a scene, or if q is not finite, the result is NaN.
+    """
     if scene is None or not np.isfinite(q).all():
         return math.nan
     closest = scene.distance(q)

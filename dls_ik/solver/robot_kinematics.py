@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics with the interface of LeRobot's ``RobotKinematics``: degrees, weights.
+"""Kinematics with the interface of LeRobot's class ``RobotKinematics``: joint angles in degrees.
 
-An arm with five joints reaches few full poses. The position and rotation errors are therefore
-weighted in one least-squares problem, whose minimum is usually above zero.
+An arm with five joints reaches few full poses. The inverse kinematics therefore minimise a weighted
+sum of squared position and rotation errors, whose minimum is usually above zero.
 """
 
 from __future__ import annotations
@@ -31,25 +31,26 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import WEIGHTS, Task
 from dls_ik.text import listing, quoted, suggest_names
 
-# Attempts of one call. Weakly damped steps may oscillate about a minimum with a nonzero error, at
-# which the arm is stretched. Strongly damped attempts from the best configuration show whether the
-# error can still decrease.
-STAGES = ((1.0, 16), (30.0, 12), (3.0, 12))  # (error_gain, max_iterations)
-STALL_RATIO, STALL_COUNT = 0.9995, 2  # an attempt ends after steps that leave more of the error
-MIN_IMPROVEMENT = 2e-3  # relative decrease of the squared error that justifies a further attempt
-MAX_CACHED_WEIGHTS = 64  # pairs of weights whose searches are cached
+# Attempts of one call: (error_gain, max_iterations). If the arm is stretched at a minimum with a
+# nonzero error, weakly damped steps may oscillate about this minimum. The further attempts have
+# stronger damping and start at the best configuration; they show whether the error can decrease.
+STAGES = ((1.0, 16), (30.0, 12), (3.0, 12))
+STALL_RATIO, STALL_COUNT = 0.9995, 2  # ends an attempt, see the solver options of these names
+MIN_IMPROVEMENT = 2e-3  # relative decrease of the squared error below which no attempt follows
+MAX_CACHED_WEIGHTS = 64  # maximum number of weight pairs whose searches are cached
 
 
 class RobotKinematics:
-    """Forward and inverse kinematics with the methods of LeRobot's class of the same name.
+    """Forward and inverse kinematics with the methods of LeRobot's class ``RobotKinematics``.
 
     Joint positions are in degrees, or in [m] for prismatic joints, in the order of `joint_names`.
 
     Args:
         urdf_path: URDF or xacro file, or the text of a URDF.
         target_frame_name: Link whose pose is computed, in the frame of the root link.
-        joint_names: Joints in the order of the values; by default all driven joints, from the root
-            on. Joints that do not move the frame, such as those of a gripper, keep their values.
+        joint_names: Joints in the order of the values; default: all driven joints, from the root
+            outward. The inverse kinematics do not change the values of joints that do not move the
+            frame, such as gripper joints.
 
     Attributes:
         robot: Chain to the frame, a :class:`dls_ik.RobotModel`.
@@ -57,8 +58,8 @@ class RobotKinematics:
         target_frame_name: Link whose pose is computed.
 
     Raises:
-        RobotModelError: If the description is not a usable robot.
-        ChainError: If there is no movable chain to the frame.
+        RobotModelError: If the description is not that of a usable robot.
+        ChainError: If the frame is unknown, or no joint moves the frame.
         JointValueError: If a joint is unknown, or a joint that moves the frame has no value.
     """
 
@@ -106,14 +107,14 @@ class RobotKinematics:
         vector in [rad]. It returns a local minimum.
 
         Args:
-            current_joint_pos: Values of `joint_names` [deg or m], and any further values.
+            current_joint_pos: Values of `joint_names` [deg or m]; further values may follow.
             desired_ee_pose: (4, 4) [m], or a pose in another form.
             position_weight: Weight of at least 0.
             orientation_weight: Weight of at least 0; the two weights must not both be 0.
 
         Returns:
-            As many values as given [deg or m]; values of joints that do not move the frame are
-            unchanged.
+            The given values [deg or m], in which the values of the joints that move the frame are
+            replaced.
 
         Raises:
             JointValueError: If the seed is not valid.
@@ -131,7 +132,7 @@ class RobotKinematics:
         return values
 
     def _values(self, given: Any) -> Array:
-        """Return a copy of values [deg or m], at least one for each joint.
+        """Return a copy of joint values [deg or m] after checking their number and type.
 
         Raises:
             JointValueError: If there are too few values, or values are not numbers.
@@ -157,7 +158,7 @@ class RobotKinematics:
         return q if np.isfinite(q).all() else self.robot.validated_one(q)  # raises
 
     def _new_stages(self, position_weight: Any, orientation_weight: Any) -> tuple[Search, ...]:
-        """Return the searches for two weights, and cache them.
+        """Return the searches of `STAGES` for two weights, and cache these searches.
 
         Raises:
             OptionError: If a weight is not valid.
@@ -171,7 +172,7 @@ class RobotKinematics:
         largest = max(weights)
         if largest == 0.0:
             raise OptionError("position_weight and orientation_weight must not both be 0")
-        # Task rows are scaled by the roots of the weights, as the weights are those of the squares.
+        # Task rows are scaled by the roots of the weights, because the weights multiply squares.
         rows = [math.sqrt(weight / largest) for weight in weights]
         position, rotation = ("xyz" if row >= WEIGHTS[0] else "" for row in rows)
         each = tuple(row for row in rows for _ in "xyz" if row >= WEIGHTS[0])
@@ -200,10 +201,10 @@ class RobotKinematics:
 def _minimize_error(
     stages: Sequence[Search], T: Array, q: Array, weights: tuple[float, float]
 ) -> Array:
-    """Return the joint positions (n,) with the smallest weighted error.
+    """Return the joint positions (n,) with the smallest weighted error [rad or m].
 
     Args:
-        stages: Searches; each makes one attempt from the best configuration so far.
+        stages: Searches; each search makes one attempt from the best configuration so far.
         T: (1, 1, 4, 4) desired pose.
         q: (1, n) start [rad or m].
         weights: Weights of the squared position error and the squared rotation error.
@@ -225,7 +226,10 @@ def _minimize_error(
 
 
 def driven_joints(tree: Tree) -> list[str]:
-    """Return the driven (not mimic or fixed) joints from the root on, siblings sorted by name."""
+    """Return the names of the joints that are neither fixed nor mimic joints.
+
+    The names are in depth-first order from the root; joints of the same link are sorted by name.
+    """
     names, waiting = [], [*tree.child_joints[tree.root]]
     waiting.sort(key=lambda joint: joint.name, reverse=True)
     while waiting:

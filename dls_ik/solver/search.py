@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search of a solver call: robot, method, options, problem and selection rule.
 
-A :class:`Search` runs attempts for many poses. :mod:`.calls` adds timeouts and threads.
+A :class:`Search` runs attempts for one or many poses. :mod:`.calls` adds timeouts and threads.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ KINDS = {
 _FIELDS = SolverOptions.__dataclass_fields__
 
 UNTIMED_ATTEMPTS = 8  # attempts of "auto" before the clock is first read; about 20 us
-MAX_UNTIMED_ITERATIONS = 100  # larger max_iterations allow a single untimed attempt only
+MAX_UNTIMED_ITERATIONS = 100  # if max_iterations is larger, the clock is read after one attempt
 UNLIMITED_ATTEMPTS = 2**62
 LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # max_iterations, stall_ratio, stall_count
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The problem of a solver call and the kind of solution it asks for."""
+    """The problem of a solver call, and the rule by which the call selects a solution."""
 
     robot: RobotModel
     method: str
@@ -79,7 +79,7 @@ class Search:
     problem: Problem
     kind: int  # selection rule: FIRST, NEAREST, DEXTROUS or CLEAREST
     max_change: Array  # (n,) maximum difference of an answer from its seed [rad or m]
-    approximate: bool  # whether the closest configuration is an answer for a missed pose
+    approximate: bool  # whether the closest configuration answers a pose that is not reached
     position_only: tuple[bool, ...]  # (k,) whether the rotation of a tip is free
     snapshot: SceneSnapshot | None = None  # scene in which answers must be collision-free
 
@@ -89,7 +89,7 @@ class Search:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Search:
-        """Return a search with other selection options; None keeps the value of the options.
+        """Return a search with other selection options; None stands for the solver's option.
 
         Raises:
             OptionError: If a value is not valid.
@@ -144,12 +144,12 @@ class Search:
 
     @cached_property
     def columns(self) -> int:
-        """Number of columns of `Rows.counts`; a scene adds those of the colliding pairs."""
+        """Number of columns of `Rows.counts`; with a scene, some columns count colliding pairs."""
         return PAIRS if self.snapshot is None else PAIRS + 2 * SLOTS
 
     @cached_property
     def middle(self) -> Array:
-        """Middle of the start bounds (1, n), used if no seed is given [rad or m]."""
+        """Middle (1, n) of the bounds of random starts [rad or m]: the seed if none is given."""
         return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
 
     def checked(self, T: PoseLike, seed: JointValues | None) -> tuple[Array, Array]:
@@ -171,7 +171,7 @@ class Search:
         return self.robot.validated_one(seed)
 
     def new_rows(self, b: int) -> Rows:
-        """Return the state of b searches before their first attempt."""
+        """Return the state of searches for b poses before the first attempt."""
         counts = np.zeros((b, self.columns), np.int64)
         rows = Rows(counts, np.empty((b, self.robot.n)), np.empty((b, 3)))
         rows.counts[:, STATE] = self.options.random_seed
@@ -190,7 +190,7 @@ class Search:
             attempts: Maximum number of attempts per pose in this call.
             rows: State of the searches, read and written. Rows with an invalid pose or seed do not
                 change.
-            seeded: Start the first attempt from the seed instead of the table of starts.
+            seeded: Whether the first attempt starts at the seed, not at a start from the table.
         """
         problem = self.problem
         targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
@@ -215,7 +215,11 @@ class Search:
         rows: Rows,
         seeded: bool,
     ) -> None:
-        """Run more attempts, and decide undecided solutions by exact collision checks."""
+        """Run more attempts in a scene.
+
+        Solutions that the kernel can prove neither collision-free nor in collision are decided by
+        exact collision checks. See :meth:`attempt` for the arguments.
+        """
         b, n = rows.best.shape
         until = rows.counts[:, ATTEMPTS] + attempts
         candidates, answers = np.empty((b, CANDIDATES, n + 3)), np.zeros((b, 1 + CANDIDATES), int)
@@ -233,7 +237,10 @@ class Search:
 
     @cached_property
     def decided(self) -> NDArray[np.int64]:
-        """(p,) 1 for pairs whose collision depends on the pose alone, not on the solution."""
+        """(p,) 1 for pairs whose distance depends on the tip pose alone, 0 for others.
+
+        If such a pair collides in one solution of a pose, it collides in all solutions of the pose.
+        """
         if self.snapshot is None or self.problem.packed is None:
             return np.zeros(0 if self.snapshot is None else len(self.snapshot.names), np.int64)
         return self.snapshot.moved_by_tip(self.robot.base, self.robot.tips[0])
@@ -248,7 +255,17 @@ class Search:
         opened: OpenSolutions,
         seeded: bool,
     ) -> None:
-        """Run attempts up to the totals `until` (b,), or until solutions are undecided."""
+        """Run attempts in a scene until a row needs exact collision checks or has enough attempts.
+
+        Args:
+            snapshot: Scene.
+            Ts: (b, k, 4, 4) desired poses.
+            seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+            until: (b,) total number of attempts at which a row ends.
+            rows: State of the searches, read and written.
+            opened: Undecided solutions and the answers of their exact checks, read and written.
+            seeded: Whether the first attempt starts at the seed.
+        """
         problem, targets = self.problem, (Ts, seeds, self.max_change)
         state, noted = (rows.counts, rows.best, rows.figures), (opened.candidates, opened.answers)
         count, scene = self.options.num_candidates, (*snapshot.packed, self.decided)
@@ -268,9 +285,9 @@ class Search:
         answers: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> None:
-        """Check the undecided solutions of a row exactly.
+        """Check the undecided solutions of a row exactly, and write the answers.
 
-        The rule FIRST needs no check after the first collision-free solution.
+        With the rule FIRST, no solution is checked after the first collision-free solution.
         """
         for i in range(int(answers[0])):
             pair = snapshot.first_touching(candidates[i, : self.robot.n])
@@ -293,22 +310,22 @@ class Search:
         rows: Rows,
         seeded: bool,
     ) -> None:
-        """Run more attempts for the rows with the indices `which`."""
+        """Run more attempts for the rows with the indices `which`; see :meth:`attempt`."""
         part = some_rows(rows, which)
         self.attempt(poses[which], seeds_of(seeds, which), attempts, part, seeded)
         put_back(rows, which, part)
 
     def starts(self, seeds: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the start configurations for seeds, and the rows that cannot have an answer.
+        """Return the start configurations for seeds, and which rows cannot have an answer.
 
         A row cannot have an answer if no configuration inside the joint limits is within
-        `max_change` of its seed; it then starts at the configuration closest to the seed.
+        `max_change` of the seed. The start of such a row is the seed clipped to the joint limits.
 
         Args:
-            seeds: (b, n) [rad or m].
+            seeds: (b, n) seeds [rad or m].
 
         Returns:
-            Starts (b, n), and (b,) whether an answer is impossible.
+            Starts (b, n) [rad or m], and (b,) whether an answer is impossible.
         """
         if not self.is_narrowed:
             return seeds, np.zeros(len(seeds), np.bool_)
@@ -318,9 +335,10 @@ class Search:
         return np.where(no_answer[:, None], np.clip(seeds, lower, upper), seeds), no_answer
 
     def keeps(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
-        """Return (b,) whether answers (b, n) are inside the limits and within `max_change`.
+        """Return (b,) whether q (b, n) is inside the joint limits and within `max_change` of seeds.
 
-        Some methods do not enforce either. Rows of NaN count as outside.
+        The result is always true for a method that enforces the limits and `max_change`. For other
+        methods q is compared; rows of NaN are outside.
         """
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
@@ -339,7 +357,7 @@ class Search:
         return every
 
     def was_blocked(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return (b,) whether a solution of the row was rejected for a collision."""
+        """Return (b,) whether a solution of the row was rejected because of a collision."""
         if self.snapshot is None:
             return np.zeros(len(rows.counts), np.bool_)
         blocked: NDArray[np.bool_] = rows.counts[:, PAIRS] > 0
@@ -347,11 +365,15 @@ class Search:
 
     @cached_property
     def with_long_attempts(self) -> Search:
-        """This search with attempts that continue for as long as their error decreases."""
+        """This search with long attempts, which continue for as long as the error decreases."""
         return self.with_criteria(*LONG_ATTEMPT_CRITERIA)
 
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
-        """Return this search with other criteria for the end of an attempt, and no start table."""
+        """Return this search with other criteria for the end of an attempt and without start table.
+
+        Args:
+            max_iterations, stall_ratio, stall_count: As the solver options of these names.
+        """
         problem = self.problem
         goal = problem.goal._replace(
             max_iterations=max_iterations, stall_ratio=stall_ratio, stall_count=stall_count
@@ -364,7 +386,10 @@ class Search:
         return replace(self, problem=problem)
 
     def within(self, snapshot: SceneSnapshot) -> Search:
-        """Return this search with collision-free answers in a scene; the last one is cached."""
+        """Return this search with the condition that answers are collision-free in a scene.
+
+        The search for the scene given last is cached.
+        """
         known = self._placed[0]  # read once, because another thread may replace the entry
         if known is None or known.snapshot is not snapshot:
             known = self._placed[0] = replace(self, snapshot=snapshot)
@@ -375,15 +400,16 @@ class Search:
         return [None]
 
     def prepare_bounds(self) -> None:
-        """Compute the reach bounds now if this search uses them, not at the first proof."""
+        """Compute the reach bounds, if this search uses them, now instead of at the first proof."""
         if self._can_prove:
             reach_of(self._whole_robot)
 
     def proves_unreachable(self, Ts: Array) -> NDArray[np.bool_]:
-        """Return (b,) whether poses (b, k, 4, 4) are proven unreachable; False proves nothing.
+        """Return (b,) whether poses (b, k, 4, 4) are proven unreachable within the tolerances.
 
-        Proofs exist for the full pose of one tip, with the tolerances of the solver. A robot with
-        narrowed limits uses the reach bounds of the robot with its full limits.
+        False means that no proof was found; the pose may still be unreachable. Proofs exist only
+        for the full pose of one tip. For a robot with narrowed limits, the reach bounds are those
+        of the robot with its full limits.
         """
         beyond = np.zeros(len(Ts), np.bool_)
         if self._can_prove and len(Ts):
@@ -406,7 +432,7 @@ class Search:
 def build_search(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> Search:
-    """Build the search of a robot with a method, for the solution that the options ask for.
+    """Build the search for a robot, method and task, with the selection rule of the options.
 
     Raises:
         MethodError: If the method does not support the robot or the task.
@@ -418,9 +444,9 @@ def build_search(
     return search.wanting()
 
 
-@lru_cache(maxsize=128)  # more than a node has groups
+@lru_cache(maxsize=128)  # a node has fewer planning groups
 def reach_of(robot: RobotModel) -> ReachBounds:
-    """Return bounds on the poses of the tip of a robot; the first call takes up to a second."""
+    """Return bounds on the tip poses that a robot reaches; the first call takes up to a second."""
     return build_reach(robot.chain)
 
 
@@ -441,12 +467,12 @@ def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
 
 
 def attempts_of(rows: Rows) -> NDArray[np.int64]:
-    """Return (b,) the number of attempts; 0 for skipped rows."""
+    """Return (b,) the number of attempts of each search; 0 for rows that the kernel skipped."""
     made: NDArray[np.int64] = rows.counts[:, ATTEMPTS]
     return made
 
 
 def found(rows: Rows) -> NDArray[np.bool_]:
-    """Return (b,) whether a row has a solution."""
+    """Return (b,) whether a solution, collision-free if there is a scene, has been found."""
     some: NDArray[np.bool_] = rows.counts[:, FOUND] % BLOCKED != NOTHING
     return some

@@ -49,25 +49,28 @@ class IkSolver:
     Several threads may use a solver at the same time; kernels run without the GIL.
 
     Args:
-        robot: Chain to solve for. The poses of several tips are solved for together.
-        method: A name from :func:`dls_ik.method_names`, or other parts joined by ``+``. ``"auto"``
-            restarts until the timeout and never answers outside the joint limits; the published
-            methods make one attempt from the seed unless `max_restarts` is given.
-        task: A :class:`dls_ik.Task`, or one for each tip; default: the full pose of every tip.
-        scene: Scene in which answers must be collision-free, in its state at each call. It belongs
-            to this robot, or to another chain of this robot.
+        robot: Chain whose joint positions are computed. If the chain has several tips, one
+            configuration is computed that moves all tips to their poses.
+        method: A name from :func:`dls_ik.method_names`, or another combination of parts joined by
+            ``+``. ``"auto"`` restarts until the timeout, and its answers are always within the
+            joint limits. The other methods make one attempt from the seed unless `max_restarts` is
+            given.
+        task: A :class:`dls_ik.Task` for all tips, or a sequence with one for each tip; default: the
+            full pose of every tip.
+        scene: Scene in which answers must be collision-free. Each call uses the current state of
+            the scene. The scene must belong to this robot, or to another chain of this robot.
         options: Fields of :class:`dls_ik.solver.options.SolverOptions`.
 
     Attributes:
-        robot, scene: As given.
-        method: Name of the method as written in the papers.
+        robot, scene: The arguments of these names.
+        method: Name of the method, with its parts in the order that the papers use.
         options: All options with their values.
-        search: Search of a call that does not change the task or the selection options.
+        search: Search of a call without its own task and selection options.
 
     Raises:
-        MethodError: If the method is unknown, its parameters violate its conditions, or it does not
-            support the robot or the task.
-        OptionError: If an option is unknown or its value is out of range.
+        MethodError: If the method is unknown or does not support the robot or the task, or if
+            options violate a condition of the method.
+        OptionError: If an option is unknown or has a value out of range.
         SceneError: If the scene belongs to another robot.
     """
 
@@ -104,18 +107,20 @@ class IkSolver:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> IkResult:
-        """Find joint positions that move the tip to a pose.
+        """Find joint positions at which the tip has a desired pose.
 
         Args:
-            T: ``T_base_tip`` [m]: (4, 4), a :class:`dls_ik.Pose`, (position, quaternion x y z w),
-                or a message with position and orientation; for k tips (k, 4, 4). For a task without
-                rotation also a position (3,), or (k, 3).
+            T: Desired pose ``T_base_tip`` [m]: (4, 4), a :class:`dls_ik.Pose`, (position,
+                quaternion x y z w), or a message with position and orientation; for k tips
+                (k, 4, 4). If the task has no rotation, a position (3,), or (k, 3) for k tips, is
+                accepted too.
             seed: Start configuration (n,), or positions by joint name [rad or m], inside or outside
                 the limits. Default: the middle of the limits or, with ``starts="table"``, stored
                 configurations close to the pose.
-            timeout: [s]; default: the option. The clock is read between attempts.
-            task: Task of this call; default: that of the solver.
-            solve_type, max_joint_change, approximate: Default: the options of these names.
+            timeout: Maximum duration [s], checked between attempts; default: the solver's option.
+            task: Task of this call; default: the solver's task.
+            solve_type, max_joint_change, approximate: Values for this call; default: the solver's
+                options of these names.
 
         Returns:
             The result; without success it holds the best configuration found.
@@ -140,10 +145,10 @@ class IkSolver:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Generator[None, None, IkResult]:
-        """Solve like :meth:`solve` in slices: a generator that yields every 10 ms or so.
+        """Return a generator that solves like :meth:`solve`, and yields approximately every 10 ms.
 
-        The timeout starts at the call and includes the time between the slices. The generator
-        returns the result.
+        The timeout starts at the call of this method, and includes the time that the caller spends
+        between the slices. The return value of the generator is the result.
         """
         begin = time.perf_counter()
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
@@ -163,33 +168,36 @@ class IkSolver:
         approximate: bool | None = None,
         seed: JointValues | None = None,
     ) -> IkBatchResult:
-        """Find joint positions for many poses on all cores, independently of each other.
+        """Find joint positions for many poses, which are solved independently on several cores.
 
-        There is no timeout, so that the answers are equal on every machine and for any number of
-        threads: the search for a pose ends after `max_restarts`, or 1000 if the option is None.
+        There is no timeout: the search for a pose ends after `max_restarts` restarts, or after 1000
+        restarts if the option is None. The answers are therefore equal on every machine and for any
+        number of threads.
 
         Args:
-            Ts: (b, 4, 4) [m]; for k tips (b, k, 4, 4); or (positions (b, 3), quaternions (b, 4)),
-                or a list of poses as for :meth:`solve`. For a task without rotation also positions
-                (b, 3).
-            seeds: (b, n), or (n,) for all poses [rad or m], or by name; default: as for
-                :meth:`solve`.
-            task: Task of this call; default: that of the solver.
+            Ts: Desired poses (b, 4, 4) [m]; for k tips (b, k, 4, 4); or (positions (b, 3),
+                quaternions (b, 4)), or a list of poses as for :meth:`solve`. If the task has no
+                rotation, positions (b, 3) are accepted too.
+            seeds: Seeds (b, n), or one seed (n,) for all poses, or a mapping by joint name [rad or
+                m]; default: as for :meth:`solve`.
+            task: Task of this call; default: the solver's task.
             threads: Number of threads; default: one for each core.
             progress: Function that is called with the number of finished poses and of all poses.
-            solve_type, max_joint_change, approximate: Default: the options of these names.
+            solve_type, max_joint_change, approximate: Values for this call; default: the solver's
+                options of these names.
             seed: Alternative name of `seeds`; only one of them may be given.
 
         Returns:
-            The results; rows with an invalid pose or seed are ``REFUSED``, the others are solved.
+            The results, one row per pose. Rows with an invalid pose or seed have the status
+            ``REFUSED``.
 
         Raises:
             PoseError: If the array of poses has the wrong shape.
             JointValueError: If the array of seeds has the wrong shape.
             OptionError: If another argument is not valid.
             MethodError: If the method does not support the task or the selection.
-            BatchInterrupted: If Ctrl-C is pressed; a KeyboardInterrupt that holds the results so
-                far.
+            BatchInterrupted: If Ctrl-C is pressed; this KeyboardInterrupt holds the results
+                obtained so far.
         """
         if seed is not None:
             if seeds is not None:
@@ -207,21 +215,23 @@ class IkSolver:
         max_joint_step: float = 0.5,
         progress: Progress | None = None,
     ) -> IkPathResult:
-        """Find joint positions along a path of poses, each pose solved from the previous answer.
+        """Find joint positions along a path of poses; the answer of each pose is the next seed.
 
-        With a scene, the motions between answers are collision-free too, if other solutions of the
-        poses make that possible.
+        With a scene, the solver also searches for answers between which the straight joint motions
+        are collision-free. The result lists the motions that collide nevertheless.
 
         Args:
             Ts: As for :meth:`solve_batch`.
-            seed: Seed of the first pose, (n,) or by name [rad or m]; default: as for :meth:`solve`.
-            task: Task of this call; default: that of the solver.
+            seed: Seed of the first pose, (n,) or a mapping by joint name [rad or m]; default: as
+                for :meth:`solve`.
+            task: Task of this call; default: the solver's task.
             max_joint_step: Maximum change of a joint between consecutive poses [rad or m]. If even
-                the solution closest to the previous answer is farther, the path jumps there.
+                the solution closest to the previous answer exceeds the maximum, this solution is
+                used, and the result marks a jump at the pose.
             progress: Function that is called with the number of finished poses and of all poses.
 
         Returns:
-            The results of the poses, and the poses at which the path jumps.
+            The results, one row per pose, with the jumps and the collisions between poses.
 
         Raises:
             PoseError: If the array of poses has the wrong shape or a pose is not valid.
@@ -237,20 +247,20 @@ class IkSolver:
     ) -> Array:
         """Find distinct solutions of one pose, the closest to the seed first.
 
-        Two solutions are distinct if some joint differs by more than 0.1 rad or m, times the square
-        root of its `joint_weights`. Of solutions that differ by whole turns only the one closest to
-        the seed is returned. A non-redundant arm has finitely many solutions; a redundant arm has
-        infinitely many, of which a spread selection is returned.
+        Two solutions are distinct if some joint differs by more than 0.1 rad or m after
+        multiplication by the square root of the joint's weight in `joint_weights`. Of solutions
+        that differ by full turns of joints, only the solution closest to the seed is returned. A
+        redundant arm has infinitely many solutions, of which distinct examples are returned.
 
         Args:
             T: As for :meth:`solve`.
             count: Maximum number of solutions.
-            seed: (n,), or by name [rad or m]: solutions are ordered by their distance from it;
-                default: the middle of the limits.
-            task: Task of this call; default: that of the solver.
+            seed: Configuration (n,), or a mapping by joint name [rad or m], by the distance from
+                which solutions are sorted; default: the middle of the limits.
+            task: Task of this call; default: the solver's task.
 
         Returns:
-            (s, n) solutions [rad or m], 0 <= s <= count.
+            Solutions (s, n) [rad or m], where s is at most `count` and may be 0.
 
         Raises:
             PoseError: If the pose is not valid.
@@ -266,9 +276,9 @@ class IkSolver:
 
         Args:
             result: Result of this solver, or a row of a batch.
-            task: Task of the call; default: that of the solver.
-            T: Pose of the call. For an arm with too few joints, less demanding tasks are tried, and
-                those that reach the pose are named.
+            task: Task of the call; default: the solver's task.
+            T: Desired pose of the call. If the arm has too few joints for the task, the sentence
+                names those of the tasks `LESSER_TASKS` with which the pose is reached.
 
         Raises:
             PoseError: If T is not a pose.
@@ -288,7 +298,7 @@ class IkSolver:
         )
 
     def reached_tasks(self, T: PoseLike) -> list[str]:
-        """Return the names of those of :data:`LESSER_TASKS` that reach a pose.
+        """Return the names of the tasks in :data:`LESSER_TASKS` with which a pose is reached.
 
         Args:
             T: As for :meth:`solve`.
@@ -304,7 +314,7 @@ class IkSolver:
         self.search.prepare_bounds()
 
     def __repr__(self) -> str:
-        """Return the robot, the method and the options that differ from its defaults."""
+        """Return the robot, the method and the options that differ from the method's defaults."""
         usual = solver_options(self._choice, {})
         values = ((f.name, getattr(self.options, f.name)) for f in fields(usual))
         given = [f"{name}={v!r}" for name, v in values if v != getattr(usual, name)]
@@ -325,8 +335,8 @@ class IkSolver:
         """Return the search for the arguments of a call.
 
         Raises:
-            OptionError: If `max_joint_change` is finite and no seed is given, or clearance is asked
-                for without a scene.
+            OptionError: If `max_joint_change` is finite and no seed is given, or `solve_type` is
+                ``"clearance"`` and the solver has no scene.
         """
         search = self.search if task is None else self._search_for_task(task)
         if self.scene is not None:
@@ -357,7 +367,7 @@ class IkSolver:
             )
 
     def _snapshot_of(self, scene: PlanningScene) -> SceneSnapshot:
-        """Return the current snapshot of the scene, for the joints of the robot."""
+        """Return the current snapshot of the scene, with joints in the order of this robot."""
         now = scene.snapshot
         if now.joint_names == self.robot.joint_names:
             return now

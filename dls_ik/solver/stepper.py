@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 class Trace(NamedTuple):
-    """Configurations, errors and damping factors of s steps."""
+    """Configurations, errors and damping factors recorded in s steps."""
 
     q: Array  # (s + 1, n) joint positions [rad or m]
     error: Array  # (s + 1, r) scaled error at q, relative to the target of the following step
     lambda2: Array  # (s,) squared damping factor
-    searches: Array  # (s,) iterations of the search for the optimal damping factor
+    searches: Array  # (s,) number of iterations of the search for the optimal damping factor
 
 
 class Inverse(NamedTuple):
-    """Damped inverse of J at one configuration: P = sum_i gain_i v_i u_i^T."""
+    """Damped inverse P = sum_i gain_i v_i u_i^T of J = sum_i s_i u_i v_i^T at one configuration."""
 
     P: Array  # (n, r)
     s: Array  # (r,) singular values of the scaled Jacobian, descending
@@ -110,11 +110,11 @@ class Stepper:
         self._own_memory, self._own_steps = np.zeros(MEMORY), 0
 
     def step(self, T: PoseLike, J: ArrayLike | None = None) -> Array:
-        """Make one step toward a pose, and return dq (n,).
+        """Make one step toward a pose, and return the joint motion dq (n,) [rad or m].
 
         Args:
-            T: (4, 4), or (k, 4, 4) for k tips [m].
-            J: (r, n) scaled Jacobian to use instead of the Jacobian at q.
+            T: Desired pose (4, 4), or (k, 4, 4) for k tips [m].
+            J: (r, n) scaled Jacobian that replaces the Jacobian at q.
 
         Raises:
             PoseError: If the pose is not valid.
@@ -132,11 +132,11 @@ class Stepper:
         return self.q - before
 
     def run(self, Ts: PoseLike, steps: int) -> Trace:
-        """Make several steps.
+        """Make several steps, and return the trace of these steps.
 
         Args:
-            Ts: A pose (4, 4), or (k, 4, 4) for k tips; or one for each step, where the last one
-                also serves all further steps.
+            Ts: Desired pose (4, 4), or (k, 4, 4) for k tips [m]; or a sequence of poses, one for
+                each step. If there are fewer poses than steps, further steps use the last pose.
             steps: Number of steps.
 
         Raises:
@@ -167,19 +167,20 @@ class Stepper:
         return Trace(np.array(qs), np.array(errors), np.zeros(steps), np.zeros(steps))
 
     def _plugin_step(self, plugin: Plugin, J: Array, e: Array) -> Array:
-        """Return a step (n,) of a plug-in, and count it."""
+        """Return a step (n,) of a plug-in [rad or m], and increment the step counter."""
         limits = self.robot.lower, self.robot.upper
         state = StepState(self.q.copy(), *limits, self._own_steps, self._own_memory)
         self._own_steps += 1
         return checked_step(plugin, J.copy(), e.copy(), state)
 
     def rate(self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None) -> Array:
-        """Move for a time at the joint velocity that the method computes for a task velocity.
+        """Move q for a duration at the joint velocity that the method computes for a task velocity.
 
         Args:
             x_dot: (r,) velocity of the task rows [m/s, rad/s].
             dt: Duration [s].
-            T: Target pose, if the task is in its axes; None stands for the current tip pose.
+            T: Target pose, used if the frame of the task is ``"target"``; None stands for the
+                current tip pose.
 
         Returns:
             (n,) joint velocity [rad/s or m/s].
@@ -201,16 +202,17 @@ class Stepper:
         return self._look(T)[0]
 
     def jacobian(self, T: PoseLike | None = None) -> Array:
-        """Return the scaled Jacobian (r, n) of the task at q; see :meth:`rate` for T."""
+        """Return the scaled Jacobian (r, n) of the task at q; :meth:`rate` explains T."""
         return self._look(T)[1]
 
     def step_for(self, e: ArrayLike, J: ArrayLike, T: PoseLike | None = None) -> Array:
-        """Return the step (n,) for a scaled error (r,) and Jacobian (r, n) without moving q.
+        """Return the step dq (n,) [rad or m] for a scaled error and Jacobian; q does not change.
 
         Args:
             e: (r,) scaled error.
             J: (r, n) scaled Jacobian.
-            T: Target pose, if the task is in its axes; None stands for the current tip pose.
+            T: Target pose, used if the frame of the task is ``"target"``; None stands for the
+                current tip pose.
 
         Raises:
             OptionError: If an array has another shape, or a number is not finite or larger than
@@ -226,11 +228,12 @@ class Stepper:
         return dq
 
     def inverse(self, T: PoseLike) -> Inverse:
-        """Return the damped inverse of the method's law and policy at q, for the error to a target.
+        """Return the damped inverse at q that the method uses for the error to a target pose.
 
-        Limit strategies and step bounds are not included. Policies that depend on the last step use
-        the last step of this stepper. Policy `accuracy` weights J and the error by a matrix W: then
-        s and gain belong to W J, and P = sum_i gain_i v_i u_i^T W.
+        The damping law and the policy of the method determine the inverse; the limit strategy and
+        the step bound are not included. Policies that depend on the last step use the last step of
+        this stepper. Policy `accuracy` weights J and the error by a matrix W. With this policy, s
+        and gain are those of W J, and P = sum_i gain_i v_i u_i^T W.
 
         Raises:
             PoseError: If the pose is not valid.
@@ -251,9 +254,10 @@ class Stepper:
         return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
 
     def _plugin_inverse(self, plugin: Plugin, J: Array, error: Array) -> Inverse:
-        """Return the inverse measured by steps along the left singular vectors.
+        """Return the inverse of a plug-in, measured from its steps along left singular vectors.
 
-        The steps have the length of the error, as a plug-in need not be linear.
+        The step is computed for each left singular vector of J, multiplied by the norm of the
+        error, because the step of a plug-in need not be linear in the error.
         """
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
         length = max(float(np.linalg.norm(error)), 1e-12)
@@ -268,7 +272,10 @@ class Stepper:
         return Inverse(steps @ U.T, s, gain)
 
     def _strength(self, error: Array, J: Array) -> float:
-        """Return the damping for an error (r,) and J (r, n), without a change of the memory."""
+        """Return the parameter of the damping law for an error (r,) and J (r, n).
+
+        For the Jacobian transpose the parameter is the step length. The memory does not change.
+        """
         method, params = self._method, self.details.params
         memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
@@ -345,10 +352,10 @@ def paced_stepper(
     task: Tasks = None,
     options: Mapping[str, Any] | None = None,
 ) -> Stepper:
-    """Return a stepper whose steps take a fixed time.
+    """Return a stepper for steps of a fixed duration.
 
-    The default of `Delta`, the bound of the optimal damping factor, is the motion of the slowest
-    joint in that time, as in the controller.
+    For policy `optimal`, the default of the step bound `Delta` is the distance that the slowest
+    joint moves in the duration at its velocity limit. The servo controller has the same default.
 
     Args:
         robot: Robot model.
@@ -367,7 +374,7 @@ def paced_stepper(
 
 
 def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Return a copy of an array of finite numbers, small enough for products not to overflow.
+    """Return a copy of an array of numbers after checking the shape and the maximum magnitude.
 
     Raises:
         OptionError: If the value is not valid; the message starts with `name`.

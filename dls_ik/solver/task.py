@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks: the part of a pose that the solver must reach.
 
-A task names the axes of a tip's pose that count, the frame of the axes, and tolerances.
+A task selects axes of the position and of the rotation of a tip. It also defines the frame of the
+axes, and tolerances.
 """
 
 import math
@@ -23,47 +24,51 @@ FRAMES = ("base", "target")
 ANGLES = ("vector", "euler")
 VECTOR, SINE = "vector", "sine"
 ROTATION_ERRORS = (VECTOR, SINE)
-WEIGHTS = (1e-9, 1e9)  # minimum and maximum weight; squares of errors would lose digits beyond
-INNER_SHARE = 0.95  # share of its tolerance to which a row outside the tolerance is brought
+WEIGHTS = (1e-9, 1e9)  # minimum and maximum weight; beyond, squared errors would lose digits
+INNER_SHARE = 0.95  # share of the tolerance that the solver aims at if a row exceeds its tolerance
 SECOND_EULER = 4  # component of the second Euler angle
 
-Tolerance: TypeAlias = Any  # one number or three; a task stores three
+Tolerance: TypeAlias = Any  # one number or three numbers; a task stores three numbers
 
 
 @dataclass(frozen=True, repr=False)
 class Task:
     """The part of a tip's pose that must be reached; by default the full pose.
 
-    Each counting axis of the position and of the rotation is one row of the error. Three rotation
-    axes stand for the rotation vector. Two rotation axes leave the tip free to rotate about the
-    third axis, which must point as the target's. One rotation axis stands for the angle about it,
-    whatever the other rotation is. Alternatively the rotation rows are Euler angles.
+    Each selected axis of the position and of the rotation is one row of the error. With three
+    rotation axes, the rows are the rotation vector from the tip to the target. With two rotation
+    axes, the third axis of the tip must point in the direction of the target's third axis, and the
+    tip is free to rotate about this axis. With one rotation axis, the row is the angle of rotation
+    about this axis; all other rotation is free. With `angles` ``"euler"``, the rotation rows are
+    Euler angles instead.
 
-    Each row may have a tolerance within which its error counts as zero. The tip may then be
-    anywhere in a region: the solver aims just inside the region, not at its center.
+    Each row may have a tolerance, within which the error of the row counts as zero. The tip may
+    then be anywhere in a region. The solver aims at a point just inside the region's boundary, not
+    at the center of the region.
 
     Attributes:
-        position: Axes along which the position counts, such as ``"xz"``; ``""`` for none.
-        rotation: Axes about which the rotation counts.
-        frame: Frame of the axes, ``"base"`` or ``"target"``. The axes of the target are those of
-            the tip when the pose is reached.
+        position: Selected axes of the position, such as ``"xz"``; ``""`` for none.
+        rotation: Selected axes of the rotation, such as ``"xyz"``; ``""`` for none.
+        frame: Frame of the axes: ``"base"`` for the base frame, or ``"target"`` for the frame of
+            the target pose.
         weights: A number from 1e-9 to 1e9 for each row, position before rotation, x before y
             before z; 1 by default. Rotation rows are also multiplied by the solver's rotation
             weight.
         position_tolerance: (x, y, z) maximum distance of the tip from the target along each axis
-            [m]; one number stands for all three; infinite for an axis that does not count. Ignored
-            for axes that are not in `position`.
-        rotation_tolerance: (x, y, z) maximum rotation components [rad]; one number stands for all
-            three. Values of at least pi (pi/2 for the second Euler angle) are no bound.
-        round: Position axes whose tolerance, equal for all of them, is the radius of a ball
-            (``"xyz"``) or of a cylinder (two axes) instead of half-lengths of a box.
+            [m]; one number stands for all three axes. An infinite tolerance removes the row of the
+            axis. Tolerances of axes that are not in `position` are ignored.
+        rotation_tolerance: (x, y, z) maximum rotation error about each axis [rad]; one number
+            stands for all three axes. A tolerance of at least pi (pi/2 for the second Euler angle)
+            removes the row of the axis.
+        round: Position axes with equal tolerances, which are the radius of a ball (three axes) or
+            of a cylinder (two axes). Without `round`, the tolerances are the half-lengths of a box.
         angles: ``"vector"`` for rotation vectors as above, or ``"euler"``: the rotation rows x, y,
             z are the angles a, b, c of the tip in the frame, Rx(a) Ry(b) Rz(c).
 
     Raises:
-        OptionError: If there is no axis, an axis is unknown or given twice, the frame is unknown, a
-            weight is not a number from 1e-9 to 1e9 (or one for each row), a tolerance is not three
-            numbers of at least 0, or round axes have different tolerances.
+        OptionError: If there is no axis, an axis is unknown or given twice, the frame is unknown,
+            the weights are not one number from 1e-9 to 1e9 for each row, a tolerance is not one or
+            three numbers of at least 0, or round axes have different tolerances.
     """
 
     position: str = AXES
@@ -98,7 +103,7 @@ class Task:
         """Check that round axes are position axes with equal tolerances.
 
         Raises:
-            OptionError: If they are not.
+            OptionError: If the round axes are not such axes.
         """
         axes, tolerance = self.round, self.position_tolerance
         radii = {tolerance[AXES.index(axis)] for axis in axes}
@@ -156,7 +161,7 @@ class Task:
         return len(self.position) + len(self.rotation)
 
 
-Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one for each tip, or full poses
+Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one for each, or full poses
 
 
 class TaskRow(NamedTuple):
@@ -165,7 +170,7 @@ class TaskRow(NamedTuple):
     tip: int  # index of the tip
     component: int  # 0 to 2 for position, 3 to 5 for rotation
     weight: float
-    tolerance: float  # [m or rad], inf for a row without a bound
+    tolerance: float  # maximum error [m or rad], inf for a row without a bound
     is_round: bool  # whether the tolerance is the radius of a ball or cylinder
 
 
@@ -176,19 +181,20 @@ def build_task(
     length_unit: float = 1.0,
     rotation_error: str = VECTOR,
 ) -> TaskParams:
-    """Return the task struct for the kernels, from a task for all tips or one for each tip.
+    """Return the task struct for the kernels.
 
-    Rows are sorted by tip, position before rotation, x before y before z.
+    Rows are sorted by tip, then position before rotation, then x before y before z.
 
     Args:
         robot: Robot model.
         task: Task for all tips, or one for each tip; None stands for full poses.
         rotation_weight: Weight w of rotation rows [m/rad].
-        length_unit: Length units of the robot per metre; position rows are in metres.
-        rotation_error: ``"vector"``, or ``"sine"`` for the axis times the sine of the angle.
+        length_unit: Length units of the robot per metre. Position rows are converted to metres.
+        rotation_error: ``"vector"`` for the rotation axis times the angle, or ``"sine"`` for the
+            rotation axis times the sine of the angle.
 
     Raises:
-        OptionError: If the tasks are not valid (see :func:`checked_tasks`), or the sine is not
+        OptionError: If the tasks are not valid (see :func:`checked_tasks`), or ``"sine"`` is not
             possible for a task.
     """
     tasks = checked_tasks(robot, task)
@@ -221,7 +227,13 @@ def build_task(
 
 
 def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]:
-    """Yield the rows of a task of one tip; units are the factors of position and rotation rows."""
+    """Yield the rows of the task of one tip.
+
+    Args:
+        tip: Index of the tip.
+        task: Task of the tip.
+        units: Factor of the weights of position rows, and of rotation rows.
+    """
     components = [AXES.index(axis) for axis in task.position]
     components += [3 + AXES.index(axis) for axis in task.rotation]
     tolerances = (*task.position_tolerance, *task.rotation_tolerance)
@@ -236,7 +248,7 @@ def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]
 
 
 def is_bound(component: int, tolerance: float, angles: str) -> bool:
-    """Return whether a tolerance bounds a row, as an error can exceed it.
+    """Return whether a tolerance bounds a row: whether an error can exceed the tolerance.
 
     Args:
         component: 0 to 2 for position, 3 to 5 for rotation.
@@ -250,10 +262,14 @@ def is_bound(component: int, tolerance: float, angles: str) -> bool:
 
 
 def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
-    """Return the kind of rotation comparison and the axis that points or is rotated about.
+    """Return how the kernels compare the rotation of a task: the kind of error and an axis.
+
+    The axis, 0 to 2, is the one that must point in a direction (two rotation axes) or about which
+    the angle is compared (one rotation axis); it is 0 for other kinds.
 
     Raises:
-        OptionError: If the sine is asked for and the task does not compare whole rotation vectors.
+        OptionError: If `rotation_error` is ``"sine"`` and the task does not compare whole rotation
+            vectors.
     """
     rotation = task.rotation
     if rotation and rotation_error == SINE:
@@ -274,11 +290,11 @@ def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
 
 
 def strict_goal(goal: StopCriteria, task: TaskParams) -> StopCriteria:
-    """Return stop criteria strict enough for rows with a tolerance.
+    """Return stop criteria that are strict enough for a task with tolerances.
 
-    The maximum scaled error becomes the error of a pose at the solver's position and rotation
-    tolerances. A row outside its own tolerance then has a larger error, unless its tolerance is as
-    small as the solver's.
+    The maximum norm of the scaled error is reduced to the norm of an error whose rows all equal the
+    solver's position and rotation tolerances. If a row exceeds its tolerance in the task, the norm
+    exceeds this maximum, unless the tolerance of the row is as small as the solver's.
     """
     if not task.has_tolerance:
         return goal
@@ -289,7 +305,7 @@ def strict_goal(goal: StopCriteria, task: TaskParams) -> StopCriteria:
 
 
 def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
-    """Return one task for each tip; None stands for full poses.
+    """Return a tuple with one task for each tip; None stands for full poses.
 
     Raises:
         OptionError: If a value is not a task, or the number of tasks is not the number of tips.
@@ -307,9 +323,9 @@ def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
 
 
 def task_jacobians(robot: RobotModel, task: Task, q: Array) -> Array:
-    """Return the counting rows (b, r, n) of the geometric Jacobian of a single tip at q (b, n).
+    """Return the rows (b, r, n) of the geometric Jacobian that a task selects, at q (b, n).
 
-    The rows are in the frame of the task and not weighted.
+    The rows are in the frame of the task and not weighted. The robot must have a single tip.
     """
     J = robot.jacobian(q)
     if task.frame == "target":
@@ -320,17 +336,17 @@ def task_jacobians(robot: RobotModel, task: Task, q: Array) -> Array:
 
 
 def rotation_free(tasks: Sequence[Task]) -> tuple[bool, ...]:
-    """Return (k,) whether the rotation of each tip is free."""
+    """Return (k,) whether the task of each tip has no rotation axis."""
     return tuple(not task.rotation for task in tasks)
 
 
 def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
-    """Return whether a task is the unweighted full pose of a single tip, as the fast path needs."""
+    """Return whether a task is the unweighted full pose of a single tip without tolerances."""
     return checked_tasks(robot, task) == (Task(),)
 
 
 def too_few_joints(robot: RobotModel, task: Tasks) -> str:
-    """Return a message if the robot has fewer joints than the task has exact rows, or ""."""
+    """Return a message if the robot has fewer joints than the task has exact rows, otherwise ""."""
     tasks = checked_tasks(robot, task)
     rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
     numbers = sum(row.tolerance == 0.0 for row in rows)
@@ -340,7 +356,7 @@ def too_few_joints(robot: RobotModel, task: Tasks) -> str:
 
 
 def _checked_axes(name: str, given: Any) -> str:
-    """Return the axes in the order x, y, z.
+    """Return a string of axes in the order x, y, z.
 
     Raises:
         OptionError: If the value is not a string of different axes.
@@ -357,7 +373,7 @@ def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
     """Return the weights of the rows, or None for weights of 1.
 
     Raises:
-        OptionError: If a weight is not valid, or their number is not that of the rows.
+        OptionError: If a weight is not valid, or the numbers of weights and rows differ.
     """
     if given is None:
         return None
@@ -375,10 +391,10 @@ def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
 
 
 def _checked_tolerance(name: str, given: Any) -> tuple[float, ...]:
-    """Return three tolerances from one number or three.
+    """Return three tolerances from one number for all axes, or from three numbers.
 
     Raises:
-        OptionError: If the value is not one or three numbers of at least 0.
+        OptionError: If the value is not one number or three numbers of at least 0.
     """
     try:
         is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__")

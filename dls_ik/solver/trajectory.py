@@ -23,26 +23,30 @@ LOG = logging.getLogger("dls_ik")
 
 MIN_DURATION = 1e-3  # [s] minimum duration of a path segment
 NANOSECONDS = 1_000_000_000  # nanoseconds per second
-MAX_SPEED_EXCESS = 1e-6  # relative excess over a velocity limit that counts as rounding
+MAX_SPEED_EXCESS = 1e-6  # maximum relative excess over a velocity limit due to rounding
 
 
 def path_times(
     robot: RobotModel, q: Array, times: ArrayLike | None = None, rate: float | None = None
 ) -> Array:
-    """Return times for a joint path: given, at a constant rate, or as fast as allowed.
+    """Return the times of the configurations of a joint path.
+
+    The times are the given times, or have a constant rate. If neither is given, they are the
+    shortest times that the velocity limits allow.
 
     Args:
         robot: Robot with the velocity limits.
         q: (b, n) joint path [rad or m].
         times: (b,) increasing times [s].
-        rate: Poses per second [Hz].
+        rate: Number of poses per second [Hz].
 
     Returns:
         Times (b,) [s].
 
     Raises:
-        OptionError: If the times do not increase, are not b numbers, or come with a rate; if the
-            rate is not positive; or if neither is given and a moving joint has no velocity limit.
+        OptionError: If the times do not increase or are not b numbers; if the rate is not positive;
+            if both times and a rate are given; or if neither times nor a rate is given and a moving
+            joint has no velocity limit.
     """
     if times is not None and rate is not None:
         raise OptionError("times and rate exclude each other; give only one of them")
@@ -62,10 +66,10 @@ def path_times(
 
 
 def _checked_times(given: ArrayLike, b: int) -> Array:
-    """Return increasing times (b,) [s].
+    """Return times (b,) [s] after checking them.
 
     Raises:
-        OptionError: If they are not valid.
+        OptionError: If the values are not b increasing, finite numbers.
     """
     try:
         t = real_array(given)
@@ -77,7 +81,13 @@ def _checked_times(given: ArrayLike, b: int) -> Array:
 
 
 def warn_of_speed(robot: RobotModel, t: Array, q: Array) -> None:
-    """Log the joints that a timed path moves faster than their velocity limits."""
+    """Log a warning with the joints whose velocity limits a timed path exceeds.
+
+    Args:
+        robot: Robot with the velocity limits.
+        t: (b,) times [s].
+        q: (b, n) joint path [rad or m].
+    """
     share = np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None] / robot.velocity
     fast = np.flatnonzero(share.max(axis=0, initial=0.0) > 1.0 + MAX_SPEED_EXCESS)
     if len(fast):
@@ -86,7 +96,13 @@ def warn_of_speed(robot: RobotModel, t: Array, q: Array) -> None:
 
 
 def csv_text(robot: RobotModel, t: Array, q: Array) -> str:
-    """Return CSV with a header and a line per pose: t [s], joints [rad or m] in full precision."""
+    """Return a timed joint path as CSV: a header, then one line per pose in full precision.
+
+    Args:
+        robot: Robot with the joint names.
+        t: (b,) times [s].
+        q: (b, n) joint path [rad or m].
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["t", *robot.joint_names])
@@ -97,6 +113,12 @@ def csv_text(robot: RobotModel, t: Array, q: Array) -> str:
 
 def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = "") -> Any:
     """Return a ``trajectory_msgs/msg/JointTrajectory`` of positions that starts immediately.
+
+    Args:
+        robot: Robot with the joint names.
+        t: (b,) times [s]; the first point of the message is at time 0.
+        q: (b, n) joint path [rad or m].
+        frame_id: Frame in the header.
 
     Raises:
         DlsIkError: If the ROS message packages are not installed.
