@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 AXES = "xyz"
 Colour = tuple[float, float, float, float]
 ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] view direction of 3D pictures
-MIN_EXTENT, MIN_TICKED_EXTENT = 0.04, 0.15  # of an axis, and of an axis with ticks; share of max
-MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # of the drawn box, relative to the diagonal of the drawing
+# Minimum extents of an axis and of an axis with ticks, relative to the largest extent
+MIN_EXTENT, MIN_TICKED_EXTENT = 0.04, 0.15
+MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # size of the projected box; labels need the remaining space
 POINT_TOLERANCE = 1e-9  # [m] maximum distance of points that count as equal
 VIEWS = {"space": (0, 1, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 MAX_FLAT = 1e-6  # [m] maximum extent normal to a plane of a motion that is drawn in 2D
@@ -134,7 +135,7 @@ def _flat_view(points: Array) -> str:
 
 
 def _moving_points(points: Array) -> Array:
-    """Return the points (k, m, 3) without points that coincide with the previous one at all times."""
+    """Remove from points (k, m, 3) each point that coincides with the previous one at all times."""
     apart = np.linalg.norm(np.diff(points, axis=1), axis=2).max(axis=0) > POINT_TOLERANCE
     return points[:, np.concatenate([[True], apart])]
 
@@ -248,7 +249,10 @@ def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array
 
 
 def instants(t: Array, count: int) -> NDArray[np.int64]:
-    """Return indices of at most `count` times t (k,), nearly evenly spaced, with first and last."""
+    """Return the indices of at most `count` of the times t (k,), nearly evenly spaced.
+
+    The first and the last time are included.
+    """
     wanted = np.linspace(t[0], t[-1], count)
     after = np.searchsorted(t, wanted).clip(1, len(t) - 1)
     nearest = np.where(wanted - t[after - 1] < t[after] - wanted, after - 1, after)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Colours of Okabe and Ito, distinct in print and for colour-blind people.
 BLUE = "#0072B2"  # actual motion
 ORANGE = "#E69F00"  # target
-RED = "#D55E00"  # beyond a limit
+RED = "#D55E00"  # positions and velocities beyond a limit
 GREEN = "#009E73"
 PURPLE = "#CC79A7"
 SKY = "#56B4E9"

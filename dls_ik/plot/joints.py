@@ -34,7 +34,7 @@ PAD = 0.12  # margin of the axis beyond each limit, relative to the joint's rang
 TICK_MARGIN = 0.15  # minimum distance of a tick at 0 from a limit, relative to the joint's range
 COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # maximum number of joints, number of columns
 MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
-MINUS = "\N{MINUS SIGN}"  # as in matplotlib's tick labels
+MINUS = "\N{MINUS SIGN}"  # matplotlib's tick labels have this sign too
 NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character
 
 

@@ -166,7 +166,7 @@ def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -
 
 
 def _note(answer: IkResult | IkBatchResult) -> str:
-    """Return a note with the status of a result without success; empty for a success."""
+    """Return a note if a result is not a success; else an empty text."""
     if np.all(answer.success):
         return ""
     is_beyond = isinstance(answer, IkResult) and answer.status == Status.OUTSIDE_LIMITS
@@ -246,8 +246,8 @@ def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look
         name: Name of the method.
         t: (k,) solve times.
         good: (k,) whether each pose was solved.
-        end: Right end of the curve.
-        look: Colour and style of the line.
+        end: Time at the right end of the curve.
+        look: Options of the line, such as its colour.
     """
     finished = np.sort(t[good])
     share = 100.0 * np.arange(1, len(finished) + 1) / len(t)

@@ -84,7 +84,10 @@ def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
 
 
 def faces(shape: Shape) -> list[Array]:
-    """Return the faces of a shape as polygons (m, 3) in its frame [m]; round shapes get flat faces."""
+    """Return the faces of a shape as polygons (m, 3) in the shape's frame [m].
+
+    Round shapes are approximated by flat faces.
+    """
     match shape:
         case Box():
             signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij")).reshape(3, 8).T
@@ -134,9 +137,7 @@ def _cut(polygons: Array, axis: int, at: float) -> Array:
     """
     ahead = np.roll(polygons, -1, axis=1)
     height, height_ahead = polygons[..., axis] - at, ahead[..., axis] - at
-    crosses = (height >= 0.0) != (
-        height_ahead >= 0.0
-    )  # (k, c), true for two or no edges per polygon
+    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two or no edges of a polygon
     cut = crosses.sum(axis=1) == 2
     share = height / np.where(crosses, height - height_ahead, 1.0)
     points = polygons + share[..., None] * (ahead - polygons)
@@ -145,7 +146,7 @@ def _cut(polygons: Array, axis: int, at: float) -> Array:
 
 
 def _sheet(plane: Plane) -> Array:
-    """Return the corners (4, 3) of a square in a plane, centred at the point closest to the origin."""
+    """Return the corners (4, 3) of a square in a plane, centred at the point closest to 0."""
     x = np.cross(plane.normal, np.eye(3)[np.abs(plane.normal).argmin()])
     x /= np.linalg.norm(x)
     y = np.cross(plane.normal, x)

@@ -159,7 +159,7 @@ NUM_RANDOM = 200  # number of random configurations and goals of the WAM
 def random_rows(seed: int) -> list[Row]:
     """Return a row for each law: amplification and condition number at random configurations.
 
-    :func:`_conditions` defines the amplification.
+    The amplification is (|d dq| / |dq|) / (|d e| / |e|) if a change d e of e changes the step dq.
     """
     robot, rng = RobotModel.wam(), np.random.default_rng(seed)
     starts, goals = robot.random(NUM_RANDOM, rng=rng), robot.fk(robot.random(NUM_RANDOM, rng=rng))
