@@ -25,7 +25,7 @@ PERIOD = 10.0  # time between printed lines [s]
 ROUNDED = 5.0  # step to which the time left is rounded [s]
 EXPECTED, STARTED, DONE = "expected", "started", "done"  # kinds of events of a kernel
 PRIOR = 10.0  # weight of the typical speed, equal to that of a measurement over this time [s]
-UNFINISHED = 0.9  # maximum share of a kernel's typical time that counts as done before it is done
+UNFINISHED = 0.9  # maximum share of its typical time that an unfinished kernel counts as done
 SHORT = 0.5  # typical time of a kernel without an entry in TYPICAL_TIMES [s]
 
 # Typical compile times [s of one processor]. Keys: function of dls_ik.warm_up that uses the kernel

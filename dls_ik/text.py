@@ -31,7 +31,7 @@ def escape(text: str, keep: str = "") -> str:
 
 
 def quoted(value: object, limit: int = 160) -> str:
-    """Return the repr of a value in one line; omit the middle if it has over `limit` characters."""
+    """Return the repr of a value in one line; omit the middle of more than `limit` characters."""
     try:
         shown = re.sub(r"\n\s*", " ", repr(value))
     except (ValueError, RecursionError):  # Python refuses to print integers of thousands of digits
@@ -116,7 +116,7 @@ def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
 
 
 def json_text(document: Any, indent: int | None = 2) -> str:
-    """Return a document as strict JSON; it may contain dataclasses, dicts, lists, arrays, numbers.
+    """Return a document of dataclasses, dicts, lists, arrays and numbers as strict JSON text.
 
     Arrays become lists, and non-finite numbers become null.
     """

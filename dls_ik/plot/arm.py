@@ -40,7 +40,7 @@ MAX_FLAT = 1e-6  # [m] maximum extent normal to a plane of a motion that is draw
 
 
 class Scene(NamedTuple):
-    """Geometry that both panels of :func:`stroboscope` draw."""
+    """Geometry that both panels of ``stroboscope`` draw."""
 
     arms: list[Array]  # for each tip, (k, m, 2 or 3): m points of the arm at k instants [m]
     goals: Array | None  # (j, 2 or 3) target points [m]
@@ -105,7 +105,7 @@ def _scene(arms: list[Array], target: ArrayLike | None, view: str) -> Scene:
     Args:
         arms: For each tip, the points (k, m, 3) of the arm [m].
         target: Points to mark, or None.
-        view: View as in :func:`stroboscope`.
+        view: View as in ``stroboscope``.
 
     Raises:
         OptionError: If the view is unknown.

@@ -166,7 +166,7 @@ def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]
 
 
 def _turned(profile: Array) -> Array:
-    """Return the faces (m, 4, 3) of the surface that a profile makes when it rotates about z.
+    """Return the faces (m, 4, 3) of the surface of revolution of a profile about z.
 
     Args:
         profile: (k, 2) radius and height of each point of the profile [m].

@@ -127,7 +127,7 @@ def _reduced(
 
 
 class Dexterity(NamedTuple):
-    """Dexterity measures of b configurations, see :func:`dexterity` and :func:`limit_margin`."""
+    """Dexterity measures of b configurations, see ``dexterity`` and ``limit_margin``."""
 
     manipulability: Array  # (b,) Yoshikawa 1985
     isotropy: Array  # (b,) ratio of smallest to largest singular value: 0 at a singularity

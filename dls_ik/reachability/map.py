@@ -44,7 +44,7 @@ class ReachabilityMap:
 
     Attributes:
         settings: Robot, region and accuracy of the map.
-        voxels: Results for each voxel, arrays (nx, ny, nz).
+        voxels: Results for each voxel, see :class:`dls_ik.reachability.Voxels`.
         shoulder: (3,) centre of a ball that contains all reachable positions, in the base frame
             [m].
         versions: Versions of the packages that computed the map.

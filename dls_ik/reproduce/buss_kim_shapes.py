@@ -124,7 +124,7 @@ def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) ->
 
     Args:
         robot: Robot of the shape.
-        method: Name in :func:`methods`, or name of a plug-in.
+        method: Name in ``methods``, or name of a plug-in.
         code: Rule that adapts D_max, a key of CODES.
         shape: Shape whose damping constants are used.
     """
@@ -135,7 +135,7 @@ def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) ->
 # Figures 1 and 2
 
 ARM_LINKS, ARM_ANGLES = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
-TARGETS = {  # relative to the tip: along the arm, across it, and along it but very close
+TARGETS = {  # relative to the tip: along the arm, across the arm, and very close along the arm
     "t1": (0.1, 0.0),
     "t1'": (-0.01, 0.3),
     "close": (0.0005, 0.0),

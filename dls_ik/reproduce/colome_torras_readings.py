@@ -144,7 +144,7 @@ class Slip(NamedTuple):
     """Difference of the published code from the text, and the options that revert it."""
 
     is_: str  # what the published code does
-    instead: str  # what the options below make it do
+    instead: str  # what the text says, or another choice; the options have this effect
     options: dict[str, Any]
     rows: tuple[str, ...]
 

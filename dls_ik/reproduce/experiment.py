@@ -288,7 +288,7 @@ class Experiment:
 def reproduce(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
     """Run an experiment and return its report.
 
-    To keep the finished rows of an interrupted run, use :func:`begin` and :func:`complete` instead.
+    To keep the finished rows of an interrupted run, use ``begin`` and ``complete`` instead.
     """
     report = begin(experiment, samples, seed)
     complete(experiment, report, NoProgress())
@@ -302,9 +302,9 @@ def begin(
     only: Sequence[str] = (),
     reading: str = "",
 ) -> Reproduction:
-    """Return an empty report, which :func:`complete` fills.
+    """Return an empty report, which ``complete`` fills.
 
-    After Ctrl-C in :func:`complete`, the report has the finished rows.
+    After Ctrl-C in ``complete``, the report has the finished rows.
 
     Args:
         experiment: Experiment to run.
@@ -340,7 +340,7 @@ def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Seque
 
 
 def complete(experiment: Experiment, report: Reproduction, progress: Progress) -> None:
-    """Run an experiment, and fill its report; see :func:`begin`."""
+    """Run an experiment, and fill its report; see ``begin``."""
     experiment.run(report, progress)
     report.complete = True
 

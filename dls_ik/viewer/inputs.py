@@ -19,7 +19,7 @@ class Input:
     viser's thread stores an entered value in the widget; callbacks run in other threads. If the
     program wrote to the widget before a callback reads it, the entered value would be lost. So this
     class reads the entered value in viser's thread, and writes to the widget only in this thread.
-    It shows no value of the program until all entered values are handled.
+    The widget shows no value of the program until all entered values are handled.
 
     Args:
         server: Server of viser.

@@ -139,7 +139,7 @@ def start_configuration(
     tried = order[:TRIED_STARTS]
     heights = np.array([clearance(q[i]) for i in tried])
     attainable = np.minimum(heights.max(axis=0), 0.0)  # links that are always below the floor
-    # All configurations above the floor get the same height, so that the first, the best, is chosen
+    # All configurations above the floor get equal heights; argmax chooses the first, the best one
     lowest = np.minimum((heights - attainable).min(axis=1), -FLOOR_TOLERANCE)
     return np.asarray(q[tried[np.argmax(lowest)]])
 

@@ -24,7 +24,7 @@ from dls_ik.viewer.shapes import (
     wxyz_from_pose,
 )
 
-VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction to the camera from the point it looks at
+VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction of the camera, seen from the robot
 FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical angle
 # In a window narrower than PHONE [px], the panels cover the lowest share SHEET of the window
 PHONE, SHEET = 576, 0.45
@@ -185,7 +185,7 @@ class SceneView:
 
 
 def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Array]:
-    """Return the position (3,) of a camera that sees all points, and the point (3,) it looks at.
+    """Return the position (3,) of a camera that sees all points, and the point (3,) in its centre.
 
     Args:
         points: Points (k, 3) to see [m].

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session of the viewer: up to four arms that follow one target, presets, replays, recordings.
 
-A session does not depend on the page. Any thread may use the members of :class:`Session`; only one
+A session does not depend on the page. Any thread may use the members of a session; only one
 thread may call :meth:`Session.step`. Arms that this process simulates run on the clock of the
 session in steps of equal length. So a preset causes the same motion each time, at any speed of the
 clock.

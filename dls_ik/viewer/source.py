@@ -124,7 +124,7 @@ class Source(Protocol):
         """Stop the arm and ignore targets if `paused` is true; otherwise resume."""
 
     def reset(self) -> None:
-        """Clear the target and faults; return to the initial configuration if :attr:`can_place`."""
+        """Clear the target and faults; return to the initial configuration if ``can_place``."""
 
     def close(self) -> None:
         """Release threads and connections."""
@@ -304,7 +304,7 @@ class LocalSource:
 
     A :class:`dls_ik.servo.Controller` follows full poses of one tip, as in the node. For other
     tasks, or several tips, only the step of the controller is used. If bare steps are chosen, each
-    call of :meth:`step` makes one step of a :class:`dls_ik.Stepper`, without limits.
+    call of ``step`` makes one step of a :class:`dls_ik.Stepper`, without limits.
 
     Args:
         robot: Kinematic chain.
