@@ -62,7 +62,7 @@ class ReachabilityMap:
 
     @property
     def index(self) -> Array:
-        """Reachability index (nx, ny, nz): share (0 to 1) of the orientations that are reached.
+        """Return the reachability index (nx, ny, nz), the share of orientations that is reached.
 
         The index is that of Zacharias, Borst & Hirzinger 2007. Here, inverse kinematics is solved
         for every orientation in every voxel.
