@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Access to private members of libraries; test/test_compat.py tests each of them.
+"""Access to private members of other libraries; test/test_compat.py tests each private member.
 
-No other module uses private members, which a library may change in any release. Importing this
-module imports none of the libraries.
+A library may change its private members in any release, so only this module uses private members.
+Importing this module does not import the libraries.
 """
 
 import os
@@ -15,9 +15,9 @@ from typing import Any, cast
 
 
 def parameter_overrides(node: Any) -> Mapping[str, Any]:
-    """Return the parameters given at the start of an rclpy node, by name.
+    """Return the parameter values with which an rclpy node was started, by name.
 
-    rclpy has no public list of these parameters.
+    rclpy has no public function for the values given on the command line or by a launch file.
 
     Args:
         node: An :class:`rclpy.node.Node`.
@@ -27,21 +27,21 @@ def parameter_overrides(node: Any) -> Mapping[str, Any]:
 
 
 def rcl_error() -> type[Exception]:
-    """Return the exception type of rcl, raised for example for a topic of two types.
+    """Return the exception type that rcl raises, for example if a topic has two message types.
 
     rclpy does not export this type.
     """
-    # Imported by name, because kernels use this module too and must not depend on rclpy.
+    # Imported only here, because kernels use this module too and must not depend on rclpy.
     rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
     error: type[Exception] = rcl.RCLError
     return error
 
 
 class EntityWaiter:
-    """Wait set for rclpy subscriptions and services, used in the calling thread.
+    """Wait set that lets the calling thread wait for rclpy subscriptions and services.
 
-    ``wait_for_message`` of rclpy waits in the same way, but creates a subscription for each
-    message. The handles and wait sets of rclpy are the same from Humble to Kilted.
+    ``wait_for_message`` of rclpy uses a wait set in the same way, but creates a subscription for
+    each message. The private handles and wait sets of rclpy are equal from Humble to Kilted.
 
     Args:
         context: An :class:`rclpy.context.Context`.
@@ -51,18 +51,18 @@ class EntityWaiter:
         self._rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
         self._context = context
         self._used: tuple[Any, ...] = ()
-        self._held = ExitStack()  # keeps handles alive that other code destroys
+        self._held = ExitStack()  # prevents that other code destroys the handles
         self._subscriptions: dict[int, Any] = {}  # keyed by the handle pointer
         self._services: dict[int, Any] = {}
         self._wait_set: Any = None
 
     def use(self, entities: tuple[Any, ...]) -> None:
-        """Wait for these subscriptions and services from now on, and release all others."""
+        """Replace the subscriptions and services to wait for, and release the previous ones."""
         held, self._held, self._used = self._held, ExitStack(), entities
         self._subscriptions, self._services = {}, {}
         for entity in entities:
             kind = self._services if hasattr(entity, "srv_type") else self._subscriptions
-            with suppress(self._rcl.InvalidHandle):  # the entity is destroyed
+            with suppress(self._rcl.InvalidHandle):  # skips an entity that is already destroyed
                 self._held.enter_context(entity.handle)
                 kind[entity.handle.pointer] = entity
         held.close()
@@ -70,13 +70,16 @@ class EntityWaiter:
         self._wait_set = self._rcl.WaitSet(*counts, self._context.handle)
 
     def wait(self, entities: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
-        """Wait for a message, the guard condition or the timeout; return the ready entities.
+        """Wait until a message or request arrives, and return the entities that have one.
 
         Args:
-            entities: Subscriptions and services to wait for. Pass the same tuple while the entities
-                do not change.
-            guard: Guard condition that ends the wait.
+            entities: Subscriptions and services to wait for. Pass the same tuple object while the
+                entities do not change.
+            guard: Guard condition that ends the wait when it is triggered.
             timeout: Maximum time to wait [s].
+
+        Returns:
+            Entities with a message or request; empty after the timeout or the guard condition.
         """
         if entities is not self._used or self._wait_set is None:
             self.use(entities)
@@ -94,20 +97,21 @@ class EntityWaiter:
         return found
 
 
-ProcessRequest = Callable[[Any, Any], Any]  # connection, request -> response, or None to accept
+ProcessRequest = Callable[[Any, Any], Any]  # (connection, request) -> response; None accepts
 
 
 @contextmanager
 def wrap_websocket_requests(
     wrap: Callable[[ProcessRequest], ProcessRequest],
 ) -> Iterator[Callable[[], int]]:
-    """Wrap the request handlers of websocket servers that are started within the context.
+    """Wrap the request handler of each websocket server that is started within the context.
 
-    viser 1.1 starts its server by ``websockets.asyncio.server.serve``, looked up at the call, with
-    its own ``process_request``. viser has no option for another handler.
+    viser 1.1 has no option for a request handler. It starts its server by a call of
+    ``websockets.asyncio.server.serve`` with its own handler ``process_request``. This function
+    replaces ``serve`` within the context.
 
     Args:
-        wrap: Returns the handler to use instead of the given one.
+        wrap: Takes the handler of a server, and returns the handler that the server shall use.
 
     Yields:
         A function that returns the number of servers started so far.
@@ -131,15 +135,16 @@ def wrap_websocket_requests(
 
 # numba --------------------------------------------------------------------------------------------
 
-COUNTED = {"_nrt": True}  # options of njit: references to arrays are always counted
-UNCOUNTED = {"_nrt": False}
+COUNTED = {"_nrt": True}  # options of njit for functions that count references to arrays
+UNCOUNTED = {"_nrt": False}  # options of njit for functions that do not count references
 
 
 def numba_cache() -> type:
-    """Return the class of Numba's cache of a function, with files that a subclass can replace.
+    """Return a class for the disk cache of a Numba function, whose store can be replaced.
 
-    The cache folder is the first writable one: next to the sources, in the home of the user, or as
-    set by NUMBA_CACHE_DIR. Without a writable folder, the cache reads kernels next to the sources.
+    The cache folder is the first writable folder of these: NUMBA_CACHE_DIR, the folder next to the
+    sources, and a folder in the user's home. Without a writable folder, the cache only reads
+    kernels from the folder next to the sources.
     """
     from llvmlite.binding import add_symbol
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -147,9 +152,9 @@ def numba_cache() -> type:
 
     @cache
     def add_runtime_symbols() -> None:
-        """Register the symbols of functions that create arrays and count references.
+        """Register the symbols of Numba's runtime, which creates arrays and counts references.
 
-        Initialising the runtime of Numba would also compile functions for inlining.
+        Initialising the runtime in full would also compile functions, which takes time.
         """
         for name, address in _nrt_python.c_helpers.items():
             add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
@@ -175,13 +180,14 @@ def numba_cache() -> type:
             return cast(str, self._impl.filename_base)
 
         def keep_in(self, files: Any) -> None:
-            """Replace the store of kernels, an object with ``load``, ``save`` and ``flush``."""
+            """Use another store of kernels, an object with ``load``, ``save`` and ``flush``."""
             self._cache_file = files
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """Load a kernel without importing the implementations that only compilation needs.
+            """Load a compiled kernel without the modules that only compilation needs.
 
-            Their import takes as long as that of Numba, and twice as long with SciPy.
+            The import of these modules takes as long as the import of Numba, and twice as long if
+            SciPy is installed.
             """
             add_runtime_symbols()
             return self._load_overload(sig, target_context)
@@ -190,22 +196,23 @@ def numba_cache() -> type:
 
 
 def host_features() -> set[str]:
-    """Return the features of this processor, as named by LLVM."""
+    """Return LLVM's names of the features of this processor, such as its vector instructions."""
     from llvmlite.binding import get_host_cpu_features
 
     return {name for name, has in get_host_cpu_features().items() if has}
 
 
 def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return the entry point of a compiled function for the types of these arguments.
+    """Return the entry point of a Numba function for the types of the given arguments.
 
-    The function is compiled if necessary. A call of the function itself inspects the type of each
-    field of its arguments; for a hundred fields, this takes as long as the work. The entry point
-    does not inspect types: arguments of other types, or arrays of another layout, are misread.
+    The function is compiled for these types if necessary. A normal call of the function inspects
+    the type of each field of the arguments; for a hundred fields, this takes as long as the
+    computation. The entry point does not inspect types. So an argument of another type, or an array
+    of another memory layout, gives wrong results.
 
     Args:
-        compiled: The compiled function.
-        args: Arguments of the types to use.
+        compiled: Function decorated by Numba.
+        args: Arguments that have the types of later calls.
     """
     if not hasattr(compiled, "typeof_pyval"):  # NUMBA_DISABLE_JIT is set
         return cast(Callable[..., Any], compiled)
@@ -214,20 +221,20 @@ def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
 
 
 def numba_serialize(data: Any) -> bytes:
-    """Serialise the data of a compiled kernel, for ``pickle.loads``."""
+    """Serialise the data of a compiled kernel to bytes that ``pickle.loads`` can read."""
     from numba.core.serialize import dumps
 
     return cast(bytes, dumps(data))
 
 
 def set_numba_cache(compiled: Any, make: Callable[[], Any]) -> None:
-    """Replace the cache of a compiled function; ignore functions that are not compiled."""
+    """Set the cache of a Numba function to `make()`; do nothing for a Python function."""
     if hasattr(compiled, "_cache"):  # missing if NUMBA_DISABLE_JIT is set
         compiled._cache = make()
 
 
 def numba_cache_folder(compiled: Any) -> str | None:
-    """Return the cache folder of a compiled function; None for a cache in memory."""
+    """Return the cache folder of a Numba function; None if the function has no cache on disk."""
     return cast("str | None", getattr(getattr(compiled, "_cache", None), "cache_path", None))
 
 
@@ -239,9 +246,9 @@ def to_fixed_tuple() -> Any:
 
 
 def on_numba_compilation(tell: Callable[[Any], None]) -> None:
-    """Call `tell` with each Numba function whose compilation starts.
+    """Make Numba call `tell` with each function whose compilation starts.
 
-    Functions loaded from the cache are not reported.
+    `tell` is not called for functions that are loaded from the cache.
     """
     from numba.core import event
 
@@ -250,20 +257,21 @@ def on_numba_compilation(tell: Callable[[Any], None]) -> None:
             tell(event.data["dispatcher"])
 
         def on_end(self, event: Any) -> None:
-            """Ignore the end of a compilation."""
+            """Do nothing when a compilation ends."""
 
     event.register("numba:compile", Listener())
 
 
 def numba_compilers() -> tuple[Any, Any]:
-    """Return compilers of parts and of kernels, for the option ``pipeline_class`` of njit.
+    """Return two compilers for the option ``pipeline_class`` of njit: for parts and for kernels.
 
-    By default, Numba optimises every function with all its callees and generates its machine code,
-    although callers include the function and optimise it again. This takes most of the compile time
-    of a tree of functions. A part stays unoptimised, as lowered, for its callers; Python cannot
-    call it. A kernel, which Python calls, is optimised once with all its parts. Loops of kernels
-    are not vectorised, because for 6 rows and 7 joints both compilation and execution would take
-    longer.
+    A kernel is a function that Python calls. A part is a function that only kernels and other parts
+    call. By default, Numba optimises each function with all functions that it calls and generates
+    machine code, although each caller includes the function and optimises it again. This takes most
+    of the compile time. The compiler of parts does not optimise and does not generate machine code,
+    so Python cannot call a part. The compiler of kernels optimises a kernel once with all its
+    parts. Loops are not vectorised, because with 6 rows and 7 joints vectorised loops take longer
+    to compile and to run.
     """
     from llvmlite.binding import Linkage, parse_assembly
     from numba.core import config
@@ -275,26 +283,26 @@ def numba_compilers() -> tuple[Any, Any]:
     PUBLIC = (Linkage.external, Linkage.linkonce_odr, Linkage.weak_odr)
 
     class NoEnvironment:
-        """Code generator that omits the environments of functions without machine code."""
+        """Code generator that does not set environments, for functions without machine code."""
 
         def __init__(self, codegen: Any) -> None:
             self._codegen = codegen
 
         def set_env(self, name: str, env: Any) -> None:
-            """Do nothing, because the function is not in memory."""
+            """Do nothing, because no machine code of the function is in memory."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._codegen, name)
 
     class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """Code of a part and of its callees, as lowered."""
+        """LLVM code of a part and of all functions that the part calls, without optimisation."""
 
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
 
         def finalize(self) -> None:
-            """Link the callees without optimising."""
+            """Link the functions that the part calls, without optimisation."""
             self._raise_if_finalized()
             for library in dict.fromkeys(self._linking_libraries):
                 if hasattr(library, "_reload_init"):  # numba 0.60 and later
@@ -304,18 +312,18 @@ def numba_compilers() -> tuple[Any, Any]:
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
-            """Return 0, because a part has no wrapper to call."""
+            """Return 0 instead of an address, because Python does not call a part."""
             self._ensure_finalized()
             return 0
 
     class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """Code of a kernel with all its parts, optimised once."""
+        """Code of a kernel and all its parts, which is optimised once."""
 
         def serialize_using_object_code(self) -> Any:
-            """Return the machine code and the names that it defines.
+            """Return the data of the kernel for the cache, without LLVM code.
 
-            Numba adds the LLVM code for callers. No caller includes a kernel, and parsing the LLVM
-            code would take as long as the rest of loading.
+            Numba stores the LLVM code too, so that callers can include the function. No caller
+            includes a kernel, and parsing LLVM code would double the time of loading.
             """
             self._ensure_finalized()
             here = [each for each in self._final_module.functions if not each.is_declaration]
@@ -335,7 +343,7 @@ def numba_compilers() -> tuple[Any, Any]:
     def compiler(library: type) -> type:
         @register_pass(mutates_CFG=False, analysis_only=True)
         class MakeLibrary(LoweringPass):  # type: ignore[misc]
-            """Pass that creates the library before Numba creates its own."""
+            """Compiler pass that creates a library of the given type before Numba creates one."""
 
             _name = f"make_{library.__name__}"
 
@@ -350,7 +358,7 @@ def numba_compilers() -> tuple[Any, Any]:
 
         class Compiler(CompilerBase):  # type: ignore[misc]
             def define_pipelines(self) -> list[Any]:
-                """Return the passes of Numba and the pass that creates the library."""
+                """Return the passes of Numba, with the pass that creates the library added."""
                 passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
                 passes.add_pass_after(MakeLibrary, AnnotateTypes)
                 passes.finalize()
@@ -362,20 +370,25 @@ def numba_compilers() -> tuple[Any, Any]:
 
 
 def call_as_part(kernel: Any, part: Any) -> None:
-    """Make kernels that call `kernel` include `part`, compiled from the same function, instead."""
+    """Make compiled functions that call `kernel` include the code of `part` instead.
+
+    Args:
+        kernel: Function compiled as a kernel.
+        part: The same function compiled as a part.
+    """
     kernel.get_call_template = part.get_call_template
     kernel.get_overload = part.get_overload
 
 
 @contextmanager
 def xacro_packages(find: Callable[[str], str]) -> Iterator[None]:
-    """Resolve the packages of ``$(find NAME)`` in xacro files by `find`.
+    """Make xacro resolve the packages of ``$(find NAME)`` by `find` within the context.
 
-    xacro only asks ament, which is missing without ROS 2 and does not know packages that are cloned
-    but not installed.
+    By default, xacro searches packages with ament. Without ROS 2, ament is missing; and ament does
+    not find packages that are cloned but not installed.
 
     Args:
-        find: Returns the folder of a package by its name.
+        find: Returns the folder of the package with a given name.
     """
     module: Any = import_module("xacro.substitution_args")
     known = module._eval_find

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a compilation of kernels by several processes: kernels done, and the time left.
+"""Progress while several processes compile kernels: number of finished kernels, and time left.
 
-Each compiling process writes events to its standard output. The process that started them reads the
-events and prints a line about every ten seconds. The time left is estimated from the typical share
-of each kernel and the speed so far.
+Each compiling process writes events to its standard output. The parent process reads the events and
+prints a line approximately every ten seconds. The time left is estimated from typical compile times
+of the kernels and from the speed of the compilation so far.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dls_ik.compat import on_numba_compilation
 from dls_ik.core.jit import cache_folder
 
 CORE = "dls_ik.core."
-PERIOD = 10.0  # time between lines [s]
+PERIOD = 10.0  # time between printed lines [s]
 ROUNDED = 5.0  # step to which the time left is rounded [s]
-EXPECTED, STARTED, DONE = "expected", "started", "done"  # events, each with the name of a kernel
-PRIOR = 10.0  # weight of the typical speed, as a time of measured speed [s]
-UNFINISHED = 0.9  # maximum share of its time that a kernel counts before it is done
+EXPECTED, STARTED, DONE = "expected", "started", "done"  # kinds of events of a kernel
+PRIOR = 10.0  # weight of the typical speed, equal to that of a measurement over this time [s]
+UNFINISHED = 0.9  # maximum share of its typical time that an unfinished kernel counts as done
 SHORT = 0.5  # typical time of a kernel without an entry in TYPICAL_TIMES [s]
 
-# Typical compile times [s of one processor] by use of dls_ik.warm_up and by kernel, in the order of
-# their first use, each kernel with the first use that needs it.
+# Typical compile times [s of one processor]. Keys: function of dls_ik.warm_up that uses the kernel
+# first, and name of the kernel, in the order of first use.
 TYPICAL_TIMES: dict[str, dict[str, float]] = {
     "_solve_fast": {
         "kinematics.forward": 0.9,
@@ -90,11 +90,11 @@ def typical_time(kernel: str) -> float:
 
 
 class KernelEvents:
-    """Events of this process: the expected kernels, then each kernel started or done.
+    """Writer of the events of a compiling process: kernels expected, started and done.
 
     Args:
         uses: Names of the functions of dls_ik.warm_up that this process is going to call.
-        stream: Where the events are written, a line each.
+        stream: Stream to which each event is written as a line.
     """
 
     def __init__(self, uses: Iterable[str], stream: TextIO) -> None:
@@ -105,7 +105,7 @@ class KernelEvents:
         on_numba_compilation(self._start)
 
     def tell_done(self) -> None:
-        """Write the kernels that were compiled, or loaded from disk, since the last call."""
+        """Write an event for each kernel compiled or loaded from disk since the last call."""
         for kernel in [each for each in self._left if is_compiled(each)]:
             self._left.remove(kernel)
             self._write(DONE, kernel)
@@ -120,25 +120,25 @@ class KernelEvents:
         self._write(STARTED, kernel)
 
     def _write(self, event: str, kernel: str) -> None:
-        with suppress(OSError):  # the reader has ended
+        with suppress(OSError):  # the parent process has ended
             print(event, kernel, file=self._stream, flush=True)
 
 
 def is_compiled(kernel: str) -> bool:
-    """Return whether this process has machine code of a kernel for any signature."""
+    """Return whether this process has machine code of the kernel with a given name."""
     module, _, function = kernel.rpartition(".")
     dispatcher = getattr(sys.modules.get(CORE + module), function, None)
     return bool(getattr(dispatcher, "overloads", None))
 
 
-# In the process that waits
+# In the parent process
 
 
 class CompileProgress:
-    """Kernels expected, started and done by several processes.
+    """Estimate of the time left from the events of several compiling processes.
 
     Args:
-        start: Time of the start [s], on the clock of later times.
+        start: Time at which the compilation starts [s], on the same clock as all later times.
         processes: Number of compiling processes.
     """
 
@@ -151,7 +151,12 @@ class CompileProgress:
         )
 
     def take(self, event: str, now: float) -> None:
-        """Take a line of :class:`KernelEvents` at a time [s]; other lines are ignored."""
+        """Process an event of :class:`KernelEvents`; other lines are ignored.
+
+        Args:
+            event: Line of the output of a compiling process.
+            now: Time at which the line was received [s].
+        """
         kind, _, kernel = event.strip().partition(" ")
         if kind in (EXPECTED, STARTED, DONE):
             self._expected.add(kernel)
@@ -163,12 +168,12 @@ class CompileProgress:
             self._speed = (PRIOR + work) / (PRIOR + now - self._start)
 
     def time_left(self, now: float) -> float:
-        """Return the estimated time to the end [s]; it does not rise while kernels compile."""
+        """Return the estimated time [s] from `now` until all expected kernels are done."""
         work = sum(map(typical_time, self._expected)) - self._finished(now)
         return work / (self._processes * self._speed)
 
     def _finished(self, now: float) -> float:
-        """Return the work that is done, that of unfinished kernels included [s]."""
+        """Return the finished work as typical compile time [s], with parts of started kernels."""
         finished = sum(map(typical_time, self._done))
         for kernel, since in self._started.items():
             if kernel not in self._done:
@@ -177,7 +182,7 @@ class CompileProgress:
         return finished
 
     def line(self, now: float) -> str:
-        """Return the progress at a time [s] as one line for people; empty if none is compiled."""
+        """Return the progress at a time [s] as a line of text; empty if all kernels are done."""
         if self._expected <= self._done:
             return ""
         left = self.time_left(now)
@@ -189,15 +194,15 @@ class CompileProgress:
 def wait_and_report(
     processes: Sequence[subprocess.Popen[str]], stream: TextIO, period: float = PERIOD
 ) -> list[int]:
-    """Wait for compiling processes; print their progress until all have ended.
+    """Wait until all compiling processes have ended, and print their progress meanwhile.
 
     Args:
-        processes: Processes whose standard output is a pipe with events.
-        stream: Where lines are printed.
+        processes: Processes that write events to a pipe as their standard output.
+        stream: Stream to which lines are printed.
         period: Time between lines [s].
 
     Returns:
-        The exit codes.
+        The exit code of each process.
     """
     progress = CompileProgress(time.monotonic(), len(processes))
     lock = threading.Lock()
@@ -227,7 +232,10 @@ def wait_and_report(
 
 
 def open_terminal() -> TextIO:
-    """Return the terminal of this process, which pip and colcon keep to themselves, or stdout."""
+    """Return the terminal of this process as a stream, or standard output if there is no terminal.
+
+    pip and colcon do not show the standard output of a build.
+    """
     if not sys.stdout.isatty():
         with suppress(OSError):
             return open("/dev/tty", "w", encoding="utf-8")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exceptions of the package, and the error codes of its services.
 
-Misuse raises an error; non-convergence is part of the result (see :class:`dls_ik.IkResult`). Each
-message states the given value and the valid values.
+Invalid arguments raise an error. If a method does not converge, no error is raised; the result has
+the status (see :class:`dls_ik.IkResult`). Each message states the given value and the valid values.
 """
 
 import enum
@@ -16,18 +16,18 @@ class DlsIkError(Exception):
 
 
 class RobotModelError(DlsIkError):
-    """A robot description without a usable robot."""
+    """A robot description from which no robot can be made."""
 
 
 class ChainError(RobotModelError):
-    """A base and tip that do not span a chain with moving joints."""
+    """A base link and a tip link with no movable joint between them."""
 
 
 class AmbiguousTipError(ChainError):
-    """An unspecified tip for which several links are possible.
+    """A missing tip: no tip was given, and several links can be the tip.
 
     Attributes:
-        tips: The names of the possible links.
+        tips: The names of the links that can be the tip.
     """
 
     def __init__(self, message: str, tips: Sequence[str]) -> None:
@@ -36,11 +36,11 @@ class AmbiguousTipError(ChainError):
 
 
 class LimitsError(DlsIkError):
-    """Two limit intervals without a common value; the message states both."""
+    """Two intervals of limits that have no common value; the message states both intervals."""
 
 
 class SceneError(DlsIkError):
-    """Collision geometry, or a description of a scene, that cannot be used."""
+    """Collision geometry that cannot be used, or a scene description that cannot be used."""
 
 
 class ScenePendingError(SceneError):
@@ -48,11 +48,11 @@ class ScenePendingError(SceneError):
 
 
 class MethodError(DlsIkError):
-    """A method name, or a parameter of a method, that is not valid."""
+    """An invalid name of a method, or an invalid parameter of a method."""
 
 
 class OptionError(DlsIkError):
-    """An option of the solver or of the servo that is unknown or out of range."""
+    """An option of the solver or of the servo controller that is unknown or out of range."""
 
 
 class PoseError(DlsIkError):
@@ -60,10 +60,10 @@ class PoseError(DlsIkError):
 
 
 class BatchInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a batch is solved; like every KeyboardInterrupt it ends programs by default.
+    """Ctrl-C while a batch is solved; a KeyboardInterrupt, which ends a program if not caught.
 
     Attributes:
-        result: The :class:`dls_ik.IkBatchResult`; the status of unfinished rows is
+        result: The :class:`dls_ik.IkBatchResult` so far; unfinished rows have the status
             ``INTERRUPTED``.
     """
 
@@ -73,7 +73,7 @@ class BatchInterrupted(KeyboardInterrupt):
 
 
 class JointValueError(DlsIkError):
-    """Joint positions of the wrong length, or not finite."""
+    """Joint positions that have the wrong shape or are not finite."""
 
 
 class StaleTargetError(DlsIkError):
@@ -81,14 +81,14 @@ class StaleTargetError(DlsIkError):
 
 
 class HeldError(DlsIkError):
-    """A target rejected because the controller is paused or has a fault."""
+    """A target that is rejected because the controller is paused or has a fault."""
 
 
-# Codes of the services of the node
+# Error codes in the responses of the node's services
 
 
 class Code(enum.IntEnum):
-    """Values of ``moveit_msgs/msg/MoveItErrorCodes``; older versions lack some of the names."""
+    """Error codes of ``moveit_msgs/msg/MoveItErrorCodes``; older versions lack some constants."""
 
     SUCCESS = 1
     PLANNING_FAILED = -1
@@ -105,7 +105,7 @@ class Code(enum.IntEnum):
 
 
 class RequestError(DlsIkError):
-    """A rejected request, or a request without a solution, with the code of the response."""
+    """A request that is rejected or has no solution; the error has the code of the response."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ class FrameError(DlsIkError):
 
 
 def code_of(error: Exception) -> Code:
-    """Return the code of the service response for an error."""
+    """Return the error code of a service response for an exception."""
     if isinstance(error, RequestError):
         return error.code
     if isinstance(error, FrameError):

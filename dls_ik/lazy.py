@@ -10,7 +10,9 @@ from typing import Any
 def on_first_use(
     package: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that imports its names at their first use.
+    """Return the functions `__getattr__` and `__dir__` with which a package imports names lazily.
+
+    Each public name is imported when it is used for the first time.
 
     Args:
         package: Name of the package.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Text for messages: escaping, quoting, lists, suggested names, numbers, and JSON."""
+"""Formatting of values for messages: escaping, quoting, lists, suggestions, numbers, and JSON."""
 
 import json
 import math
@@ -11,17 +11,18 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MAX_COMPARED = 80  # maximum number of characters compared with known names
-MIN_LIKENESS = 0.6  # minimum likeness of a suggested name
+MIN_LIKENESS = 0.6  # minimum likeness (0 to 1) of a suggested name
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
 PLAIN = 1e5  # smallest number written with an exponent
 UNITS_OF_TIME = ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"))  # [s]
-EQUAL_LIKENESS = 0.05  # maximum difference in likeness of names suggested together
+EQUAL_LIKENESS = 0.05  # names are suggested together if their likeness differs by at most this
 
 
 def escape(text: str, keep: str = "") -> str:
-    """Escape control characters and line breaks like repr does.
+    """Return a text in which control characters and line breaks are escaped as by repr.
 
     Args:
+        text: Text to escape.
         keep: Characters that are not escaped.
     """
     if text.isprintable():
@@ -30,7 +31,7 @@ def escape(text: str, keep: str = "") -> str:
 
 
 def quoted(value: object, limit: int = 160) -> str:
-    """Return the repr of a value in one line, without the middle if it exceeds `limit`."""
+    """Return the repr of a value in one line; omit the middle of more than `limit` characters."""
     try:
         shown = re.sub(r"\n\s*", " ", repr(value))
     except (ValueError, RecursionError):  # Python refuses to print integers of thousands of digits
@@ -41,7 +42,7 @@ def quoted(value: object, limit: int = 160) -> str:
 
 
 def listing(names: Iterable[str], limit: int = 24) -> str:
-    """Join names by commas; if there are many more than ``limit``, list the first ones only."""
+    """Join names by commas; of more than `limit` + 1 names, join the first `limit` and a count."""
     names = list(names)
     if len(names) <= limit + 1:
         return ", ".join(map(escape, names)) or "none"
@@ -49,10 +50,12 @@ def listing(names: Iterable[str], limit: int = 24) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
-    """Suggest the known names most like a word: ``did you mean a or b?``, or an empty string.
+    """Return a suggestion such as ``did you mean a or b?``; empty if no known name is similar.
 
     Args:
-        form: Text around the suggestion.
+        word: Unknown name.
+        known: Known names; those most similar to `word` are suggested.
+        form: Format into which the suggestion is inserted.
     """
     text = str(word).lower().lstrip("-")[:MAX_COMPARED]
     likeness = {
@@ -64,7 +67,10 @@ def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
 
 
 def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
-    """Suggest known names for unknown words, or list all known names if none is similar."""
+    """Return a suggestion of known names for unknown words.
+
+    If no known name is similar to a word, the suggestion lists all known names.
+    """
     words, known = list(words), list(known)
     hints = {str(word)[:MAX_COMPARED]: did_you_mean(word, known) for word in words}
     if len(words) == 1 and all(hints.values()):
@@ -74,7 +80,7 @@ def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
 
 
 def short(value: float, digits: int = 2) -> str:
-    """Format a number with some significant digits, without an exponent if possible."""
+    """Format a number with `digits` significant digits, without an exponent if possible."""
     rounded = float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
     if rounded == 0.0 or not 1e-3 <= abs(rounded) < PLAIN:
         return f"{value:.{digits}g}"
@@ -84,7 +90,7 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def scaled(value: float, unit: str, digits: int = 2) -> str:
-    """Format a length [m], an angle [rad] or a time [s] with a prefix, such as ``1.5 um``."""
+    """Format a value in [m], [rad] or [s] with a prefix of the unit, such as ``1.5 um``."""
     if not math.isfinite(value):
         return f"{value:.0f} {unit}"
     size = abs(float(f"{value:.{digits - 1}e}"))
@@ -103,14 +109,14 @@ def elapsed(seconds: float) -> str:
 
 
 def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
-    """Format the range of values, such as ``4 to 8 Hz``, or one value if all texts are equal."""
+    """Format the range of values, such as ``4 to 8 Hz``; if both ends read the same, ``4 Hz``."""
     values = list(values)
     low, high = short(min(values), digits), short(max(values), digits)
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 def json_text(document: Any, indent: int | None = 2) -> str:
-    """Return a document of dataclasses, dicts, lists, arrays and numbers as strict JSON.
+    """Return a document of dataclasses, dicts, lists, arrays and numbers as strict JSON text.
 
     Arrays become lists, and non-finite numbers become null.
     """

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of all kernels before their first use.
 
-``python -m dls_ik.warm_up`` compiles the missing kernels in two processes. With ``--scene`` it
-compiles only the kernels of collision checks and of streams with minimum distances; nodes that lack
-these kernels start this command. With a folder as argument it compiles all kernels ahead of time
-into the folder, as setup.py does for a wheel. With ``--kernel`` it compiles one kernel, which is
-read from standard input.
+``python -m dls_ik.warm_up`` compiles the missing kernels in two processes. With ``--scene``, the
+command compiles only the kernels of collision checks and of servo motion with minimum distances; a
+node starts this command if these kernels are missing. With a folder as argument, the command
+compiles all kernels ahead of time into the folder; setup.py does so for a wheel. With ``--kernel``,
+the command compiles a single kernel, whose name and signature it reads from standard input.
 """
 
 import gc
@@ -45,7 +45,7 @@ BACKWARDS, SCENE, KERNEL = "--backwards", "--scene", "--kernel"
 
 @cache
 def _robot() -> RobotModel:
-    """Return an arm with two joints; kernels do not depend on the robot."""
+    """Return an arm with two joints; any robot will do, because kernels are the same for all."""
     row = DhRow(a=1.0, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
     return RobotModel.from_dh([row, row])
 
@@ -55,7 +55,7 @@ def _solve_fast() -> None:
     T = robot.fk(np.full(robot.n, 0.5))
     IkSolver(robot).solve(T)
     IkSolver(robot).solve(T, solve_type="distance")
-    # Computing the bounds of an arm takes longer than loading their kernel.
+    # Empty bounds suffice: computing the bounds of an arm takes longer than loading the kernel.
     kind, lines, lengths = np.zeros(0, np.int64), np.zeros((0, 2, 3)), np.zeros(0)
     bounds = ReachBounds(kind, lines, lines, lengths, lengths, lengths)
     rows_beyond_reach(bounds, T[None], 1.0, 1.0, np.zeros(1, np.bool_))
@@ -69,7 +69,7 @@ def _solve_by_the_general_step() -> None:
 def _follow() -> None:
     robot = _robot()
     T = robot.fk(np.full(robot.n, 0.5))
-    # The executor stays unused, so that no bounds are computed.
+    # The controller does not use the executor here, so no bounds of the reach are computed.
     controller = Controller(robot, executor=ThreadPoolExecutor(1))
     controller.follow_pose(T, 0.0)
     controller.cycle(0.0, 0.01)
@@ -86,7 +86,7 @@ def _follow() -> None:
 
 
 def _guard() -> None:
-    """Use the kernels of streams with minimum distances."""
+    """Call the kernels of servo motion with minimum distances to obstacles."""
     from dls_ik.servo.workspace import HalfSpace
 
     robot = _robot()
@@ -118,7 +118,7 @@ def _check_collisions() -> None:
 
 
 def _teach() -> None:
-    """Use the kernels of single steps and of plots: the viewer, ``compare`` and ``info``."""
+    """Call the kernels of single steps and of plots, which the viewer, compare and info use."""
     from dls_ik.core.limits import activation
     from dls_ik.core.search import unwind
     from dls_ik.solver.stepper import Stepper
@@ -140,13 +140,13 @@ USES: Uses = (*NODE_USES, *SCENE_USES, _teach)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
-    """Run every kernel that a node or a first call needs once."""
+    """Call the given functions, so that all kernels that they use are compiled or loaded."""
     for use in uses:
         use()
 
 
 def can_keep_kernels() -> bool:
-    """Return whether this process can load kernels compiled by another process from disk."""
+    """Return whether this process can load kernels from disk that another process compiled."""
     folder = cache_folder(search_packed_free)
     return folder is not None and os.access(folder, os.W_OK) and "save" not in cache_failures
 
@@ -154,14 +154,16 @@ def can_keep_kernels() -> bool:
 def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
     """Compile the missing kernels in two processes, which start at opposite ends of the list.
 
-    While one process compiles a kernel, the other process waits for it and loads it.
+    If a process needs a kernel that the other process is compiling, it waits and loads the kernel.
 
     Args:
-        ahead: Folder to compile all kernels into, for all processors of this architecture.
-        of_scene: Compile only the kernels of collision checks and of guarded streams.
+        ahead: Folder for all kernels, compiled for all processors of this architecture; empty for
+            the missing kernels in the cache of this machine.
+        of_scene: Whether to compile only the kernels of collision checks and of servo motion with
+            minimum distances.
 
     Raises:
-        RuntimeError: If the common features of this architecture are unknown.
+        RuntimeError: If the features that all processors of this architecture have are unknown.
         subprocess.CalledProcessError: If a process failed.
     """
     with tempfile.TemporaryDirectory() as nothing_kept:
@@ -199,7 +201,7 @@ def _run() -> None:
 
 
 def kernel_name(missing: MissingKernelError) -> bytes:
-    """Serialise a missing kernel and its signature for the standard input of another process."""
+    """Serialise the name and signature of a missing kernel for the process that compiles it."""
     function = missing.function
     return compat.numba_serialize((function.__module__, function.__name__, missing.signature))
 

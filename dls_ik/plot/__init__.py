@@ -3,8 +3,8 @@
 """Pictures of motions and of methods.
 
 Functions take arrays and a robot and return a matplotlib figure, which can be saved without a
-display: ``joint_bands(robot, times, q).savefig("joints.png")``. Functions are imported at their
-first use, so that saving a picture does not load the kernels.
+display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each function is imported at its
+first use, so that a picture that needs no kernels does not load the compiled kernels.
 """
 
 from typing import TYPE_CHECKING

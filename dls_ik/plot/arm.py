@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the arm as a stick figure, at many instants in one picture, from pale to dark."""
+"""Stick figures of the arm at several instants in one picture, from pale (early) to dark (late)."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
 
 AXES = "xyz"
 Colour = tuple[float, float, float, float]
-ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] view of a picture in space
-MIN_EXTENT, MIN_TICKED_EXTENT = 0.04, 0.15  # relative to the largest extent: shown, and with ticks
-MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # relative to the diagonal of the drawing; rest: labels
-POINT_TOLERANCE = 1e-9  # [m] distance of points that count as equal
+ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] view direction of 3D pictures
+# Minimum extents of an axis and of an axis with ticks, relative to the largest extent
+MIN_EXTENT, MIN_TICKED_EXTENT = 0.04, 0.15
+MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # size of the projected box; labels need the remaining space
+POINT_TOLERANCE = 1e-9  # [m] maximum distance of points that count as equal
 VIEWS = {"space": (0, 1, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
-MAX_FLAT = 1e-6  # [m] maximum thickness of an arm that is drawn in its plane
+MAX_FLAT = 1e-6  # [m] maximum extent normal to a plane of a motion that is drawn in 2D
 
 
 class Scene(NamedTuple):
-    """The content of both panels of a stroboscope."""
+    """Geometry that both panels of ``stroboscope`` draw."""
 
-    arms: list[Array]  # (k, m, 2 or 3) points for each tip, at all instants [m]
-    goals: Array | None  # (j, 2 or 3) [m]
-    seen: tuple[int, ...]  # visible directions
+    arms: list[Array]  # for each tip, (k, m, 2 or 3): m points of the arm at k instants [m]
+    goals: Array | None  # (j, 2 or 3) target points [m]
+    seen: tuple[int, ...]  # drawn coordinates: 0 for x, 1 for y, 2 for z
 
 
 def stroboscope(
@@ -61,11 +62,11 @@ def stroboscope(
 
     Args:
         robot: Robot.
-        times: (k,) [s].
+        times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
-        target: (3,) or (j, 3) points to mark, or a path (j, 3) [m].
-        view: ``space``, or a plane of the base frame: ``xy``, ``xz``, ``yz``. ``auto`` is the plane
-            of a flat arm, and space for other arms.
+        target: Target point (3,), or points or path (j, 3) [m]; drawn as a line if j is large.
+        view: ``space`` for 3D, or a plane of the base frame: ``xy``, ``xz``, ``yz``. ``auto``
+            chooses the plane if the arm moves in one, otherwise ``space``.
         count: Number of instants, at least 2.
         title: Title of the picture.
 
@@ -99,7 +100,12 @@ def stroboscope(
 
 
 def _scene(arms: list[Array], target: ArrayLike | None, view: str) -> Scene:
-    """Return the content of the panels.
+    """Return the geometry to draw, projected to the coordinates of the view.
+
+    Args:
+        arms: For each tip, the points (k, m, 3) of the arm [m].
+        target: Points to mark, or None.
+        view: View as in ``stroboscope``.
 
     Raises:
         OptionError: If the view is unknown.
@@ -120,7 +126,7 @@ def _scene(arms: list[Array], target: ArrayLike | None, view: str) -> Scene:
 
 
 def _flat_view(points: Array) -> str:
-    """Return the plane of the base frame that contains all points (k, m, 3), or space."""
+    """Return the name of the view in whose plane all points (k, m, 3) are, or ``space``."""
     thickness = np.ptp(points.reshape(-1, 3), axis=0)
     flat = [
         view for view, across in (("xy", 2), ("xz", 1), ("yz", 0)) if thickness[across] < MAX_FLAT
@@ -129,13 +135,13 @@ def _flat_view(points: Array) -> str:
 
 
 def _moving_points(points: Array) -> Array:
-    """Return points (k, m, 3) without those that always coincide with their predecessor."""
+    """Remove from points (k, m, 3) each point that coincides with the previous one at all times."""
     apart = np.linalg.norm(np.diff(points, axis=1), axis=2).max(axis=0) > POINT_TOLERANCE
     return points[:, np.concatenate([[True], apart])]
 
 
 def _draw_instants(axes: Any, scene: Scene, chosen: Any, shares: Array) -> None:
-    """Draw the arm at the chosen instants, the last one bold."""
+    """Draw the arm at the chosen instants, with a thick line at the last instant."""
     colours = fading(shares)
     for arm in scene.arms:
         draw_arms(axes, arm[chosen], colours)
@@ -153,7 +159,7 @@ def _draw_joint_paths(axes: Any, scene: Scene, shares: Array) -> None:
 
 
 def _draw_paths(axes: Any, points: Array, colours: Sequence[Any], width: float) -> None:
-    """Draw paths (k, m, 2 or 3), each segment in the colour of its end."""
+    """Draw the paths of m points (k, m, 2 or 3); `colours` has the colour of each instant."""
     from matplotlib.collections import LineCollection
     from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 
@@ -171,7 +177,7 @@ def _draw_paths(axes: Any, points: Array, colours: Sequence[Any], width: float) 
 
 
 def _mark(axes: Any, scene: Scene) -> None:
-    """Mark the base, and targets as crosses, or as a path if there are many."""
+    """Mark the base; mark targets as crosses, or as a line if there are many targets."""
     base = scene.arms[0][0, 0]
     axes.plot(*([x] for x in base), "s", color=GREY, markersize=7)
     if scene.goals is not None:
@@ -214,12 +220,12 @@ def _time_bar(figure: Figure, t: Array) -> None:
 
 
 def arm_points(robot: RobotModel, q: Array) -> list[Array]:
-    """Return the positions of base, joints and tip at q (k, n), in the base frame.
+    """Return the positions of base, joints and tip in the base frame at q (k, n) [rad or m].
 
-    A prismatic joint has two points, at the start of its slide and at its position.
+    A prismatic joint has two points: at position 0 and at its current position.
 
     Returns:
-        (k, m, 3) for each tip [m].
+        For each tip, the positions (k, m, 3) [m] of m points.
     """
     return [
         np.array([_stick_figure(robot, link, offset, row) for row in q])
@@ -228,7 +234,7 @@ def arm_points(robot: RobotModel, q: Array) -> list[Array]:
 
 
 def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array:
-    """Return the points (m, 3) of one tip at q (n,)."""
+    """Return the points (m, 3) [m] from the base to one tip at q (n,) [rad or m]."""
     values = robot.tree.values(robot.named(q))
     T = np.eye(4)
     places = [T[:3, 3]]
@@ -236,14 +242,17 @@ def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array
         T = T @ joint.origin
         places.append(T[:3, 3])
         T = T @ joint.motion(values.get(joint.name, 0.0))
-        if joint.kind == "prismatic":  # end of the slide
+        if joint.kind == "prismatic":  # second point, at the current position
             places.append(T[:3, 3])
     places.append((T @ offset)[:3, 3])
     return np.array(places)
 
 
 def instants(t: Array, count: int) -> NDArray[np.int64]:
-    """Return indices (k,) of instants nearly evenly spaced in time, including both ends."""
+    """Return the indices of at most `count` of the times t (k,), nearly evenly spaced.
+
+    The first and the last time are included.
+    """
     wanted = np.linspace(t[0], t[-1], count)
     after = np.searchsorted(t, wanted).clip(1, len(t) - 1)
     nearest = np.where(wanted - t[after - 1] < t[after] - wanted, after - 1, after)
@@ -251,7 +260,7 @@ def instants(t: Array, count: int) -> NDArray[np.int64]:
 
 
 def fading(shares: Array) -> list[Colour]:
-    """Return colours for shares of the elapsed time, from pale (0) to dark (1)."""
+    """Return a colour for each share of the duration, from pale (0) to dark (1)."""
     shades = _fading_map()
     return [shades(float(share)) for share in shares]
 
@@ -264,13 +273,13 @@ def _fading_map() -> Any:
 
 
 def draw_arms(axes: Any, points: Array, colours: Sequence[Any], width: float = 1.2) -> None:
-    """Draw configurations (k, m, 2 or 3), each as a line of links in its colour."""
+    """Draw k configurations (k, m, 2 or 3) as lines through m points; `colours` has k colours."""
     for arm, colour in zip(points, colours, strict=True):
         axes.plot(*arm.T, color=colour, linewidth=width, solid_joinstyle="round")
 
 
 def space_axes(axes: Any) -> None:
-    """Set equal scales and labels of the three directions, and a view from above and the side."""
+    """Set equal scales and labels on three axes, and a view from above and from the side."""
     from matplotlib.ticker import MaxNLocator
 
     limits = np.array([getattr(axes, f"get_{name}lim")() for name in AXES])
@@ -297,7 +306,7 @@ def space_axes(axes: Any) -> None:
 
 
 def _zoom(extent: Array) -> float:
-    """Return the zoom at which a box (3,) fits into the drawing with its labels."""
+    """Return the zoom at which a box with edge lengths (3,) and its labels fit into the drawing."""
     x, y, z = extent / np.linalg.norm(extent)
     up, turn = np.radians((ELEVATION, AZIMUTH))
     width = x * abs(np.sin(turn)) + y * np.cos(turn)

@@ -23,23 +23,25 @@ if TYPE_CHECKING:
 # Colours of Okabe and Ito, distinct in print and for colour-blind people.
 BLUE = "#0072B2"  # actual motion
 ORANGE = "#E69F00"  # target
-RED = "#D55E00"  # forbidden
+RED = "#D55E00"  # positions and velocities beyond a limit
 GREEN = "#009E73"
 PURPLE = "#CC79A7"
 SKY = "#56B4E9"
 BLACK = "#000000"
 GREY = "#5A5A5A"
 PALE = "#C9CED6"
-SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # lines of equal rank
-DASHES = ("-", "--", ":", "-.")  # styles once all colours are used
+SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # colours of lines without a fixed meaning
+DASHES = ("-", "--", ":", "-.")  # the next style is used when all colours are used
 
-NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # settings for pictures in a notebook
+NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # resolution and palette size of pictures in a notebook
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure [inch] without display or global state; notebooks can show it.
+    """Return an empty figure of a size [inch] that needs no display and no pyplot.
+
+    A notebook shows the figure if it is the last expression of a cell.
 
     Raises:
         DlsIkError: If matplotlib is not installed.
@@ -54,7 +56,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def _notebook_png(figure: Figure, **_: Any) -> bytes:
-    """Return a small PNG file with a palette, because notebooks are stored with their pictures."""
+    """Return a figure as a PNG file with a palette, which keeps notebook files small."""
     from PIL import Image
 
     drawn, small = io.BytesIO(), io.BytesIO()
@@ -66,7 +68,7 @@ def _notebook_png(figure: Figure, **_: Any) -> bytes:
 
 
 def check_picture(path: Path) -> None:
-    """Check that the suffix of a picture is supported, and that matplotlib is installed.
+    """Check that a picture can be saved: its suffix is supported, and matplotlib is installed.
 
     Raises:
         DlsIkError: If the suffix is not supported, or matplotlib is not installed.
@@ -77,7 +79,7 @@ def check_picture(path: Path) -> None:
 
 
 def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
-    """Save a figure in the format of the suffix; equal figures give equal bytes.
+    """Save a figure in the format of the file suffix; equal figures give equal files.
 
     Raises:
         DlsIkError: If the suffix is not supported, or matplotlib is not installed.
@@ -86,12 +88,12 @@ def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
 
     check_picture(path)
     date = _DATES.get(path.suffix.lower())
-    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # makes the ids in an SVG reproducible
+    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # equal ids in each SVG file of a figure
         figure.savefig(path, dpi=dpi, metadata={date: None} if date else None)
 
 
 def plain(axes: Axes, x: str = "", y: str = "") -> None:
-    """Remove decoration from axes, and label them."""
+    """Remove decoration from axes, and set the labels of the x and y axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#E6E6E6", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -126,12 +128,12 @@ def legend_below(figure: Any, handles: Any, columns: int, **look: Any) -> None:
 
 
 def series_look(i: int) -> dict[str, Any]:
-    """Return colour and dashes of the i-th line of a panel."""
+    """Return the line options `color` and `linestyle` of the i-th line of a panel."""
     return {"color": SERIES[i % len(SERIES)], "linestyle": DASHES[i // len(SERIES) % len(DASHES)]}
 
 
 def log_axis(axes: Axes, values: Array) -> None:
-    """Make the vertical axis logarithmic, with all positive values and at least two decades."""
+    """Make the vertical axis logarithmic; show all positive values, and at least two decades."""
     good = values[np.isfinite(values) & (values > 0.0)]
     if len(good):
         axes.set_yscale("log")
@@ -140,18 +142,18 @@ def log_axis(axes: Axes, values: Array) -> None:
 
 
 def above_zero(values: Array) -> Array:
-    """Return values in which those that a logarithmic axis cannot show are NaN."""
+    """Return values in which numbers that a logarithmic axis cannot show are replaced by NaN."""
     return np.where(values > 0.0, values, np.nan)
 
 
 def show_times(axes: Axes, t: Array) -> None:
-    """Set the horizontal axis to times (k,), with a margin for the ticks at both ends."""
+    """Set the horizontal axis to the range of times (k,) [s], with a margin at both ends."""
     margin = 0.005 * (t[-1] - t[0])
     axes.set_xlim(t[0] - margin, t[-1] + margin)
 
 
 def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
-    """Return times (k,) [s] and joint positions (k, n) [rad or m] after validation.
+    """Check times and joint positions; return them as arrays (k,) [s] and (k, n) [rad or m].
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times, or times

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of methods along a path: error, joint speed, condition number, distance to limits."""
+"""Picture that compares methods at a target and along a path.
+
+Panels show the error, joint speed, condition number and distance to joint limits of each method.
+"""
 
 from __future__ import annotations
 
@@ -31,25 +34,27 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 11.0, 11.0  # [inch]
 SHOWN_STEPS = 60  # maximum number of steps toward the target that are shown
 LINE_HEIGHT = 0.115  # height of a label, relative to a panel
-LABEL_GAP = 0.04  # gap between the end of a line and its label, relative to a panel
-WIDE_RANGE = 30.0  # ratio of values above which an axis is logarithmic
+LABEL_GAP = 0.04  # gap between the panel and the labels on its right, relative to a panel
+WIDE_RANGE = 30.0  # ratio of largest to smallest value above which an axis is logarithmic
 
 
 class _Panel(NamedTuple):
-    """A quantity of each method, and a title with its extremes."""
+    """Panel of one quantity: axis label, values of each method, title with the extremes."""
 
     label: str
     values: Callable[[MethodRun], Array]
     title: str
     is_log: bool = False
-    is_least: bool = False  # whether the smallest value is the extreme, instead of the largest
+    is_least: bool = False  # True: the smallest value is labelled; False: the largest value
     floor: float = 1e-4  # lower end of a logarithmic axis, relative to the largest value
 
 
 def path_comparison(compared: PathComparison, title: str = "") -> Figure:
-    """Draw methods at one target over iterations (left), and along a path over time (right).
+    """Draw how methods reach a target, over iterations, and follow a path, over time.
 
-    Rows: error, joint speed, condition number, distance to limits. Titles give the extremes.
+    The left column shows the target, the right column the path. The rows show the error, the speed
+    of the joints, the condition number and the distance to joint limits. The title of each panel
+    gives the extreme values.
 
     Args:
         compared: Result of :func:`dls_ik.solver.comparison.compare_on_path`.
@@ -99,7 +104,7 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
 def _at_target(
     compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]
 ) -> list[_Panel]:
-    """Return the panels of the target."""
+    """Return the panels of the left column: methods at the target."""
     unit = " or ".join(units)
     counts = {name: peak.iterations for name, peak in peaks.items() if peak.iterations is not None}
     steps = {name: peak.largest_step for name, peak in peaks.items()}
@@ -131,7 +136,7 @@ def _at_target(
 
 
 def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]) -> list[_Panel]:
-    """Return the panels of the path."""
+    """Return the panels of the right column: methods along the path."""
     dt, unit, speed = compared.path.dt, " or ".join(units), " or ".join(f"{u}/s" for u in units)
     errors = {name: float(run.position_error.max()) for name, run in compared.along.items()}
     speeds = {name: peak.fastest_joint for name, peak in peaks.items()}
@@ -160,12 +165,17 @@ def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str
 
 
 def _steps(run: MethodRun) -> Array:
-    """Return the step sizes of a run, padded at the end."""
+    """Return the step sizes of a run, with NaN appended for the last iteration."""
     return np.append(run.step, np.nan)
 
 
 def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
-    """Return a title with the first method at the target, and the last or a missing one."""
+    """Return a title: the fastest method, and a method that fails or else the slowest method.
+
+    Args:
+        counts: Iterations to the target, of methods that reach it.
+        names: All methods.
+    """
     missing = [name for name in names if name not in counts]
     if not counts:
         return "no method reaches the target"
@@ -178,7 +188,7 @@ def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
 
 
 def _range(values: Mapping[str, float], unit: str, verb: str) -> str:
-    """Return a title with the largest value, and the smallest value of another method."""
+    """Return a title with the largest and the smallest value, and the methods that have them."""
     largest, smallest = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
     said = f"{largest} {verb} {short(values[largest], 3)} {unit}"
     return f"{said}, {smallest} {short(values[smallest], 2)}" if smallest != largest else said
@@ -190,7 +200,10 @@ def _singularity(condition: float) -> str:
 
 
 def _margin_note(margins: Mapping[str, float], unit: str) -> str:
-    """Return a title with the smallest distance of a joint to a limit, or the excess beyond it."""
+    """Return a title with the smallest distance of a joint to a limit.
+
+    If a joint is beyond a limit, the title has the distance beyond the limit instead.
+    """
     name = min(margins, key=margins.__getitem__)
     margin = margins[name]
     if not np.isfinite(margin):
@@ -204,7 +217,7 @@ def _margin_note(margins: Mapping[str, float], unit: str) -> str:
 
 
 def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
-    """Draw the lines of a panel."""
+    """Draw a line for each run in a panel, over x."""
     every = []
     for i, run in enumerate(runs.values()):
         values = panel.values(run)
@@ -223,7 +236,13 @@ def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) ->
 
 
 def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
-    """Draw the smallest velocity limit, and shade positions beyond the limits."""
+    """Draw the smallest velocity limit of the joints, and shade distances beyond joint limits.
+
+    Args:
+        speed: Axes of the joint speed.
+        margins: Axes of the distances to limits.
+        compared: Results to draw.
+    """
     slowest = float(compared.robot.velocity.min())
     low, high = speed.get_ylim()
     if low < slowest < high:
@@ -240,7 +259,7 @@ def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
 
 
 def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
-    """Write each name to the right of the panel, connected to the end of its line."""
+    """Write the name of each method to the right of the panel, connected to the end of its line."""
     from matplotlib.lines import Line2D
 
     right, low = axes.get_xlim()[1], axes.get_ylim()[0]
@@ -267,7 +286,7 @@ def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Arr
 
 
 def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) -> None:
-    """Write each name with its extreme to the right of the panel, at the height of the extreme."""
+    """Write the name and extreme value of each method to the right of the panel, at its height."""
     pick = np.nanmin if panel.is_least else np.nanmax
     extremes = {name: float(pick(panel.values(run))) for name, run in runs.items()}
     shown = {name: value for name, value in extremes.items() if np.isfinite(value)}
@@ -282,16 +301,16 @@ def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) ->
 
 
 def _in_axes(axes: Axes, point: tuple[float, float]) -> tuple[float, float]:
-    """Return a point of the data in coordinates of the panel."""
+    """Convert a point from data coordinates to axes coordinates (0 to 1)."""
     x, y = axes.transAxes.inverted().transform(axes.transData.transform(point))
     return float(x), float(y)
 
 
 def _spread(heights: Array) -> Array:
-    """Return heights at least LINE_HEIGHT apart, each moved as little as possible."""
+    """Move label heights as little as possible, so that they are at least LINE_HEIGHT apart."""
     order = np.argsort(heights, kind="stable")
     rungs = LINE_HEIGHT * np.arange(len(heights))
-    # Isotonic regression: neighbours that would cross are pooled.
+    # Isotonic regression: neighbours whose order would change get their mean.
     blocks: list[list[float]] = []
     for value in heights[order] - rungs:
         blocks.append([float(value)])

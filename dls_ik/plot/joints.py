@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PAD = 0.12  # margin beyond each limit, relative to the range
-TICK_MARGIN = 0.15  # minimum distance between a limit and a tick at 0, relative to the range
+PAD = 0.12  # margin of the axis beyond each limit, relative to the joint's range
+TICK_MARGIN = 0.15  # minimum distance of a tick at 0 from a limit, relative to the joint's range
 COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # maximum number of joints, number of columns
 MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
-MINUS = "\N{MINUS SIGN}"  # matplotlib uses it in ticks
+MINUS = "\N{MINUS SIGN}"  # matplotlib's tick labels have this sign too
 NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character
 
 
 class Band(NamedTuple):
-    """The content of one panel."""
+    """Content of the panel of one joint."""
 
     name: str
     unit: str
     lower: float  # -inf if unlimited
     upper: float
-    values: Array  # (k,)
+    values: Array  # (k,) positions or velocities of the joint
     note: str
 
 
@@ -55,11 +55,11 @@ def joint_bands(
     q: ArrayLike,
     title: str = "Joint positions and their limits",
 ) -> Figure:
-    """Draw a panel for each joint with its position, and shade positions beyond its limits.
+    """Draw the position of each joint over time in its own panel, and shade the forbidden range.
 
     Args:
         robot: Robot.
-        times: (k,) [s].
+        times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
         title: Title of the picture.
 
@@ -77,7 +77,7 @@ def joint_bands(
 
 
 def _distance_note(lower: float, upper: float, values: Array, unit: str) -> str:
-    """Return a note with the smallest distance of a joint to a limit."""
+    """Return a note with the smallest distance of a joint's positions `values` to its limits."""
     margins = {"lower": values.min() - lower, "upper": upper - values.max()}
     side, margin = min(margins.items(), key=lambda item: item[1])
     if not np.isfinite(margin):
@@ -94,19 +94,19 @@ def joint_velocities(
     velocity: ArrayLike | None = None,
     title: str = "Joint velocities and their limits",
 ) -> Figure:
-    """Draw a panel for each joint with its velocity, and shade velocities beyond its limit.
+    """Draw the velocity of each joint over time in its own panel, and shade the forbidden range.
 
     Args:
         robot: Robot.
-        times: (k,) [s].
+        times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
-        velocity: (k, n) joint velocities [rad/s or m/s]; None stands for the mean velocity between
-            instants, drawn as steps.
+        velocity: (k, n) joint velocities [rad/s or m/s]; None draws the mean velocity between
+            successive times as steps.
         title: Title of the picture.
 
     Raises:
-        JointValueError: If the joint positions do not fit the robot or the times, or times are
-            equal and no velocities are given.
+        JointValueError: If the joint positions do not fit the robot or the times, or two times are
+            equal although no velocities are given.
         DlsIkError: If matplotlib is not installed.
     """
     t, values = checked_motion(robot, times, q)
@@ -127,10 +127,17 @@ def joint_velocities(
 
 
 def _mean_velocities(t: Array, values: Array) -> tuple[Array, Array]:
-    """Return both ends (2 (k - 1),) of every interval, and the mean velocity in it.
+    """Return the mean velocity between successive times t (k,), as points of a step curve.
+
+    Args:
+        t: (k,) times [s].
+        values: (k, n) joint positions [rad or m].
+
+    Returns:
+        Start and end (2 (k - 1),) of each interval [s], and the velocities there.
 
     Raises:
-        JointValueError: If times are equal.
+        JointValueError: If two times are equal.
     """
     length = np.diff(t)
     if not (length > 0.0).all():
@@ -140,7 +147,7 @@ def _mean_velocities(t: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _speed_note(limit: float, values: Array, unit: str) -> str:
-    """Return a note with the largest speed of a joint."""
+    """Return a note with the largest absolute value of a joint's velocities `values`."""
     top = float(np.abs(values).max())
     if not np.isfinite(limit):
         return f"at most {short(top)} {unit}, no limit"
@@ -151,7 +158,7 @@ def _speed_note(limit: float, values: Array, unit: str) -> str:
 
 
 def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figure:
-    """Draw all panels, and one legend; `label` names the lines."""
+    """Draw a panel for each band over times t (k,) [s], and a legend with the name of the lines."""
     columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
@@ -174,7 +181,7 @@ def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figu
 
 
 def _draw_panel(axes: Axes, t: Array, band: Band) -> None:
-    """Draw one panel."""
+    """Draw the values of one joint over times t (k,) [s], with the ranges beyond its limits."""
     ends = [end for end in (band.lower, band.upper) if np.isfinite(end)]
     shown = np.array([*ends, band.values.min(), band.values.max()])
     pad = PAD * max(np.ptp(shown), 0.1)
@@ -201,7 +208,7 @@ def _set_ticks(axes: Axes, ends: list[float]) -> None:
 
 
 def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
-    """Write the name, and the note to the right of it, or below it if names are long."""
+    """Write the name of the joint, with the note to its right (1 line) or below it (2 lines)."""
     half = max(3, letters // 2 - 1)
     is_long = len(band.name) > 2 * half + 2
     name = f"{band.name[:half]}..{band.name[-half:]}" if is_long else band.name
@@ -216,7 +223,7 @@ def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
 
 
 def _draw_legend(figure: Figure, label: str) -> None:
-    """Draw the legend."""
+    """Draw the legend of the lines, named `label`, and of the shaded ranges."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of methods: error and step of each iteration, success and time."""
+"""Pictures that compare methods: error and step of each iteration, success and solve time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_TICKS = 8
 
 
 class Measure(NamedTuple):
-    """A quantity of each method, drawn as a bar."""
+    """Quantity that is drawn as a bar for each method."""
 
     title: str
     label: str
@@ -52,14 +52,16 @@ def compare_methods(
     title: str = "The same problem by several methods",
     parts: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw error and step of each iteration as lines, and success, time and iterations as bars.
+    """Draw errors and step sizes over iterations, and bars of success, time and iterations.
+
+    Lines need `traces`, bars need `results`; at least one of both must be given.
 
     Args:
         traces: Results of :meth:`dls_ik.Stepper.run` by method.
         results: Results of ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` by method. For
-            single poses the remaining error is drawn instead of the share of solved poses.
+            single poses the final error is drawn instead of the share of solved poses.
         title: Title of the picture.
-        parts: Part of the work that a trace shows, by method, such as ``attempt 1 of 3``.
+        parts: Notes by method if a trace shows a part of a solve only: ``attempt 1 of 3``.
 
     Raises:
         OptionError: If neither traces nor results are given, or a trace has no step.
@@ -90,7 +92,7 @@ def _draw_lines(
     looks: Mapping[str, dict[str, Any]],
     notes: Mapping[str, str],
 ) -> None:
-    """Draw error and step size of each iteration."""
+    """Draw a line for each method in two panels: error and step size over iterations."""
     error, step = part.subplots(1, 2, sharex=True)
     panels = (
         (error, "error before each iteration", "scaled error [m]", _errors),
@@ -109,17 +111,17 @@ def _draw_lines(
 
 
 def _errors(trace: Trace) -> Array:
-    """Return the norms of the errors of a trace."""
+    """Return the norm of the error at each iteration of a trace."""
     return np.asarray(np.linalg.norm(trace.error, axis=1))
 
 
 def _steps(trace: Trace) -> Array:
-    """Return the norms of the steps of a trace."""
+    """Return the norm of each joint step of a trace."""
     return np.asarray(np.linalg.norm(np.diff(trace.q, axis=0), axis=1))
 
 
 def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> None:
-    """Draw the bars of all methods."""
+    """Draw a bar for each method in a panel for each quantity."""
     are_single = all(isinstance(answer, IkResult) for answer in answers.values())
     kinds = (REMAINING if are_single else SOLVED, TIME, ITERATIONS)
     names = list(answers)
@@ -143,7 +145,7 @@ def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]])
 
 
 def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
-    """Write each value at the end of its bar, and extend the axis for the text."""
+    """Write each value and its note at the end of its bar, and extend the axis for the text."""
     good = values[np.isfinite(values) & (values > 0.0)]
     margin = 1.25 + 0.025 * max(map(len, notes))
     if is_log and len(good):
@@ -164,7 +166,7 @@ def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -
 
 
 def _note(answer: IkResult | IkBatchResult) -> str:
-    """Return a note for results that are no success."""
+    """Return a note if a result is not a success; else an empty text."""
     if np.all(answer.success):
         return ""
     is_beyond = isinstance(answer, IkResult) and answer.status == Status.OUTSIDE_LIMITS
@@ -197,11 +199,11 @@ def solve_times(
     solved: Mapping[str, ArrayLike],
     title: str = "Poses solved within a time",
 ) -> Figure:
-    """Draw the share of k poses that each method solved within a time.
+    """Draw the share of k poses that each method solved within a time, as a curve over this time.
 
     Args:
-        times: Times (k,) [s] of the poses, by method.
-        solved: Success (k,) of the poses, by method.
+        times: Solve times (k,) of the poses [s], by method.
+        solved: Whether each pose (k,) was solved, by method.
         title: Title of the picture.
 
     Raises:
@@ -237,7 +239,16 @@ def solve_times(
 
 
 def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
-    """Draw the share over time [us], with a dot at the median time."""
+    """Draw the share of solved poses over time [us], with a dot at the median time.
+
+    Args:
+        axes: Axes to draw in.
+        name: Name of the method.
+        t: (k,) solve times.
+        good: (k,) whether each pose was solved.
+        end: Time at the right end of the curve.
+        look: Options of the line, such as its colour.
+    """
     finished = np.sort(t[good])
     share = 100.0 * np.arange(1, len(finished) + 1) / len(t)
     label = f"{name}  {100.0 * good.mean():.0f} %"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of the arm at several configurations among the obstacles of a scene."""
+"""Pictures of the arm and the obstacles of a scene, and plane sections of the obstacles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HALF_PLANE_SIZE = 10.0  # [m] half edge length of a drawn plane
-AROUND, ALONG = 24, 8  # faces of a round shape around its axis, and along a quarter of a circle
+AROUND, ALONG = 24, 8  # number of faces of a round shape around its axis, and per quarter circle
 CORNERS = np.array(
     [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
 )
@@ -30,9 +30,10 @@ CORNERS = np.array(
 def arm_among_obstacles(
     scene: PlanningScene, q: ArrayLike, title: str = "The arm among obstacles"
 ) -> Figure:
-    """Draw the arm from pale (first configuration) to dark (last), and the closest pair of each.
+    """Draw the obstacles, and the arm at each configuration with its closest pair of objects.
 
-    Planes are not drawn, because they are unbounded.
+    The arm is pale in the first configuration and dark in the last. Planes of the scene are not
+    drawn, because they are unbounded.
 
     Args:
         scene: Scene.
@@ -69,7 +70,7 @@ def arm_among_obstacles(
 
 
 def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
-    """Draw faces at T (4, 4)."""
+    """Draw polygons, each (m, 3) in the frame of an object at pose T (4, 4)."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 
     placed = [each @ T[:3, :3].T + T[:3, 3] for each in flat]
@@ -83,7 +84,10 @@ def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
 
 
 def faces(shape: Shape) -> list[Array]:
-    """Return the faces (m, 3) of a shape in its frame [m]; round shapes are approximated."""
+    """Return the faces of a shape as polygons (m, 3) in the shape's frame [m].
+
+    Round shapes are approximated by flat faces.
+    """
     match shape:
         case Box():
             signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij")).reshape(3, 8).T
@@ -97,14 +101,17 @@ def faces(shape: Shape) -> list[Array]:
 
 
 def sections(scene: PlanningScene, axis: int, at: float) -> Array:
-    """Return outlines (m, 2, 3) [m] of the objects in a plane normal to an axis of the base frame.
+    """Return the outlines of a scene's objects in a plane normal to an axis of the base frame.
 
-    Each row is a straight segment of an outline. Planes of the scene are cut as squares of 20 m.
+    Planes of the scene are represented by squares with edges of 20 m.
 
     Args:
         scene: Scene.
-        axis: Normal of the plane, 0 to 2 for x to z.
-        at: Coordinate of the plane along the axis [m].
+        axis: Normal of the cutting plane: 0, 1 or 2 for x, y or z.
+        at: Coordinate of the cutting plane along the axis [m].
+
+    Returns:
+        End points (m, 2, 3) of m straight segments in the base frame [m].
     """
     robot = scene.robot
     T_base_root = inverse(robot.tree.pose(robot.base, scene.snapshot.values))
@@ -124,10 +131,13 @@ def sections(scene: PlanningScene, axis: int, at: float) -> Array:
 
 
 def _cut(polygons: Array, axis: int, at: float) -> Array:
-    """Return the straight segments (m, 2, 3) in which a plane cuts convex polygons (k, c, 3)."""
+    """Return the segments (m, 2, 3) in which a plane cuts convex polygons (k, c, 3) [m].
+
+    The plane contains all points whose coordinate `axis` (0 to 2) is `at` [m].
+    """
     ahead = np.roll(polygons, -1, axis=1)
     height, height_ahead = polygons[..., axis] - at, ahead[..., axis] - at
-    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two or none of a polygon
+    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two or no edges of a polygon
     cut = crosses.sum(axis=1) == 2
     share = height / np.where(crosses, height - height_ahead, 1.0)
     points = polygons + share[..., None] * (ahead - polygons)
@@ -136,7 +146,7 @@ def _cut(polygons: Array, axis: int, at: float) -> Array:
 
 
 def _sheet(plane: Plane) -> Array:
-    """Return a square (4, 3) of a plane, centred at the point closest to the origin."""
+    """Return the corners (4, 3) of a square in a plane, centred at the point closest to 0."""
     x = np.cross(plane.normal, np.eye(3)[np.abs(plane.normal).argmin()])
     x /= np.linalg.norm(x)
     y = np.cross(plane.normal, x)
@@ -156,7 +166,11 @@ def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]
 
 
 def _turned(profile: Array) -> Array:
-    """Return the faces (m, 4, 3) of a profile (k, 2) of radius and height, rotated about z."""
+    """Return the faces (m, 4, 3) of the surface of revolution of a profile about z.
+
+    Args:
+        profile: (k, 2) radius and height of each point of the profile [m].
+    """
     angle = np.linspace(0.0, 2.0 * np.pi, AROUND + 1)
     radius, height = profile[:, :1], np.broadcast_to(profile[:, 1:], (len(profile), AROUND + 1))
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=-1)

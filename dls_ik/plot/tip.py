@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the tip over time: path and target, errors, and conditioning of the Jacobian."""
+"""Pictures of a tip's motion: path and target, errors, and conditioning of the Jacobian."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GHOSTS = 12  # number of instants at which the arm is drawn
-LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # units per metre
+LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # number per metre, unit
 ROUNDING = 1e-12  # [m] maximum distance that counts as 0
 PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 
@@ -52,11 +52,14 @@ def tip_path(
     target: ArrayLike,
     title: str = "The tip and its target",
 ) -> Figure:
-    """Draw the arm and its path in space, the path in its own plane, and the distance over time.
+    """Draw the path of the tip and its target in 3D and in 2D, and their distance over time.
+
+    The 3D picture also shows the arm. The 2D picture shows the plane in which the target extends
+    the most.
 
     Args:
         robot: Robot.
-        times: (k,) [s].
+        times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
         target: (k, 3) desired positions of the tip [m].
         title: Title of the picture.
@@ -84,11 +87,11 @@ def tip_planes(
     target: ArrayLike | None = None,
     title: str = "The path of the tip",
 ) -> Figure:
-    """Draw the arm and its path in space, and the path in the planes xy, xz, yz of the base frame.
+    """Draw the arm and the path of its tip in 3D, and the path in the planes xy, xz and yz.
 
     Args:
         robot: Robot.
-        times: (k,) [s].
+        times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
         target: (k, 3) desired positions of the tip [m], or None.
         title: Title of the picture.
@@ -113,7 +116,7 @@ def tip_planes(
 
 
 def _checked(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return times, joint positions and tip positions (k, 3) of a motion after validation.
+    """Check a motion; return times (k,) [s], joint positions (k, n) and tip positions (k, 3) [m].
 
     Raises:
         DlsIkError: If the robot has several tips.
@@ -129,7 +132,7 @@ def _checked(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, 
 
 
 def _checked_places(target: ArrayLike, k: int) -> Array:
-    """Return desired positions (k, 3) [m] after validation.
+    """Check the desired positions of the tip; return them as an array (k, 3) [m].
 
     Raises:
         PoseError: If the shape is not (k, 3), or a value is not finite.
@@ -145,7 +148,7 @@ def _checked_places(target: ArrayLike, k: int) -> Array:
 def _draw_in_space(
     axes: Any, robot: RobotModel, t: Array, values: Array, tip: Array, goal: Array | None
 ) -> None:
-    """Draw the arm as a stick figure at several instants, and both paths."""
+    """Draw stick figures of the arm at several instants, and the paths of tip and target in 3D."""
     ghosts = instants(t, GHOSTS)
     arms = arm_points(robot, values[[*ghosts, -1]])[0]
     draw_arms(axes, arms[:-1], [PALE] * len(ghosts))
@@ -161,7 +164,7 @@ def _draw_in_space(
 
 
 def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
-    """Draw both paths, seen along the direction in which the target has the smallest extent."""
+    """Draw the paths of tip and target in the plane in which the target extends the most."""
     centre = goal.mean(axis=0)
     first, second = _main_directions(goal - centre)
     across = np.array([first, second]).T * 1e2  # [cm]
@@ -175,7 +178,7 @@ def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
 
 
 def _main_directions(points: Array) -> Array:
-    """Return the two directions (2, 3) in which points (k, 3) extend the most."""
+    """Return the two orthogonal unit vectors (2, 3) along which points (k, 3) extend the most."""
     _, _, directions = np.linalg.svd(points, full_matrices=False)
     main = directions[:2]
     largest = np.abs(main).argmax(axis=1)
@@ -184,7 +187,7 @@ def _main_directions(points: Array) -> Array:
 
 
 def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
-    """Draw the distance from the tip to the target."""
+    """Draw the distance from the tip (k, 3) to its target (k, 3) over times t (k,) [s]."""
     distance = np.linalg.norm(tip - goal, axis=1)
     scale, unit = _length_unit(float(distance.max()))
     error = scale * distance
@@ -201,14 +204,21 @@ def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
 
 
 def _length_unit(top: float) -> tuple[float, str]:
-    """Return a scale and a unit in which a length [m] is easy to read."""
+    """Return the number per metre and the name of a unit in which a length `top` [m] reads well."""
     if top <= ROUNDING:
         return 1e3, "mm"
     return next(((scale, unit) for scale, unit in LENGTHS if scale * top >= 0.5), LENGTHS[-1])
 
 
 def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, int]) -> None:
-    """Draw both paths in two of the three directions, with start and end."""
+    """Draw the paths of tip and target in the plane of two axes, and mark start and end.
+
+    Args:
+        axes: Axes to draw in.
+        tip: (k, 3) positions of the tip [m].
+        goal: (k, 3) positions of the target [m], or None.
+        seen: The two axes: 0, 1 or 2 for x, y or z.
+    """
     if goal is not None:
         axes.plot(*goal[:, seen].T, color=ORANGE, linewidth=5.0, label="target")
     path = tip[:, seen]
@@ -223,7 +233,7 @@ def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, 
 
 # Errors and conditioning
 
-ROTATION_WEIGHT = 0.5  # [m/rad] the solver's default
+ROTATION_WEIGHT = 0.5  # [m/rad] default of the solver
 
 
 def error_and_conditioning(
@@ -234,15 +244,15 @@ def error_and_conditioning(
     rotation_weight: float = ROTATION_WEIGHT,
     title: str = "Errors and conditioning",
 ) -> Figure:
-    """Draw errors of position and rotation, smallest singular value and condition number.
+    """Draw position and rotation error, smallest singular value and condition number over time.
 
     Rotation rows of the Jacobian are multiplied by `rotation_weight`, so that all singular values
-    are lengths. Singular values that always vanish, as for a planar arm, are omitted. All panels
-    are logarithmic.
+    are lengths. Singular values that are 0 at all times, as for a planar arm, are omitted. All
+    panels are logarithmic.
 
     Args:
         robot: Robot.
-        times: (k,) [s].
+        times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
         target: (k, 4, 4) desired poses of the tip, or (4, 4) for a fixed target; for j tips
             (k, j, 4, 4) or (j, 4, 4).
@@ -277,7 +287,7 @@ def error_and_conditioning(
 
 
 def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
-    """Return position errors [m] and rotation errors [rad], (k, j, 2) for j tips.
+    """Return position error [m] and rotation error [rad] of j tips at k configurations (k, j, 2).
 
     Raises:
         PoseError: If the targets do not fit the times or the tips.
@@ -298,7 +308,10 @@ def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
 
 
 def _singular_values(robot: RobotModel, q: Array, weight: float) -> Array:
-    """Return singular values (k, r), descending, without those that always vanish."""
+    """Return singular values (k, r) at q (k, n), descending, without columns that are always 0.
+
+    Rotation rows of the Jacobian are multiplied by `weight` [m/rad].
+    """
     J = robot.jacobian(q)
     rows = np.tile([1.0] * 3 + [weight] * 3, len(robot.tips))
     s = np.asarray(np.linalg.svd(rows[:, None] * J, compute_uv=False), np.float64)
@@ -308,7 +321,15 @@ def _singular_values(robot: RobotModel, q: Array, weight: float) -> Array:
 def _error_panel(
     axes: Axes, t: Array, errors: Array, quantity: tuple[str, str], tips: tuple[str, ...]
 ) -> None:
-    """Draw the errors of all tips."""
+    """Draw one error of each tip over times t (k,) [s].
+
+    Args:
+        axes: Axes to draw in.
+        t: (k,) times.
+        errors: (k, j) errors of j tips.
+        quantity: Name and unit of the error.
+        tips: Names of the tips.
+    """
     title, unit = quantity
     for i, (tip, error) in enumerate(zip(tips, errors.T, strict=True)):
         axes.plot(t, above_zero(error), linewidth=1.6, label=tip, **series_look(i))
@@ -320,13 +341,13 @@ def _error_panel(
 
 
 def _panel(axes: Axes, t: Array, values: Array, label: str) -> None:
-    """Draw values on a logarithmic axis."""
+    """Draw values (k,) over times t (k,) [s] on a logarithmic axis."""
     axes.plot(t, above_zero(values), color=GREEN, linewidth=1.6)
     _finish(axes, t, values, label)
 
 
 def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
-    """Set labels and axes of a panel; values that are all 0 get a note."""
+    """Set labels and axes of a panel; write a note if all values are 0."""
     plain(axes, y=label)
     show_times(axes, t)
     log_axis(axes, values)
@@ -336,6 +357,6 @@ def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
 
 
 def _at(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
-    """Return an extreme value and its time as text."""
+    """Return an extreme value and its time [s] as text; `which` selects the index, like argmax."""
     i = int(which(values))
     return f"{short(values[i])} at {short(t[i], 3)} s"

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of a workspace: the poses that an arm reaches, and its dexterity there.
+"""Reachability maps: the poses in a workspace that an arm reaches, and the dexterity of the arm.
 
-Public names are imported on first use, so that the help of the command is fast.
+Each public name is imported at its first use, so that ``--help`` of the command line is fast.
 """
 
 from typing import TYPE_CHECKING

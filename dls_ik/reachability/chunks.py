@@ -33,32 +33,35 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task, task_jacobians
 
 LOG = logging.getLogger("dls_ik")
-# Retries of a chunk that fails; Dask itself moves chunks away from workers that die
+# Retries of a chunk that raises an error; Dask also reassigns the chunks of a worker that dies
 MAX_CHUNK_RETRIES = 5
-CHUNKS_PER_THREAD = 2  # chunks submitted per thread of the cluster
-SCHEDULER_TIMEOUT = 5.0  # [s] maximum time until a scheduler answers
+CHUNKS_PER_THREAD = 2  # number of chunks that each thread of the cluster has at a time
+SCHEDULER_TIMEOUT = 5.0  # [s] maximum time to connect to a scheduler
 
 Single = NDArray[np.float32]
 
 
 class Voxels(NamedTuple):
-    """Results for v voxels, or for a whole map; NaN if no orientation is reached."""
+    """Results for v voxels, arrays of shape (v,), or for a map, arrays of shape (nx, ny, nz).
+
+    Dexterity measures are NaN in voxels without a reached orientation.
+    """
 
     reached: NDArray[np.int32]  # number of orientations with a solution
-    # Number of orientations without a solution that are not proved unreachable
+    # Number of orientations for which no solution was found, although one may exist
     undecided: NDArray[np.int32]
     in_collision: NDArray[np.int32]  # number of orientations whose solutions are all in collision
-    manipulability_mean: Single  # mean over the solutions
-    manipulability_best: Single
-    isotropy_best: Single
-    margin_best: Single  # largest margin to the joint limits, 0 to 1
+    manipulability_mean: Single  # mean over the solutions in the voxel
+    manipulability_best: Single  # maximum over the solutions in the voxel
+    isotropy_best: Single  # maximum over the solutions in the voxel
+    margin_best: Single  # maximum of Dexterity.margin over the solutions in the voxel
 
 
 def solve_chunk(job: MapJob, chunk: int) -> Voxels:
     """Solve every orientation in every voxel of a chunk.
 
-    No state is carried from one pose to the next, so the result does not depend on the order of
-    chunks, nor on the thread or on the machine (among machines of the same kind).
+    No state is carried from one pose to the next. So the result does not depend on the order of the
+    chunks, on the thread, or on the machine if all machines are of the same kind.
     """
     solver = _solver(job)
     first, last = job.settings.voxels(chunk)
@@ -68,7 +71,11 @@ def solve_chunk(job: MapJob, chunk: int) -> Voxels:
 
 
 def chunk_poses(job: MapJob, first: int, last: int) -> Array:
-    """Return poses T_base_tip ((last - first) * orientations, 4, 4); orientations vary fastest."""
+    """Return the poses of voxels `first` to `last` - 1 in all orientations.
+
+    Returns:
+        T_base_tip ((last - first) * orientations, 4, 4), all orientations of a voxel in succession.
+    """
     rotations = orientations(job.settings.orientations, job.settings.task)
     poses = np.zeros((last - first, len(rotations), 4, 4))
     poses[..., :3, :3] = rotations
@@ -102,7 +109,17 @@ def _per_voxel(job: MapJob, solver: IkSolver, result: IkBatchResult, voxels: int
 def _reduced(
     combine: np.ufunc, values: Array, success: NDArray[np.bool_], shape: tuple[int, int]
 ) -> Array:
-    """Combine the values of the solutions of each voxel: (v,), NaN without a solution."""
+    """Combine the values of all solutions in each of v voxels, for example by their maximum.
+
+    Args:
+        combine: ``np.fmax`` for the maximum, or ``np.add`` for the sum.
+        values: Values of the solutions, one for each success.
+        success: Whether each pose has a solution.
+        shape: (v, number of orientations).
+
+    Returns:
+        (v,); NaN in voxels without a solution.
+    """
     every = np.full(len(success), 0.0 if combine is np.add else np.nan)
     every[success] = values
     combined: Array = combine.reduce(every.reshape(shape), axis=1)
@@ -110,20 +127,20 @@ def _reduced(
 
 
 class Dexterity(NamedTuple):
-    """Dexterity measures of b configurations."""
+    """Dexterity measures of b configurations, see ``dexterity`` and ``limit_margin``."""
 
     manipulability: Array  # (b,) Yoshikawa 1985
-    isotropy: Array  # (b,) smallest over largest singular value: 0 at a singularity, at most 1
-    # (b,) distance to the nearest limit: 0 at a limit, 1 if all joints are in mid-range
+    isotropy: Array  # (b,) ratio of smallest to largest singular value: 0 at a singularity
+    # (b,) minimum relative distance to a joint limit: 0 at a limit, 1 with all joints mid-range
     margin: Array
 
 
 def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -> Dexterity:
-    """Return the dexterity of configurations q (b, n).
+    """Return the dexterity measures of configurations q (b, n) [rad or m].
 
-    With the Jacobian J (r, n) of the task, linear rows in [m/rad], manipulability is
-    sqrt(det(J J^T)), or sqrt(det(J^T J)) if n < r (Yoshikawa 1985). Isotropy is that of J with its
-    rotation rows multiplied by the rotation weight [m/rad].
+    With the Jacobian J (r, n) of the task, the manipulability is sqrt(det(J J^T)), or
+    sqrt(det(J^T J)) if n < r (Yoshikawa 1985). For the isotropy, the rotation rows of J are first
+    multiplied by `rotation_weight` [m/rad].
     """
     J = task_jacobians(robot, task, q)
     Jt = J.swapaxes(1, 2)
@@ -137,7 +154,10 @@ def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -
 
 
 def limit_margin(robot: RobotModel, q: Array) -> Array:
-    """Return the minimum distance (b,) to a limit, relative to half the joint's range."""
+    """Return the minimum distance (b,) of the joints to their limits at q (b, n).
+
+    The distance of each joint is divided by half the range of the joint.
+    """
     limited = robot.limited
     lower, upper = robot.lower[limited], robot.upper[limited]
     half = np.maximum((upper - lower) / 2.0, np.finfo(float).tiny)
@@ -155,19 +175,22 @@ UnderWay = dict["Future[Voxels]", int]  # running chunks and their numbers
 def run_chunks(
     job: MapJob, chunks: Iterable[int], executor: Executor, depth: Callable[[], int], keep: Keep
 ) -> None:
-    """Solve chunks and pass each one to `keep` as soon as it is finished.
+    """Solve chunks, and pass the results of each chunk to `keep` as soon as they are available.
+
+    If a chunk raises an error, or at Ctrl-C, no further chunks are submitted and the submitted
+    chunks are cancelled. Chunks that cannot be cancelled, because they run in this process, are
+    completed and passed to `keep`.
 
     Args:
         job: Map to compute.
         chunks: Numbers of the chunks.
         executor: Runs the chunks.
-        depth: Returns the number of chunks to submit at a time; called again as workers come and
-            go.
-        keep: Takes the number and the results of a chunk; called in this thread.
+        depth: Returns the maximum number of submitted chunks; called repeatedly, because the number
+            of workers may change.
+        keep: Called in this thread with the number and the results of a chunk.
 
     Raises:
-        Exception: If a chunk raises it. The other running chunks are cancelled or, if they run in
-            this process, completed and stored; the same holds for Ctrl-C.
+        Exception: If a chunk raises it.
     """
     waiting = iter(chunks)
     under_way: UnderWay = {}
@@ -191,7 +214,7 @@ def _submit(job: MapJob, chunks: Iterator[int], executor: Executor, under_way: U
 
 
 def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
-    """Wait for the chunks that could no longer be cancelled, and yield them."""
+    """Cancel the submitted chunks; wait for those that cannot be cancelled, and yield them."""
     running = [future for future in under_way if not future.cancel()]
     wait(running)
     for future in running:
@@ -201,9 +224,10 @@ def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
 
 @contextmanager
 def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """Yield an executor with a thread per core, and its depth; the kernels release the GIL.
+    """Yield an executor with one thread per core, and a function that returns their number.
 
-    At most one chunk per thread is submitted, so that an interruption waits for no others.
+    The kernels release the GIL. With at most one submitted chunk per thread, Ctrl-C waits for the
+    running chunks only.
     """
     cores = usable_cores()
     with ThreadPoolExecutor(cores, thread_name_prefix="reachability") as executor:
@@ -212,12 +236,15 @@ def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """Yield an executor on the Dask scheduler at an address such as ``tcp://10.0.0.1:8786``.
+    """Yield an executor on a Dask cluster, and a function that returns the chunks to submit.
+
+    Args:
+        address: Address of the Dask scheduler, such as ``tcp://10.0.0.1:8786``.
 
     Raises:
         ReachabilityError: If dask.distributed is not installed, no scheduler answers at the
-            address, its cluster lacks this version of dls_ik, the scheduler disappears, or a chunk
-            repeatedly kills its worker.
+            address, a process of the cluster has another version of dls_ik or none, the connection
+            to the scheduler is lost, or a chunk repeatedly kills its worker.
     """
     client = _connected_client(address)
     from distributed import KilledWorker
@@ -241,7 +268,7 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
 
 
 def _connected_client(address: str) -> Any:
-    """Return a ``distributed.Client``.
+    """Return a ``distributed.Client`` that is connected to the scheduler at an address.
 
     Raises:
         ReachabilityError: If dask.distributed is not installed, or no scheduler answers at the
@@ -254,10 +281,10 @@ def _connected_client(address: str) -> Any:
             "a Dask cluster needs dask.distributed: pip install 'dls-ik[cluster]'"
         ) from error
     try:
-        with ThreadPoolExecutor(1) as thread:  # a notebook runs an event loop in its main thread
+        with ThreadPoolExecutor(1) as thread:  # a notebook's main thread already runs an event loop
             thread.submit(asyncio.run, _shake_hands(address)).result()
         return distributed.Client(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
-    except Exception as error:  # any other service at the address may answer anything
+    except Exception as error:  # another kind of server may cause any error
         raise ReachabilityError(
             f"no Dask scheduler answers at {address!r} within {SCHEDULER_TIMEOUT:g} s; "
             "an address is like "
@@ -275,9 +302,9 @@ async def _shake_hands(address: str) -> None:
 
 
 def _check_versions(client: Any) -> None:
-    """Check that the scheduler and the workers have this version of the package.
+    """Check that the scheduler and the workers have this version of dls_ik.
 
-    Workers that join later, or die before they answer, are not checked.
+    Workers that join later, or stop before they answer, are not checked.
 
     Raises:
         ReachabilityError: If a process has no dls_ik, or another version.
@@ -289,7 +316,7 @@ def _check_versions(client: Any) -> None:
             if isinstance(answer, Exception):
                 raise answer
         versions = {client.run_on_scheduler(_version), *there}
-    except Exception as error:  # the import there may raise anything
+    except Exception as error:  # the import on a worker may raise any error
         raise ReachabilityError(
             f"the scheduler and its workers need dls_ik {__version__} too: {error}"
         ) from error

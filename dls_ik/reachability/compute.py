@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Computation of maps: finished chunks are kept on disk, to resume a map, or in memory."""
+"""Computation of reachability maps; finished chunks are stored, so that a map can be resumed."""
 
 from __future__ import annotations
 
@@ -60,31 +60,35 @@ def reachability_map(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> ReachabilityMap:
-    """Compute the poses of a workspace that an arm reaches, and its dexterity there.
+    """Compute which poses of a workspace an arm reaches, and the dexterity of the arm.
 
     Args:
         robot: Robot, name of a shipped robot, or path of a file (URDF, xacro, DH).
-        resolution: Edge of a voxel [m].
-        orientations: Number of orientations per voxel, spread evenly; default: 64.
-        base: First link of the chain; default: the only one.
-        tip: Last link of the chain; default: the only one.
-        region: x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
-        task: ``pose``; ``pointing``, only the direction of the tool's z axis; or ``position``.
-        tolerance: Maximum position and rotation error [m, rad].
-        max_restarts: Restarts after which a pose counts as not reached.
+        resolution: Edge length of the cubic voxels [m].
+        orientations: Number of evenly distributed orientations per voxel; default: 64, or 1 for
+            the task ``position``.
+        base: First link of the chain; default: the root link, if there is only one.
+        tip: Last link of the chain; default: the leaf link, if there is only one.
+        region: Box (6,) x0 x1 y0 y1 z0 z1 [m] in the base frame; default: the reach of the arm.
+        task: ``pose`` for position and rotation, ``pointing`` for position and direction of the
+            tool's z axis, or ``position``.
+        tolerance: Maximum position error [m] and rotation error [rad] of a solution.
+        max_restarts: Number of restarts after which a pose counts as not reached.
         random_seed: Seed of the restarts.
-        scene: Scene of the robot, in its current state; only collision-free solutions count.
-        out: File ``.npz`` or store ``.zarr``. Until the map is complete, finished chunks are kept
-            next to it in a folder ``.parts``; the same call resumes an interrupted map.
+        scene: Scene of the robot, used in its current state; a pose is reached only if it has a
+            collision-free solution.
+        out: Path of the map, a file ``.npz`` or a store ``.zarr``. Until the map is complete,
+            finished chunks are kept next to this path in a folder ``.parts``. A second call with
+            the same arguments resumes an interrupted map.
         scheduler: Address of a Dask scheduler; default: the threads of this machine.
-        progress: Called with the number of finished chunks and of all chunks.
+        progress: Called with the number of finished chunks and the number of all chunks.
 
     Returns:
-        The map; read from `out` if that holds a map with the same settings.
+        The map. If `out` already holds a map with the same settings, that map is returned.
 
     Raises:
-        DlsIkError: If an argument is not valid, `out` holds another map, or the scheduler does not
-            exist.
+        DlsIkError: If an argument is not valid, `out` holds a map with other settings, or no
+            scheduler answers.
     """
     arm = find_robot(robot, base, tip)
     job = new_job(
@@ -99,7 +103,7 @@ def compute(
     scheduler: str | None,
     progress: Progress | None,
 ) -> ReachabilityMap:
-    """Compute the map of a checked job; see :func:`reachability_map`."""
+    """Compute the map of a job, or read it from `out`; arguments as in :func:`reachability_map`."""
     if out is None:
         kept: dict[int, Voxels] = {}
         _complete(job, set(), kept.__setitem__, scheduler, progress)
@@ -118,7 +122,7 @@ def compute(
 
 
 def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
-    """Return the map of a job if its file exists, else None.
+    """Return the map of a job if its file `store` exists; otherwise return None.
 
     Raises:
         ReachabilityError: If the file holds no map, or a map with other settings.
@@ -138,7 +142,7 @@ def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
 def find_robot(
     robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
 ) -> RobotModel:
-    """Return the robot itself, or load it from a shipped name, a file or URDF text."""
+    """Return a robot; load it if `robot` is a shipped name, a file or URDF text."""
     if isinstance(robot, RobotModel):
         if base is None and tip is None:
             return robot
@@ -156,7 +160,7 @@ def _complete(
     scheduler: str | None,
     progress: Progress | None,
 ) -> None:
-    """Solve the unfinished chunks."""
+    """Solve the chunks of a job that are not in `finished`; pass each result to `keep`."""
     total, count = job.settings.chunks, len(finished)
 
     def keep_and_count(chunk: int, voxels: Voxels) -> None:
@@ -168,7 +172,7 @@ def _complete(
 
     if progress is not None:
         progress(count, total)
-    # In random order, the first chunks give an estimate of the total time.
+    # In random order, the mean time of the first chunks is an estimate for all chunks.
     order: list[int] = np.random.default_rng(0).permutation(total).tolist()
     missing = [chunk for chunk in order if chunk not in finished]
     if missing:
@@ -193,11 +197,11 @@ LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
 LOCK_NAME = "lock"
 CHUNK_NAME = re.compile(r"chunk-(\d+)\.npz")
-MAX_PART_BYTES = 64 * 1024 * 1024  # maximum size of a file; a chunk has a few kilobytes
+MAX_PART_BYTES = 64 * 1024 * 1024  # maximum size of a file of a chunk; typical: a few kilobytes
 
 
 class FolderParts:
-    """Finished chunks in a folder, one file each; a file appears only when it is complete."""
+    """Folder with a file for each finished chunk; only complete files have the name of a chunk."""
 
     def __init__(self, folder: Path, settings: MapSettings) -> None:
         self._folder, self._settings = folder, settings
@@ -208,7 +212,7 @@ class FolderParts:
         return {int(match[1]) for match in names if match}
 
     def remove_damaged(self) -> None:
-        """Remove and count unreadable chunks, which are then computed again."""
+        """Remove the files of unreadable chunks, so that these chunks are computed again."""
         damaged = sum(not self._is_whole(chunk) for chunk in self.finished())
         if damaged:
             words = "chunk was" if damaged == 1 else "chunks were"
@@ -238,10 +242,12 @@ class FolderParts:
             ) from error
 
     def load(self, chunk: int) -> Voxels:
-        """Return a finished chunk.
+        """Return the results of a finished chunk.
+
+        A damaged file is removed, so that the next call computes the chunk again.
 
         Raises:
-            ReachabilityError: If the file is damaged; it is removed, so that it is computed again.
+            ReachabilityError: If the file is damaged.
         """
         path = self._path(chunk)
         first, last = self._settings.voxels(chunk)
@@ -266,7 +272,10 @@ class FolderParts:
         return True
 
     def remove(self) -> None:
-        """Remove the folder, its manifest last, so that an interrupted removal is recognized."""
+        """Remove the chunks, then the rest of the folder.
+
+        After an interrupted removal, the manifest still identifies the folder.
+        """
         with suppress(OSError):
             for path in self._folder.glob("chunk-*"):
                 path.unlink()
@@ -282,17 +291,21 @@ class FolderParts:
 
 
 def parts_folder(store: Path) -> Path:
-    """Return the folder with the chunks of an unfinished map."""
+    """Return the folder for the chunks of an unfinished map whose final path is `store`."""
     return store.with_name(f"{store.name}.parts")
 
 
 @contextmanager
 def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
-    """Open the finished chunks of an unfinished map, for one process at a time.
+    """Yield the finished chunks of an unfinished map, locked against other processes.
+
+    Args:
+        store: Final path of the map.
+        settings: Settings of the map.
 
     Raises:
-        ReachabilityError: If the chunks belong to another map, another process uses them, or the
-            folder cannot be written.
+        ReachabilityError: If the chunks belong to a map with other settings, another process uses
+            the chunks, or the folder cannot be written.
     """
     folder = parts_folder(store)
     parts = FolderParts(folder, settings)
@@ -347,6 +360,6 @@ def _read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def differences(found: dict[str, Any], asked: dict[str, Any]) -> str:
-    """Describe the differences of two settings; empty if they agree."""
+    """Describe the differences between stored and requested settings; empty if they agree."""
     keys = [key for key in asked if found.get(key) != asked[key]]
     return ", ".join(f"{key} {found.get(key)}, now {asked[key]}" for key in keys)

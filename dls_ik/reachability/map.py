@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of reachability: their figures, files (``.npz`` or ``.zarr``) and pictures."""
+"""Reachability maps: derived quantities, files (``.npz`` or ``.zarr``) and pictures."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
 
 SUFFIXES = (".npz", ".zarr")
-ABOUT_ENTRY = "about"  # entry of a file with settings and versions
+ABOUT_ENTRY = "about"  # name of the entry with settings and versions in a file
 
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityMap:
-    """Share of orientations that an arm reaches in each voxel, and its dexterity there.
+    """Map with the orientations that an arm reaches in each voxel, and the dexterity of the arm.
 
     Attributes:
         settings: Robot, region and accuracy of the map.
-        voxels: Arrays (nx, ny, nz), see :class:`dls_ik.reachability.Voxels`.
-        shoulder: (3,) centre of the ball that bounds the reach, in the base frame [m].
+        voxels: Results for each voxel, see :class:`dls_ik.reachability.Voxels`.
+        shoulder: (3,) centre of a ball that contains all reachable positions, in the base frame
+            [m].
         versions: Versions of the packages that computed the map.
     """
 
@@ -56,31 +57,35 @@ class ReachabilityMap:
 
     @property
     def grid(self) -> Grid:
-        """Grid of the voxels."""
+        """Positions and size of the voxels."""
         return self.settings.grid
 
     @property
     def index(self) -> Array:
         """Return the reachability index (nx, ny, nz), the share of orientations that is reached.
 
-        Zacharias, Borst & Hirzinger 2007; here inverse kinematics is solved in every voxel.
+        The index is that of Zacharias, Borst & Hirzinger 2007. Here, inverse kinematics is solved
+        for every orientation in every voxel.
         """
         return self.voxels.reached / self.settings.orientations
 
     @property
     def volume(self) -> float:
-        """Volume of the voxels with a reached orientation [m^3]."""
+        """Total volume of the voxels in which at least one orientation is reached [m^3]."""
         return float(np.count_nonzero(self.voxels.reached)) * self.settings.resolution**3
 
     @property
     def lost(self) -> Array:
-        """Share (nx, ny, nz) of the reachable poses that is lost to collisions."""
+        """Share (nx, ny, nz) of the poses with solutions whose solutions are all in collision."""
         lost = self.voxels.in_collision
         share: Array = lost / np.maximum(self.voxels.reached + lost, 1)
         return share
 
     def extent(self, i: int) -> tuple[float, float]:
-        """Return the ends [m] of the reached voxels and the base along axis i, with a margin."""
+        """Return the range [m] along axis i that contains the reached voxels and the base.
+
+        The range has a margin at both ends.
+        """
         some = self.voxels.reached + self.voxels.in_collision
         layers = np.flatnonzero(some.any(axis=tuple({0, 1, 2} - {i})))
         places = [0.0, self.shoulder[i], *self.grid.axis(i)[layers]]
@@ -93,7 +98,7 @@ class ReachabilityMap:
         return i, j, k
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the whole map, for JSON."""
+        """Return settings and totals of the map as a dict for JSON."""
         some = self.voxels.reached > 0
         lost = self.voxels.in_collision > 0
         best = self.voxels.manipulability_best[some]
@@ -119,7 +124,7 @@ class ReachabilityMap:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a file ``.npz`` or a store ``.zarr``, completely or not at all.
+        """Write the map to a file ``.npz`` or a store ``.zarr``; an error leaves no partial file.
 
         Raises:
             ReachabilityError: If the suffix is not supported, or the file cannot be written.
@@ -144,7 +149,7 @@ class ReachabilityMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReachabilityMap:
-        """Read a map.
+        """Read a map from a file ``.npz`` or a store ``.zarr``.
 
         Raises:
             ReachabilityError: If the file does not exist, or holds no map.
@@ -165,10 +170,10 @@ class ReachabilityMap:
 
 
 def checked_store(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a map; check that a map can be written there.
+    """Check that a map can be written at a path; return the path.
 
     Raises:
-        ReachabilityError: If the file cannot hold a map; the message gives the reason.
+        ReachabilityError: If no map can be written there; the message gives the reason.
     """
     store = Path(path)
     if store.suffix.lower() not in SUFFIXES:
@@ -206,7 +211,7 @@ def _read(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _with_collisions(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Add zeros to maps of versions that did not count collisions."""
+    """Return the arrays of a file, with zeros for collisions if an old version wrote the file."""
     return {"in_collision": np.zeros_like(arrays["reached"]), **arrays}
 
 
@@ -243,27 +248,27 @@ COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
 class MapColours(NamedTuple):
-    """Values that the colours represent."""
+    """Values that the colours of a picture represent."""
 
-    values: Array  # (nx, ny, nz), NaN if nothing is reached
-    top: float
-    label: str
+    values: Array  # (nx, ny, nz), NaN if no orientation is reached
+    top: float  # value at the upper end of the colours
+    label: str  # label of the colour bar
 
 
 def map_picture(
     found: ReachabilityMap, show: str = "index", scene: PlanningScene | None = None
 ) -> Figure:
-    """Draw slices through the shoulder and a 3D view; for a flat map, its only layer.
+    """Draw a map: three slices through the shoulder and a 3D view, or the layer of a flat map.
 
     Args:
         found: Map to draw.
-        show: ``index``, the share of the orientations that is reached; ``manipulability``, the
-            mean over the solutions; or ``collisions``, the share of the reachable poses that is
-            lost to collisions.
-        scene: Scene of the map, whose objects are outlined in the slices.
+        show: ``index``, the share of the orientations that are reached; ``manipulability``, the
+            mean over the solutions; or ``collisions``, the share of the poses with solutions whose
+            solutions are all in collision.
+        scene: Scene with which the map was computed; the slices show outlines of its objects.
 
     Raises:
-        ReachabilityError: If `show` has another value, or the scene is not that of the map.
+        ReachabilityError: If `show` has another value, or the map was computed with another scene.
         DlsIkError: If matplotlib is not installed.
     """
     shown = _shown(found, show)
@@ -307,7 +312,7 @@ def _shown(found: ReachabilityMap, show: str) -> MapColours:
 
 
 def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int, view: str) -> Any:
-    """Draw the layer of the shoulder across the third axis."""
+    """Draw the slice along axes i and j that contains the shoulder."""
     (across,) = {0, 1, 2} - {i, j}
     layer = found.at(found.shoulder)[across]
     values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
@@ -332,7 +337,7 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
 
 
 def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j: int) -> None:
-    """Draw the section of a scene's objects with the layer of the shoulder."""
+    """Draw outlines of the scene's objects in the slice along axes i and j through the shoulder."""
     from matplotlib.collections import LineCollection
 
     (across,) = {0, 1, 2} - {i, j}
@@ -343,7 +348,7 @@ def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j
 
 
 def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
-    """Draw the base as a triangle, and the shoulder as a dot if its position differs."""
+    """Draw the base as a triangle, and the shoulder as a dot if its coordinates i and j differ."""
     end = (found.shoulder[i], found.shoulder[j])
     if np.hypot(*end) > found.settings.resolution / 2.0:
         axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
@@ -389,7 +394,7 @@ def _title(found: ReachabilityMap, has_outlines: bool) -> str:
 
 
 def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
-    """Draw values (nx, ny, nz) from 0 to 1 as coloured cubes; NaN is left out."""
+    """Draw a coloured cube for each value (nx, ny, nz) from 0 to 1, and no cube for NaN."""
     from matplotlib import colormaps
 
     step = max(1, -(-max(values.shape) // MAX_DRAWN_VOXELS))
@@ -415,7 +420,7 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
 
 
 def _blocks(values: Array, step: int) -> Array:
-    """Return the means over the reached voxels of cubes with edges of `step` voxels."""
+    """Return a coarser map: the mean of the reached voxels in each block of `step`^3 voxels."""
     padding = [(0, -n % step) for n in values.shape]
     padded = np.pad(values, padding, constant_values=np.nan)
     a, b, c = (n // step for n in padded.shape)
@@ -427,7 +432,7 @@ def _blocks(values: Array, step: int) -> Array:
 
 
 def _front(corners: list[Array], shoulder: tuple[float, float, float]) -> Any:
-    """Return a mask of the cubes in the quarter that is cut out."""
+    """Return a mask of the cubes in the quarter that is cut out, so that the inside is visible."""
     x, y = (0.5 * (c[1:] + c[:-1]) for c in corners[:2])
     front = (x >= shoulder[0])[:, None] & (y <= shoulder[1])[None, :]
     return front[:, :, None]

@@ -32,16 +32,16 @@ TASKS = ("pose", "pointing", "position")
 RESOLUTION = 0.1  # [m]
 ORIENTATIONS = 64
 TOLERANCE = 1e-4  # [m] and [rad]
-RESTARTS = 50  # docs/reachability.md describes the effect of more
+RESTARTS = 50  # docs/reachability.md describes the effect of more restarts
 
 # Bounds
-POSES_PER_CHUNK = (2048, 16384)  # a few seconds of work, which are lost if the process is killed
+POSES_PER_CHUNK = (2048, 16384)  # a few seconds of work; unfinished chunks are lost if killed
 MANY_CHUNKS = 5000
 MOST_ORIENTATIONS = 100_000
-MAX_VOXELS = 10**8  # results of three gigabytes
+MAX_VOXELS = 10**8  # the results of this number of voxels take three gigabytes
 MIN_RESOLUTION, MAX_RESOLUTION = 1e-6, 1e6  # [m] limits of the resolution
 
-# Alexa 2022: constants of the spiral; the second one is the positive root of x^4 = x + 4.
+# Alexa 2022: constants of the spiral; PSI is the positive root of x^4 = x + 4.
 PHI = np.sqrt(2.0)
 PSI = 1.533751168755204288118041
 GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
@@ -53,7 +53,7 @@ class ReachabilityError(DlsIkError):
 
 @dataclass(frozen=True)
 class MapSettings:
-    """All inputs of a map; equal settings give equal maps."""
+    """Settings that determine a map: maps with equal settings have equal values."""
 
     robot: str  # name of the robot
     kinematics: str  # SHA-256 of the chain
@@ -72,17 +72,17 @@ class MapSettings:
 
     @property
     def grid(self) -> Grid:
-        """Grid of the voxels."""
+        """Positions and size of the voxels."""
         return Grid(self.origin, self.resolution, self.shape)
 
     @property
     def poses(self) -> int:
-        """Number of poses."""
+        """Number of poses of the whole map: voxels times orientations."""
         return self.grid.size * self.orientations
 
     @property
     def voxels_per_chunk(self) -> int:
-        """Number of voxels per chunk; it depends only on the settings."""
+        """Number of voxels per chunk, equal for equal settings."""
         least, most = POSES_PER_CHUNK
         poses = min(max(self.poses // MANY_CHUNKS, least), most)
         return max(1, poses // self.orientations)
@@ -93,20 +93,20 @@ class MapSettings:
         return -(-self.grid.size // self.voxels_per_chunk)
 
     def voxels(self, chunk: int) -> tuple[int, int]:
-        """Return the number of the first voxel of a chunk, and of the one after its last."""
+        """Return the range of voxels in a chunk: the first voxel, and the last voxel plus 1."""
         first = chunk * self.voxels_per_chunk
         return first, min(first + self.voxels_per_chunk, self.grid.size)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings in the types of JSON."""
+        """Return the settings as a dict of JSON types."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> MapSettings:
-        """Return the settings of a file.
+        """Return the settings from a dict of JSON types.
 
         Raises:
-            TypeError: If the fields differ from those of this class.
+            TypeError: If the keys differ from the fields of this class.
         """
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found.items()
@@ -116,17 +116,17 @@ class MapSettings:
 
 @dataclass(frozen=True)
 class MapJob:
-    """Settings and robot, as sent to workers; compared by the settings."""
+    """Robot and settings of a map, which are sent to workers; equal if the settings are equal."""
 
     settings: MapSettings
     tree: Tree = field(compare=False, repr=False)
     scene: PlanningScene | None = field(default=None, compare=False, repr=False)
 
     def solver(self) -> IkSolver:
-        """Return the solver of every pose of the map.
+        """Return the solver for the poses of the map.
 
-        The chain is built on the worker: arrays that were sent have another type for Numba, which
-        would compile the kernels again.
+        The worker builds the chain again, because received arrays have another type for Numba, with
+        which Numba would compile the kernels again.
         """
         from dls_ik.solver.solver import IkSolver  # numba takes long to import
 
@@ -163,7 +163,7 @@ def new_job(
         raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
     from dls_ik.solver.solver import IkSolver  # numba takes long to import
 
-    scene = None if scene is None else scene.copy()  # keeps the current state
+    scene = None if scene is None else scene.copy()  # later changes of the scene have no effect
     edge = checked_resolution(resolution)
     grid = grid_around(reach_ball(robot), edge) if region is None else grid_in(region, edge)
     options = IkSolver(
@@ -192,7 +192,7 @@ def new_job(
 
 
 def kinematics_digest(robot: RobotModel) -> str:
-    """Return a SHA-256 of the chain; shapes and masses in a URDF do not affect it."""
+    """Return a SHA-256 of the robot's kinematics; shapes and masses do not change the digest."""
     chain = robot.chain
     digest = hashlib.sha256()
     joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)
@@ -203,7 +203,7 @@ def kinematics_digest(robot: RobotModel) -> str:
 
 
 def checked_task(name: str) -> Task:
-    """Return the task of that name.
+    """Return the task with a name of TASKS.
 
     Raises:
         ReachabilityError: If the name is unknown; the message lists the known names.
@@ -217,7 +217,9 @@ def checked_task(name: str) -> Task:
 
 
 def checked_orientations(count: Any, task: str) -> int:
-    """Return the number of orientations per voxel; 1 if the task has no rotation.
+    """Check and return the number of orientations per voxel; None gives the default of the task.
+
+    The number is 1 for a task without rotation.
 
     Raises:
         ReachabilityError: If the value is not an integer in range, or is larger than 1 for a task
@@ -239,7 +241,7 @@ def checked_orientations(count: Any, task: str) -> int:
 
 
 def orientations(count: int, task: str) -> Array:
-    """Return the rotations R_base_tip (count, 3, 3) of every voxel."""
+    """Return the rotations R_base_tip (count, 3, 3) that are tested in every voxel."""
     if task == "position":
         return np.eye(3)[None]
     return spread_directions(count) if task == "pointing" else spread_rotations(count)
@@ -249,7 +251,7 @@ def orientations(count: int, task: str) -> Array:
 
 
 class Ball(NamedTuple):
-    """All points within a distance of a centre, in the base frame."""
+    """Ball in the base frame."""
 
     centre: Array  # (3,) centre [m]
     radius: float  # [m]
@@ -258,10 +260,10 @@ class Ball(NamedTuple):
 def reach_ball(robot: RobotModel) -> Ball:
     """Return a ball that contains every position of the tip within the joint limits.
 
-    The ball is built from the tip to the base. A revolute joint moves the centre onto its axis and
-    adds the distance of the centre from the axis to the radius; a prismatic joint moves the centre
-    to mid-range and adds half the range. For an arm with a shoulder, the centre is the shoulder, at
-    its height above the base.
+    The ball is computed joint by joint from the tip to the base. At a revolute joint, the centre is
+    projected onto the axis, and its distance from the axis is added to the radius. At a prismatic
+    joint, the centre is moved to the middle of the range, and half the range is added to the
+    radius. For an arm with a shoulder, the final centre is the shoulder.
     """
     chain = robot.chain
     centre, radius = chain.fixed[-1, :, 3].copy(), 0.0
@@ -278,7 +280,10 @@ def reach_ball(robot: RobotModel) -> Ball:
 
 
 def _range(robot: RobotModel, i: int) -> tuple[float, float]:
-    """Return the middle and half of the range of a prismatic joint [m]; its limits are finite."""
+    """Return the middle and half the length of the range of prismatic joint i [m].
+
+    The limits must be finite.
+    """
     chain, variable = robot.chain, robot.chain.variable[i]
     middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
     half = (chain.upper[variable] - chain.lower[variable]) / 2.0
@@ -286,7 +291,10 @@ def _range(robot: RobotModel, i: int) -> tuple[float, float]:
 
 
 class Grid(NamedTuple):
-    """Cubic voxels along the axes of the base frame; the index of z varies fastest."""
+    """Grid of cubic voxels along the axes of the base frame.
+
+    Voxels are numbered such that the index along z varies fastest.
+    """
 
     origin: tuple[float, float, float]  # centre of voxel (0, 0, 0) [m]
     resolution: float  # edge of a voxel [m]
@@ -302,7 +310,7 @@ class Grid(NamedTuple):
         return self._along(i, np.arange(self.shape[i]))
 
     def edges(self, i: int) -> Array:
-        """Return the coordinates (shape[i] + 1,) of the layer boundaries along axis i [m]."""
+        """Return the coordinates (shape[i] + 1,) of the voxel boundaries along axis i [m]."""
         return self._along(i, np.arange(self.shape[i] + 1) - 0.5)
 
     def centres(self, first: int, last: int) -> Array:
@@ -311,7 +319,7 @@ class Grid(NamedTuple):
         return self._along(slice(None), places)
 
     def _along(self, i: int | slice, steps: NDArray[Any]) -> Array:
-        """Return coordinates [m] at multiples of the edge from the first voxel."""
+        """Return coordinates along axis i [m]: centre of the first voxel plus `steps` edges."""
         coordinates: Array = np.array(self.origin)[i] + self.resolution * steps
         return coordinates
 
@@ -322,10 +330,10 @@ class Grid(NamedTuple):
 
 
 def checked_resolution(resolution: float) -> float:
-    """Return the edge of a voxel [m].
+    """Check and return the edge length of a voxel [m].
 
     Raises:
-        ReachabilityError: If the length is not between a micrometre and a thousand kilometres.
+        ReachabilityError: If the length is not from MIN_RESOLUTION to MAX_RESOLUTION.
     """
     if (
         isinstance(resolution, (int, float, np.number))
@@ -344,7 +352,7 @@ def grid_around(ball: Ball, resolution: float) -> Grid:
     Raises:
         ReachabilityError: If there are too many voxels.
     """
-    # Number of voxels on each side of the middle one
+    # Number of voxels on each side of the middle voxel
     beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))
     x, y, z = (float(c) - beside * resolution for c in ball.centre)
     count = 2 * beside + 1
@@ -355,13 +363,13 @@ def grid_in(region: Sequence[float], resolution: float) -> Grid:
     """Return voxels that cover a box.
 
     Args:
-        region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel starts at x0; the last one may extend
-            beyond x1. Equal bounds make one layer, centred at them.
+        region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel starts at x0; the last voxel may extend
+            beyond x1. Equal bounds, such as z0 = z1, give one layer of voxels centred at z0.
         resolution: Edge of a voxel [m].
 
     Raises:
-        ReachabilityError: If the bounds are not six finite numbers in order, or there are too many
-            voxels.
+        ReachabilityError: If the bounds are not six finite numbers with x0 <= x1, y0 <= y1 and
+            z0 <= z1, or there are too many voxels.
     """
     ends = _checked_region(region)
     counts = [max(1, math.ceil((b - a) / resolution - 1e-9)) for a, b in ends]
@@ -395,7 +403,7 @@ def _not_too_many(grid: Grid) -> Grid:
 
 
 def spread_rotations(count: int) -> Array:
-    """Return rotations (count, 3, 3) on a super-Fibonacci spiral in SO(3) (Alexa 2022)."""
+    """Return evenly distributed rotations (count, 3, 3), a super-Fibonacci spiral (Alexa 2022)."""
     s = np.arange(count) + 0.5
     small, large = np.sqrt(s / count), np.sqrt(1.0 - s / count)
     alpha, beta = 2.0 * np.pi * s / PHI, 2.0 * np.pi * s / PSI
@@ -406,7 +414,10 @@ def spread_rotations(count: int) -> Array:
 
 
 def spread_directions(count: int) -> Array:
-    """Return rotations (count, 3, 3) whose z axes form a Fibonacci lattice (Gonzalez 2010)."""
+    """Return rotations (count, 3, 3) with evenly distributed z axes.
+
+    The axes are a Fibonacci lattice on the sphere (Gonzalez 2010).
+    """
     k = np.arange(count)
     height = 1.0 - (2.0 * k + 1.0) / count
     turn, radius = GOLDEN_ANGLE * k, np.sqrt(1.0 - height**2)

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4 of Buss & Kim 2004: the double-Y moves to fixed targets from the zero position.
 
-A run of a method ends after a step that improves too little, after several steps that increase the
-distance, or after 4000 steps. Targets that no method reaches are counted separately. There are two
-readings. As published: the targets and rules that explain the printed figures, found by trying
-those of the authors' test programs. As in the text: the rules of section 5, and the targets of the
-double-Y.
+A run is the motion of one method toward one target. The run ends after a step that decreases the
+distance too little, after several steps that increase the distance, or after 4000 steps. Targets
+that no method reaches are counted separately. The experiment has two readings. "As published" uses
+the targets and rules with which the printed figures can be reproduced; they were found by trying
+the targets and rules of the authors' test programs. "As in the text" uses the rules of section 5
+and the targets of the double-Y.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 METHODS = ("SDLS", "DLS", "DLS'", "DLS*", "J^T")
 GROUPS = ("reached", "not reached")  # whether any of the methods reaches the targets
-ACCURACIES = (0.1, 0.01, 0.001, 0.0001)  # distance above the minimum of the method
+ACCURACIES = (0.1, 0.01, 0.001, 0.0001)  # distance above the minimum distance of the run
 STEP_KEYS = ("steps_1e-1", "steps_1e-2", "steps_1e-3", "steps_1e-4")
 MEAN_KEYS = ("wins", "excess", *STEP_KEYS)
 PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972  # SDLS wins for all reached targets
@@ -75,12 +76,15 @@ PRINTED = (
 )
 
 
-# Figures of targets not reached that are copies of those of the other table
+# Printed figures of the targets not reached that are copies from the table of targets reached
 COPIED = {(GROUPS[1], method, STEP_KEYS[0]) for method in ("DLS*", "J^T")}
 
 
 def printed_rows() -> list[Row]:
-    """Return the printed rows, wins in percent of the group; then the share of targets reached."""
+    """Return the rows of the printed tables (wins in [percent]), and a row with the share reached.
+
+    The last row has the share of the targets that any method reaches [percent].
+    """
     rows: list[Row] = []
     for group, count, figures in zip(GROUPS, PRINTED_COUNTS, PRINTED, strict=True):
         for method, (wins, *others) in zip(METHODS, figures, strict=True):
@@ -99,15 +103,16 @@ REACHED_DISTANCE = 1e-3  # maximum summed distance of the effectors at a reached
 
 
 class Rules(NamedTuple):
-    """Targets of the runs, and rules that end and count the runs."""
+    """Choice of the targets, and rules that end the runs and compute the figures."""
 
-    is_y: bool  # whether E0 and E1 have the targets of the Y, and E2 and E3 the origin
-    code: str  # rule of D_max, a key of buss_kim_shapes.CODES
-    gain: float  # a smaller improvement in a step ends the run
+    # True: E0 and E1 move to the targets of the Y, E2 and E3 to the origin; False: double-Y
+    is_y: bool
+    code: str  # rule that adapts D_max, a key of buss_kim_shapes.CODES
+    gain: float  # a step that decreases the distance by less than this ends the run
     rises: int  # number of steps with increasing distance that ends a run
-    tie: float  # maximum distance above the best one that still is a win
+    tie: float  # a method wins if its distance exceeds the smallest one by at most this
     first: int  # number of the first step
-    by_reached: bool  # divide the sums over the targets not reached by the number of those reached
+    by_reached: bool  # whether sums over targets not reached are divided by the number reached
 
 
 AS_PUBLISHED = Rules(True, shapes.PUBLISHED, 1e-6, 4, 1e-5, 0, True)
@@ -129,11 +134,11 @@ SLIPS: dict[str, tuple[str, Rules]] = {
 
 
 def fixed_targets(first: int, count: int, is_y: bool) -> Array:
-    """Return target poses (count, 4, 4, 4) at multiples of T = TARGET_SPACING.
+    """Return the target poses (count, 4, 4, 4) of all four effectors at T = k TARGET_SPACING.
 
     Args:
-        first: Multiple of the first target.
-        count: Number of targets.
+        first: Smallest k.
+        count: Number of consecutive values of k.
         is_y: See :class:`Rules`.
     """
     T = TARGET_SPACING * np.arange(first, first + count, dtype=np.float64)
@@ -145,10 +150,10 @@ def fixed_targets(first: int, count: int, is_y: bool) -> Array:
 
 
 def end(distance: Array, gain: float, rises: int) -> int | None:
-    """Return the step after which a run ends; None if it has not ended yet.
+    """Return the number of the step after which a run ends; None if no rule ends the run yet.
 
     Args:
-        distance: (s + 1,) summed distances before the first step and after each step.
+        distance: (s + 1,) sums of the effectors' distances before the first step and after each.
         gain: See :class:`Rules`.
         rises: See :class:`Rules`.
     """
@@ -161,18 +166,20 @@ def end(distance: Array, gain: float, rises: int) -> int | None:
 
 # Runs
 
-Ways = Sequence[Sequence[Array]]  # summed distances over the steps, per target and method
+Ways = Sequence[Sequence[Array]]  # sum of the effectors' distances at each step, [target][method]
 FIRST_CHUNK, CHUNK_GROWTH = 50, 1.5
 
 
 def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) -> Array:
-    """Return the summed distances (s + 1,) until the rules end the run.
+    """Run a method until the rules end the run; return the distance (s + 1,) at each step.
+
+    A distance is the sum over all effectors.
 
     Args:
         stepper: Method in its initial configuration.
-        T: Target (4, 4, 4).
+        T: Target poses (4, 4, 4) of the effectors.
         rules: Rules of the run.
-        began: Summed distances of earlier steps of the run.
+        began: Distances at earlier steps of the run, by another method.
     """
     distance, chunk = np.empty(0), FIRST_CHUNK
     while True:
@@ -186,7 +193,7 @@ def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) 
 
 
 def _ways(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> list[Array]:
-    """Return the summed distances over the steps toward a target T (4, 4, 4), for each method."""
+    """Return the summed distances (s + 1,) of the run of each method toward T (4, 4, 4)."""
     return [_way(start(robot, name, rules.code), T, rules) for name in names]
 
 
@@ -195,7 +202,10 @@ DUAL = "DLS', then SDLS"
 
 
 def _dual_way(robot: RobotModel, rules: Rules, T: Array) -> Array:
-    """Return the distances (s + 1,) of DLS' until below SWITCH_DISTANCE, then of SDLS."""
+    """Return the summed distances (s + 1,) of a run that switches from DLS' to SDLS.
+
+    SDLS makes all steps after the summed distance first falls below SWITCH_DISTANCE.
+    """
     stepper = start(robot, "DLS'", rules.code)
     way, q = np.empty(0), stepper.q
     while len(way) < MAX_RUN_STEPS:
@@ -212,7 +222,7 @@ def _dual_way(robot: RobotModel, rules: Rules, T: Array) -> Array:
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run all methods for all targets; rows are means, written at the end or at Ctrl-C."""
+    """Run all methods for all targets, and add rows of means, also if Ctrl-C interrupts the run."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed += printed_rows()
@@ -228,7 +238,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _usable(robot: RobotModel, report: Reproduction) -> list[str]:
-    """Return the plug-ins that can make steps; name the others in the notes."""
+    """Return the plug-ins that can make steps; add a note about every other plug-in."""
     found = []
     T = fixed_targets(1, 1, is_y=False)[0]
     for name in plugin_names():
@@ -249,7 +259,7 @@ def _run(
     progress: Progress,
     title: str,
 ) -> Ways:
-    """Run methods for all targets, and add the rows of a reading."""
+    """Run the methods for all targets; add the rows of the reading named `title`."""
     ways: list[list[Array]] = []
     try:
         for some in _in_groups(report, robot, names, rules, progress, title):
@@ -269,7 +279,7 @@ def _in_groups(
     progress: Progress,
     title: str,
 ) -> Iterable[list[list[Array]]]:
-    """Yield the summed distances of all methods for groups of targets, using all cores."""
+    """Run all methods on all cores; yield the summed distances for one group of targets each."""
     workers = os.cpu_count() or 1
     targets, size = fixed_targets(1, report.samples, rules.is_y), 4 * workers
     groups = [slice(k, k + size) for k in range(0, len(targets), size)]
@@ -282,25 +292,28 @@ def _in_groups(
 
 
 class TargetGroup(NamedTuple):
-    """Targets that any method reaches, or all others, with the results of each method."""
+    """Targets that at least one method reaches, or targets that none reaches, with all results."""
 
     name: str
-    counts: tuple[int, int]  # targets in the group, targets reached
-    samples: dict[str, Array]  # results by method: (targets, 6) for MEAN_KEYS
+    counts: tuple[int, int]  # number of targets in this group, number of targets reached
+    samples: dict[str, Array]  # results by method: (targets, 6), columns as in MEAN_KEYS
 
     def factor(self, rules: Rules) -> float:
-        """Return the factor of printed means: some sums are divided by another group's size."""
+        """Return the factor from a mean of this group to the printed figure.
+
+        The factor differs from 1 if the paper divides the sum by the size of the other group.
+        """
         is_scaled = rules.by_reached and self.name == GROUPS[1]
         return self.counts[0] / max(1, self.counts[1]) if is_scaled else 1.0
 
     def row(self, rules: Rules, method: str) -> Row:
-        """Return the means of a method, as in the printed table."""
+        """Return the row of a method: means over the targets, scaled as in the printed table."""
         means = self.samples[method].mean(axis=0)
         means[1:] *= self.factor(rules)
         return dict(zip(MEAN_KEYS, means.tolist(), strict=True))
 
     def scores(self, rules: Rules, method: str) -> dict[str, float]:
-        """Return the z-score of each printed figure, given the sample sizes of both."""
+        """Return the z-score of our figure minus the printed one, by column, for a method."""
         i, values = GROUPS.index(self.name), self.samples[method]
         count, printed = PRINTED_COUNTS[i], PRINTED[i][METHODS.index(method)]
         scale = PRINTED_COUNTS[1] / PRINTED_COUNTS[0] if self.factor(rules) != 1.0 else 1.0
@@ -313,12 +326,17 @@ class TargetGroup(NamedTuple):
 
 
 def share_score(share: float, count: int) -> float:
-    """Return the z-score of the share of targets reached [percent], out of `count` targets."""
+    """Return the z-score of our share of targets reached [percent] minus the printed share.
+
+    Args:
+        share: Our share [percent].
+        count: Number of our targets.
+    """
     return percent_score(share, count, 100.0 * PRINTED_REACHED / PRINTED_TARGETS, PRINTED_TARGETS)
 
 
 def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGroup]:
-    """Return both groups of targets; an empty group is left out."""
+    """Return the group of reached targets and that of others, without a group that is empty."""
     ended = [[way[: (end(way, rules.gain, rules.rises) or len(way)) + 1] for way in target]
              for target in ways]  # fmt: skip
     attained = np.array([[way.min() for way in target] for target in ended])  # (targets, methods)
@@ -336,14 +354,14 @@ def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGrou
 
 
 def _samples(ways: Sequence[Array], excess: Array, rules: Rules) -> Array:
-    """Return the values (targets, 6) whose means are the columns, for one method."""
+    """Return the wins [percent], excess and steps (targets, 6) of one method at each target."""
     steps = [_steps(way, rules) for way in ways]
     wins = 100.0 * (excess <= rules.tie)
     return np.column_stack([wins, excess, np.array(steps).reshape(-1, len(ACCURACIES))])
 
 
 def _steps(way: Array, rules: Rules) -> list[int]:
-    """Return the steps until the distance is within each accuracy of its minimum."""
+    """Return the number of steps until the distance is its minimum plus each of ACCURACIES."""
     found = [int(np.argmax(way < way.min() + a)) for a in ACCURACIES]
     return [max(0, steps - 1 + rules.first) for steps in found]
 
@@ -368,7 +386,7 @@ def _add_rows(
 
 
 def _agreement(found: Sequence[TargetGroup], rules: Rules, ways: Ways) -> Row:
-    """Return the overall deviation of the figures from the printed ones."""
+    """Return the number of figures that differ from the printed ones, and the mean squared z."""
     z = [
         value
         for group in found
@@ -384,7 +402,7 @@ def _agreement(found: Sequence[TargetGroup], rules: Rules, ways: Ways) -> Row:
 
 
 def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Progress) -> None:
-    """Add the agreement without each slip, and the results of DLS' followed by SDLS."""
+    """Add the agreement with the paper without each slip, and results of DLS' then SDLS."""
     rows = report.series.setdefault("slips", [])
     for slip, (instead, rules) in SLIPS.items():
         is_same = (rules.is_y, rules.code) == (AS_PUBLISHED.is_y, AS_PUBLISHED.code)
@@ -417,7 +435,10 @@ WAY_POINTS = np.unique(np.geomspace(1, MAX_RUN_STEPS, 60).astype(np.int64))  # s
 
 
 def _mean_excess(ways: Ways, rules: Rules) -> dict[str, Any]:
-    """Return the mean distance above the best at WAY_POINTS, by method, for both groups."""
+    """Return the mean excess distance of each method after WAY_POINTS steps, for both groups.
+
+    The excess is the smallest distance so far minus the smallest distance of any method.
+    """
     best = np.array([min(way.min() for way in target[: len(METHODS)]) for target in ways])
     shown: dict[str, Any] = {"steps": WAY_POINTS}
     for group, chosen in zip(
@@ -438,7 +459,7 @@ def _falling(way: Array) -> Array:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the mean distance above the best over the steps, for targets reached and not reached."""
+    """Draw the mean excess distance over the steps, for targets reached and not reached."""
     figure = new_figure(11.0, 4.6)
     shown = report.series.get(PUBLISHED) or report.series.get(TEXT) or {}
     for axes, group in zip(figure.subplots(1, 2, sharey=True), GROUPS, strict=True):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Buss & Kim 2004: shapes, targets and methods of all their experiments.
 
-Figure 1 is a planar arm near a singularity; a table has the steps to the three targets of the text.
-Figure 2 shows the Y and the double-Y with their targets. Lengths have no unit. The geometry is in
-urdf/y_shape.urdf and urdf/double_y.urdf; the paths of the targets and the bounds on steps are those
-of the published code.
+Figure 1 is a planar arm near a singularity; a table lists one step of each method to each of the
+three targets of the text. Figure 2 shows the Y and the double-Y with their targets. Lengths have no
+unit. The geometry is in urdf/y_shape.urdf and urdf/double_y.urdf; the paths of the targets and the
+bounds on steps are taken from the published code.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DEGREE = pi / 180.0
 
 
 class Shape(NamedTuple):
-    """Multibody with several effectors, and the paths of their targets."""
+    """Tree-shaped robot with several effectors, and the path of each effector's target."""
 
     name: str
     file: str  # file in urdf/
     tips: tuple[str, ...]
-    paths: Array  # (tips, 3, 3): x, y, z of each target c + a sin(n T), as (c, a, n)
+    paths: Array  # (tips, 3, 3) for x, y, z of each target: c, a, n of c + a sin(n T)
     damping: float  # damping constant of DLS
     clamped_damping: float  # damping constant of DLS'
 
@@ -80,15 +80,16 @@ DOUBLE_Y = Shape(
 
 
 def tip_distances(error: Array) -> Array:
-    """Return the distances of the tips from their targets (s, k), given the errors (s, 3 k)."""
+    """Return the distance (s, k) of each tip from its target, given position errors (s, 3 k)."""
     return np.asarray(np.linalg.norm(error.reshape(len(error), -1, 3), axis=2))
 
 
 # Methods
 
 PUBLISHED, MENDED, TEXT = "as published", "mended", "as in the text"
-# The code adapts D_max by the increase of the distance in the last step, with a slip in the rows of
-# the last error. MENDED removes the slip; TEXT adapts D_max by the decrease of the distance.
+# PUBLISHED adapts D_max by the increase of the distance in the last step, as the published code
+# does, and like that code reads the wrong rows of the last error. MENDED reads the right rows. TEXT
+# adapts D_max by the decrease of the distance.
 CODES: dict[str, dict[str, Any]] = {
     PUBLISHED: {"bug_compatible": True},
     MENDED: {},
@@ -97,10 +98,10 @@ CODES: dict[str, dict[str, Any]] = {
 
 
 def methods(code: str, shape: Shape = DOUBLE_Y) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return methods and options by their names in section 5, with the constants of the paper.
+    """Return the method and options of this package for each name of a method in section 5.
 
     Args:
-        code: Key of CODES.
+        code: Rule that adapts D_max, a key of CODES.
         shape: Shape whose damping constants are used.
     """
     clamp: dict[str, Any] = {"D_max": 0.4, "adaptive": True, **CODES[code]}
@@ -119,7 +120,14 @@ def methods(code: str, shape: Shape = DOUBLE_Y) -> dict[str, tuple[str, dict[str
 
 
 def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) -> Stepper:
-    """Return the stepper of a method of ``methods``, or of a plug-in, in the zero position."""
+    """Return a stepper in the zero position.
+
+    Args:
+        robot: Robot of the shape.
+        method: Name in ``methods``, or name of a plug-in.
+        code: Rule that adapts D_max, a key of CODES.
+        shape: Shape whose damping constants are used.
+    """
     name, options = methods(code, shape).get(method, (method, {}))
     return Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **options)
 
@@ -127,7 +135,7 @@ def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) ->
 # Figures 1 and 2
 
 ARM_LINKS, ARM_ANGLES = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
-TARGETS = {  # relative to the tip: along the arm, across it, and along it but very close
+TARGETS = {  # relative to the tip: along the arm, across the arm, and very close along the arm
     "t1": (0.1, 0.0),
     "t1'": (-0.01, 0.3),
     "close": (0.0005, 0.0),
@@ -137,7 +145,7 @@ ONE_STEP: dict[str, tuple[str, dict[str, Any]]] = {
     "DLS 0.6": ("dls", {"lambda_": 0.6}),
     "SDLS": ("sdls", {"gamma_max": pi / 4}),
 }
-DRAWN_INSTANT = 1.0  # T of the drawn targets
+DRAWN_INSTANT = 1.0  # parameter T of the target paths at which the targets are drawn
 NOTES = [
     "Figure 1: links of length 1 at -0.05 and 0.1 rad; the paper prints no numbers. The steps are "
     "as its text says: to t1 the pseudoinverse turns a far counterclockwise and b far clockwise, "
@@ -150,7 +158,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Make one step to each target of figure 1, and move the shapes of figure 2."""
+    """Make one step of each method to each target of figure 1, and move the shapes of figure 2."""
     report.settings.update({"figure 1": {"links": ARM_LINKS, "q": ARM_ANGLES, "targets": TARGETS}})
     report.notes += NOTES
     robot, begin = planar_robot(ARM_LINKS), np.array(ARM_ANGLES)
@@ -169,7 +177,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _shown(shape: Shape, steps: int) -> dict[str, Any]:
-    """Return the links (m, 3) at zero and after the steps, the targets, and their paths."""
+    """Return the points (m, 3) of the arm before and after SDLS steps, targets and their paths."""
     robot, targets = shape.robot(), shape.targets(np.array([DRAWN_INSTANT]))
     q = start(robot, "SDLS", MENDED, shape).run(targets[0], steps).q[[0, -1]]
     branches = arm_points(robot, q)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moving targets of Buss & Kim 2004: figure 3, and the experiments that section 5 describes.
 
-Figure 3 counts the effectors, out of four, that SDLS keeps closer to moving targets than DLS and
-DLS' do, with one update per step. It is run with the slip of the published code in D_max, and
-without.
+Figure 3 counts the effectors, out of four, whose distance from the moving target is smaller with
+SDLS than with DLS or DLS'. Each method makes one step per motion of the targets. The experiment is
+run with and without the error of the published code in D_max.
 
-Section 5 follows targets with the Y and the double-Y by all methods, searches for the best damping
-constant, and gives the time per iteration. As the authors' programs do, the Jacobian is also taken
-at the targets instead of the effectors.
+For section 5, all methods follow targets with the Y and the double-Y; the damping constant with the
+smallest error is searched for, and the time per iteration is measured. Like the authors' programs,
+the experiment also evaluates the Jacobian at the targets instead of the effectors.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 # Figure 3
 
-WARM_UP_STEPS, ADVANCE = 400, 0.005  # number of steps not counted; increase of T per step
+WARM_UP_STEPS, ADVANCE = 400, 0.005  # number of first steps not counted; increase of T per step
 STEPS_PER_CALL = 500  # steps per kernel call
 DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # the paper uses 1.1 and 0.7
 PAIRS = (("SDLS", "DLS"), ("SDLS", "DLS'"), ("SDLS hard", "DLS"), ("SDLS hard", "DLS'"))
@@ -63,7 +63,7 @@ PRINTED_SHARES = {
     ("SDLS", "DLS"): (1.4, 3.1, 20.6, 55.7, 19.3),
     ("SDLS", "DLS'"): (9.3, 24.3, 32.9, 20.0, 13.6),
 }
-MAX_CHANCE = 1.0  # [percentage points] effect of rounding in the last place on such chaotic runs
+MAX_CHANCE = 1.0  # [percentage points] effect of rounding errors, because the runs are chaotic
 SHOWN = ("SDLS", "DLS", "DLS'")
 
 FIGURE_3_SETTINGS = {
@@ -95,7 +95,7 @@ DEVIATION = (
 
 
 def run_figure_3(report: Reproduction, progress: Progress) -> None:
-    """Follow the targets with every method, first with the published slip."""
+    """Follow the targets with every method and every rule of D_max, the published one first."""
     report.settings.update(FIGURE_3_SETTINGS)
     report.notes += FIGURE_3_NOTES
     report.printed += [
@@ -129,7 +129,7 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
 
 
 def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
-    """Return the errors of DLS and DLS' for a damping constant, and the roughness of the motion."""
+    """Return a row with the summed distance and the mean jerk of DLS and DLS' with a damping."""
     row: Row = {"damping": damping}
     for key, name in (("dls", "DLS"), ("clamped", "DLS'")):
         method, options = methods(MENDED)[name]
@@ -144,7 +144,7 @@ def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
 
 
 def _moves(stepper: Stepper, Ts: Array) -> Iterator[tuple[Array, slice]]:
-    """Yield the configurations (s, n) after the steps toward each chunk of Ts (t, 4, 4, 4)."""
+    """Step toward targets Ts (t, 4, 4, 4); yield q (s, n) for a chunk, and the chunk's slice."""
     for first, last in pairwise([*range(0, len(Ts), STEPS_PER_CALL), len(Ts)]):
         yield stepper.run(Ts[first:last], last - first).q[1:], slice(first, last)
 
@@ -159,7 +159,7 @@ def _follow(stepper: Stepper, Ts: Array) -> Array:
 
 
 def _sums(report: Reproduction) -> list[Row]:
-    """Return a row for each method, with one summed distance for each code."""
+    """Return a row for each method: the summed distance for each rule of D_max."""
     found: dict[str, Row] = {}
     for row in report.rows:
         if row["table"] == "sums":
@@ -182,7 +182,7 @@ def _shares(values: tuple[float, ...] | list[float]) -> Row:
 
 
 def plot_figure_3(report: Reproduction) -> Figure:
-    """Draw the shares next to the printed ones, and the summed distance over T."""
+    """Draw our shares next to the printed shares, and the summed distance over T."""
     figure = new_figure(11.0, 6.0)
     grid = figure.subplots(2, 2, width_ratios=(1.0, 1.3))
     for axes, pair in zip(grid[:, 0], PAIRS, strict=False):
@@ -287,7 +287,7 @@ SECTION_5_NOTES = [
 
 
 def run_section_5(report: Reproduction, progress: Progress) -> None:
-    """Follow targets with both shapes, search for damping constants, and time the steps."""
+    """Follow targets with both shapes, search for the best damping constant, and time the steps."""
     report.settings.update(SECTION_5_SETTINGS)
     report.notes += SECTION_5_NOTES
     for shape in (Y, DOUBLE_Y):
@@ -316,7 +316,7 @@ def run_section_5(report: Reproduction, progress: Progress) -> None:
 
 
 def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
-    """Return the tracking errors of a method, with the Jacobian at effectors and at targets."""
+    """Return the mean distance and jerk of a method, with the Jacobian at effectors and targets."""
     row: Row = {}
     for key, at_targets in (("", False), ("_there", True)):
         stepper = start(robot, name, MENDED, shape)
@@ -332,7 +332,7 @@ def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
 
 
 def _step_at_targets(stepper: Stepper, T: Array) -> Array:
-    """Step toward T (k, 4, 4) with the Jacobian at the targets; return the new q (n,)."""
+    """Step toward T (k, 4, 4) with the Jacobian of the target points; return the new q (n,)."""
     robot, k = stepper.robot, len(T)
     J = robot.jacobian(stepper.q).reshape(k, 6, robot.n)
     to_target = T[:, :3, 3] - robot.fk(stepper.q)[:, :3, 3]
@@ -343,7 +343,7 @@ def _step_at_targets(stepper: Stepper, T: Array) -> Array:
 
 
 def _search_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
-    """Return the summed error of DLS on the Y for a damping constant."""
+    """Return a row with the summed distance of DLS on the Y for a damping constant."""
     name, options = methods(MENDED, Y)["DLS"]
     given = {**options, "lambda_": damping}
     stepper = Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **given)
@@ -352,7 +352,7 @@ def _search_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
 
 
 def _time_row(name: str) -> Row:
-    """Return the minimum time per iteration [us]."""
+    """Return a row with the measured and the printed time per iteration of a method [us]."""
     robot, found = DOUBLE_Y.robot(), []
     Ts = DOUBLE_Y.targets(ADVANCE * np.arange(1.0, TIMED_STEPS + 1.0))
     for _ in range(TIMED_RUNS):
@@ -366,7 +366,7 @@ def _time_row(name: str) -> Row:
 
 
 def plot_section_5(report: Reproduction) -> Figure:
-    """Draw mean distances by method and shape, and the search for the damping constant."""
+    """Draw the mean distance of each method and shape, and the error over the damping constant."""
     figure = new_figure(11.0, 3.8)
     *shapes, last = figure.subplots(1, 3)
     for axes, shape in zip(shapes, (Y, DOUBLE_Y), strict=True):

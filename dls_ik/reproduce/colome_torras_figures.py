@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Colome & Torras 2012: the damping laws near a singular pose.
 
-Figure 1: condition numbers of a planar 4R arm on a path toward the pose. Figure 2: the gains that
-replace 1 / sigma.
+Figure 1: condition numbers of the damped inverses of a planar 4R arm, on a path toward the
+stretched pose. Figure 2: the gain of each law, by which it replaces 1 / sigma in the pseudoinverse.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ LAWS: dict[str, dict[str, Any]] = {
 
 # Figure 1
 
-# [rad] configuration at t = 1, relative to the stretched arm
+# [rad] configuration at t = 1; t = 0 is the stretched arm
 BENT_ANGLES = np.array([0.6, -0.9, 0.8, 0.5])
-NUM_DIRECTIONS = 64  # number of directions of a change of the error
+NUM_DIRECTIONS = 64  # number of directions in which the error is changed
 NEAREST = 1e-9  # t of the last configuration
 GROWS_TO_INFINITY, BOUNDED = "to infinity", "bounded"
 CLAIMS = {
@@ -105,7 +105,7 @@ FIGURE_1_NOTES = [
 
 
 def run_figure_1(report: Reproduction, progress: Progress) -> None:
-    """Compute the inverse by every law along the path."""
+    """Compute the condition number of the inverse of every law along the path."""
     robot = planar_robot([1.0] * 4)
     goal, ways = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
     report.settings.update(
@@ -129,10 +129,16 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
 
 
 def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Array, Array]:
-    """Return the smallest singular value, the condition number kappa of the inverse, and a share.
+    """Return the smallest singular value, condition number and amplification at k configurations.
 
-    All have the shape (k,). The share is |d dq| / |dq| over kappa |d e| / |e|, its maximum over the
-    directions of d e: the amplification of a relative error, relative to its bound kappa.
+    The condition number kappa is that of the inverse. A change d e of the error e changes the step
+    dq by d dq. The amplification, (|d dq| / |dq|) / (|d e| / |e|), is at most kappa; its maximum
+    over all directions of d e is returned as a share of kappa.
+
+    Args:
+        stepper: Method to test.
+        goal: Goal pose (4, 4).
+        ways: Values t (k,) of the configurations t * BENT_ANGLES.
     """
     found = []
     angles = np.linspace(0.0, np.pi, NUM_DIRECTIONS, endpoint=False)
@@ -151,7 +157,10 @@ NUM_RANDOM = 200  # number of random configurations and goals of the WAM
 
 
 def random_rows(seed: int) -> list[Row]:
-    """Return the amplification of a change of the error, and kappa, at random configurations."""
+    """Return a row for each law: amplification and condition number at random configurations.
+
+    The amplification is (|d dq| / |dq|) / (|d e| / |e|) if a change d e of e changes the step dq.
+    """
     robot, rng = RobotModel.wam(), np.random.default_rng(seed)
     starts, goals = robot.random(NUM_RANDOM, rng=rng), robot.fk(robot.random(NUM_RANDOM, rng=rng))
     changes = rng.normal(size=(NUM_RANDOM, 6))
@@ -195,13 +204,16 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
-    """Return the bound A(s1) / s0 from the text after (4); s1 belongs to the stretched arm."""
+    """Return the bound of the condition number of SVF: A(s1) / sigma0 in the text after (4).
+
+    A is the filtered singular value, and s1 the largest singular value of the stretched arm.
+    """
     s1 = float(np.linalg.norm([1.0, 2.0, 3.0, 4.0]))
     return (s1**3 + nu * s1**2 + 2 * s1 + 2 * sigma0) / (sigma0 * (s1**2 + nu * s1 + 2))
 
 
 def plot_figure_1(report: Reproduction) -> Figure:
-    """Draw all condition numbers over the smallest singular value."""
+    """Draw the condition number of every law over the smallest singular value."""
     figure, axes = _curves(report, "condition", "Figure 1 of Colome & Torras 2012")
     x = "least singular value of J; the singular pose is to the right"
     plain(axes, x, "condition number of the inverse")
@@ -211,7 +223,7 @@ def plot_figure_1(report: Reproduction) -> Figure:
 
 
 def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
-    """Draw a curve for each law over the singular value."""
+    """Draw a curve for each law over the singular value; `key` names the data in the report."""
     figure = new_figure(9.0, 5.6)
     axes = figure.subplots()
     for method, values in report.series.get(key, {}).items():
@@ -282,7 +294,7 @@ FIGURE_2_NOTES = [
 
 
 def run_figure_2(report: Reproduction, progress: Progress) -> None:
-    """Evaluate the gain of every law for a range of singular values."""
+    """Compute the gain of every law over a range of singular values."""
     sigma = np.geomspace(MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA, report.samples)
     report.settings.update(
         {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA)}
@@ -308,8 +320,8 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
 def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
     """Return the gain (k,) by which a law replaces 1 / sigma.
 
-    The robot is one link along x, whose tip moves along y by 1 m/rad; the weight of this row sets
-    the singular value.
+    The robot is one link of 1 m along x, and the task is the y coordinate of its tip. The Jacobian
+    is 1 m/rad times the weight of the task, so the weight is the singular value.
 
     Args:
         name: Name of the law.
@@ -327,7 +339,7 @@ def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
 
 
 def plot_figure_2(report: Reproduction) -> Figure:
-    """Draw all gains over the singular value."""
+    """Draw the gain of every law over the singular value."""
     figure, axes = _curves(report, "gain", "Figure 2 of Colome & Torras 2012")
     for x, text in ((LAMBDA, "lambda"), (LAMBDA_MAX, "lambda_max = sigma0")):
         axes.axvline(x, color="#BBBBBB", linewidth=0.8, zorder=0)

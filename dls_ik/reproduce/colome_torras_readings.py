@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Table V of Colome & Torras 2012: the printed figures, two readings of the methods, the slips.
+"""Table V of Colome & Torras 2012: printed figures, two readings of the methods, and slips.
 
-As published: the methods as in the public code of the authors' group, including its slips. As
-meant: the methods of this package, with one set of options for all rows.
+A slip is a difference of the authors' code from the text. The reading "as published" runs the
+methods as in the public code of the authors' group, including its slips. The reading "as meant"
+runs the methods of this package, with one set of options for all rows.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ FIGURES: dict[str, tuple[float | None, ...]] = {
     "ctp+sd": (48.2, 48.2, 6876.9, 2027.3, 2027.3, 0.286, 151.7, 45.1),
     "ctp+sd+svf": (48.5, 48.5, 6830.5, 1867.9, 1867.9, 0.276, 149.2, 41.1),
 }
-# The paper mentions KDL, but prints no figures of its methods
+# The paper mentions KDL, but prints no figures of KDL's methods
 KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")
 METHODS = (*FIGURES, "wln", *KDL)
 
 
 def printed_rows() -> list[Row]:
-    """Return the rows of the paper, with the keys of the measured rows."""
+    """Return the printed rows, with the same keys as the measured rows."""
     return [{"method": m, **dict(zip(KEYS, f, strict=True))} for m, f in FIGURES.items()]
 
 
@@ -56,16 +57,16 @@ PUBLISHED, MEANT = "as published", "as meant"
 
 
 class Reading(NamedTuple):
-    """Options of the rows of the table."""
+    """Interpretation of the paper: the options with which each row of the table is run."""
 
     name: str
     options: dict[str, Any]  # options of all rows
     rows: dict[str, dict[str, Any]]  # options per row; "method" replaces the name of the row
-    counts_last: bool  # whether a failed attempt counts one iteration more than it makes
+    counts_last: bool  # whether one iteration is added to the count of a failed attempt
 
     def options_of(self, row: str) -> tuple[str, dict[str, Any]]:
-        """Return the method of a row, and its options."""
-        options = {**self.options, **self.rows.get(row, {})}  # a plug-in has no own options
+        """Return the method of a row, and the options of this method."""
+        options = {**self.options, **self.rows.get(row, {})}  # a plug-in is not in self.rows
         return options.pop("method", row), options
 
 
@@ -142,8 +143,8 @@ READINGS = {reading.name: reading for reading in (AS_PUBLISHED, AS_MEANT)}
 class Slip(NamedTuple):
     """Difference of the published code from the text, and the options that revert it."""
 
-    is_: str  # description of the published code
-    instead: str
+    is_: str  # what the published code does
+    instead: str  # what the text says, or another choice; the options have this effect
     options: dict[str, Any]
     rows: tuple[str, ...]
 

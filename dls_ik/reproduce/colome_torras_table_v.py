@@ -63,7 +63,7 @@ POSES_PER_BATCH = 512  # poses per batch, 256 per thread; Ctrl-C takes effect be
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run every row as published and as meant, then published rows with one slip reverted."""
+    """Run every row in both readings, then run published rows with a single slip reverted."""
     robot = RobotModel.wam()
     rng = np.random.default_rng(report.seed)
     starts = robot.random(rng, report.samples)
@@ -103,7 +103,7 @@ def _row(
     starts: Array,
     printed: Row | None,
 ) -> Row:
-    """Run one row; if it cannot be run, the row has the reason."""
+    """Run the method of a row; if the method fails, return a row with the reason."""
     method, options = reading.options_of(name)
     row: Row = {"reading": reading.name, "method": name}
     try:
@@ -120,7 +120,7 @@ def _row(
 
 
 def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve on one thread and time each pose."""
+    """Solve each pair of goal and start on one thread, and measure the time of each."""
     solver.solve(goals[0], starts[0])  # compiles before the measurement
     results = [solver.solve(T, q) for T, q in zip(goals, starts, strict=True)]
     found = _outcomes(
@@ -134,7 +134,7 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
 
 
 def _in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve on all cores, without measuring times."""
+    """Solve all pairs of goal and start on all cores, without measuring times."""
     chunks = [slice(i, i + POSES_PER_BATCH) for i in range(0, len(goals), POSES_PER_BATCH)]
     parts = [solver.solve_batch(goals[chunk], starts[chunk]) for chunk in chunks]
     status, iterations, position, rotation = (
@@ -152,7 +152,15 @@ def _outcomes(
     iterations: Array,
     errors: Array,
 ) -> Outcomes:
-    """Return the values that the table counts; errors: (b, 2) position [m] and rotation [rad]."""
+    """Return the outcome of b pairs, from solver results.
+
+    Args:
+        reading: Rules for counting iterations and scaling errors.
+        solver: Solver of the pairs.
+        status: (b,) values of Status.
+        iterations: (b,) numbers of iterations.
+        errors: (b, 2) position errors [m] and rotation errors [rad].
+    """
     solved = np.isin(status, REACHED)
     options = solver.options
     turn = np.sin(errors[:, 1]) if options.rotation_error == "sine" else errors[:, 1]
@@ -168,15 +176,15 @@ def _outcomes(
 class Outcomes(NamedTuple):
     """Results of a method for b pairs of start and goal."""
 
-    solved: NDArray[np.bool_]  # (b,) whether reached, inside the limits or not
-    inside: NDArray[np.bool_]  # (b,) whether reached inside the limits
+    solved: NDArray[np.bool_]  # (b,) whether the goal is reached, inside joint limits or not
+    inside: NDArray[np.bool_]  # (b,) whether the goal is reached inside the joint limits
     iterations: Array  # (b,) NaN if unknown
     residual: Array  # (b,) norm of the final scaled error [m]
     time: Array | None = None  # (b,) [ms]
 
 
 def figures(found: Outcomes) -> Row:
-    """Return the columns of the table."""
+    """Return the figures of a row, by column of the table."""
     row: Row = {
         "solved_percent": 100.0 * float(found.solved.mean()),
         "in_limits_percent": 100.0 * float(found.inside.mean()),
@@ -191,12 +199,12 @@ def figures(found: Outcomes) -> Row:
     return row
 
 
-# Minimum failures for an estimate of the residuals' spread; few residuals are large
+# With fewer failures, the standard deviation of residuals cannot be estimated from the sample
 MIN_FAILURES = 30
 
 
 def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
-    """Return the z-score of each column that is printed and measured, given both sample sizes."""
+    """Return the z-score of our minus the printed figure, for columns that have both."""
     row, n = figures(found), len(found.solved)
     shares = ("solved_percent", "in_limits_percent")
     z = {k: percent_score(row[k], n, printed[k], printed_pairs, 0.05) for k in shares}
@@ -217,9 +225,10 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
 
 
 def _spread_of_iterations(found: Outcomes, printed: Row, printed_pairs: int) -> float:
-    """Return the standard deviation of the iterations, using the pooled share of solved pairs.
+    """Return the standard deviation of the number of iterations over all pairs.
 
-    A few unsolved pairs cause most of the deviation, and a small sample may have none.
+    A few unsolved pairs cause most of the deviation, but a small sample may have no unsolved pair.
+    So the share of solved pairs is that of our sample and the printed sample together.
     """
     n, share = len(found.solved), printed["solved_percent"] / 100.0
     p = (float(found.solved.sum()) + printed_pairs * share) / (n + printed_pairs)
@@ -240,7 +249,7 @@ def _mean(values: Array) -> float | None:
 
 
 def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> Row:
-    """Return the figures without a slip, and their change."""
+    """Return a row with the figures after a slip is reverted, and their change by that."""
     row: Row = {"slip": slip, "instead": instead, "method": method, **mended}
     for key in COMPARED:
         if mended[key] is not None and before[key] is not None:
@@ -279,7 +288,7 @@ def _has_scores(rows: Sequence[Row], reading: str) -> bool:
 
 
 def verdict(rows: Sequence[Row], reading: str) -> Row:
-    """Return the number of figures that differ by more than chance, and the mean z^2."""
+    """Return a row for a reading: figures that differ by more than chance, and mean squared z."""
     found = [
         (value, (row["method"], key))
         for row in rows
@@ -298,7 +307,7 @@ def verdict(rows: Sequence[Row], reading: str) -> Row:
 
 
 def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
-    """Return the mean z^2 and the sign test of a column, for our minus the printed figures."""
+    """Return a row for a column: mean squared z, and sign test of our minus printed figures."""
     z = np.array([r["z"][key] for r in rows if r["reading"] == reading and key in r.get("z", {})])
     above, below = int(np.sum(z > 0.0)), int(np.sum(z < 0.0))
     return {
@@ -313,14 +322,14 @@ def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
 
 
 def sign_test(above: int, below: int) -> float:
-    """Return the probability of signs at least as unequal, if both are equally likely."""
+    """Return the p-value of a two-sided sign test with `above` plus and `below` minus signs."""
     n = above + below
     tail = sum(comb(n, k) for k in range(min(above, below) + 1)) / 2.0**n
     return min(1.0, 2.0 * tail)
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """Return notes on both readings, on rows that differ, and on rows that could not be run."""
+    """Return notes on both readings, on rows that differ from the paper, and on rows not run."""
     found = list(GENERAL_NOTES)
     differing = [row for row in rows if row["reading"] == PUBLISHED and row.get("differs")]
     known = [row for row in differing if row["method"] == "jt" and row["differs"] == ["residual"]]
@@ -352,7 +361,7 @@ MARKERS: dict[str, dict[str, Any]] = {
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw a panel for each column: the printed figure, and ours by both readings."""
+    """Draw a panel for each column: the printed figures, and our figures of both readings."""
     names = sorted({row["method"] for row in report.rows}, key=_place)
     figure = new_figure(11.0, 1.6 + 0.27 * max(4, len(names)))
     grid = figure.subplots(1, len(PANELS), sharey=True)

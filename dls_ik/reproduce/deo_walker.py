@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 4 to 7 of Deo & Walker 1993: optimal damping on a planar 3R arm and on the PUMA 560.
 
-Figures 4 and 5: a rectangle, by pseudoinverse and by optimal damping. Figure 6: the PUMA, starting
-near its shoulder singularity. Figure 7: the rectangle, with an obstacle below its lower left
-corner.
+Figures 4 and 5: the planar arm follows a rectangle, by the pseudoinverse and by optimal damping.
+Figure 6: the PUMA starts near its shoulder singularity. Figure 7: the planar arm follows the
+rectangle, with an obstacle below the lower left corner of the rectangle.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_BOUND_EXCESS = 1e-2  # relative to the bound, which is kept to 1e-3
+MAX_BOUND_EXCESS = 1e-2  # relative to the bound; searches end within 1e-3 of the bound
 MAX_ITERATION_DIFFERENCE = 0.5  # maximum difference of mean iterations from the printed figure
 FINEST = "optimal (18) to 1e-10"
 
 
 def figures(method: str, motion: PathResult) -> Row:
-    """Return the columns that the reports of all figures of this module share."""
+    """Return the row of a method: peak velocity, deviation, damped steps, search iterations."""
     damped = motion.searches > 0
     return {
         "method": method,
@@ -89,7 +89,7 @@ def figures(method: str, motion: PathResult) -> Row:
 
 
 def series(motion: PathResult, dt: float) -> dict[str, Any]:
-    """Return the data of the pictures."""
+    """Return the data that the pictures show, with a row per time step `dt` [s]."""
     t = dt * np.arange(len(motion.norm))
     return {"t": t, "q": motion.q, "norm": motion.norm, "deviation": motion.deviation}
 
@@ -120,12 +120,17 @@ RATE_NOTE = (
 
 
 def printed(method: str, searches: float) -> Row:
-    """Return the printed row of an optimal damping factor."""
+    """Return the printed row of a method with an optimal damping factor.
+
+    Args:
+        method: Name of the method.
+        searches: Printed number of iterations of the search for the factor.
+    """
     return {"method": method, "peak": DELTA, "over_percent": 0.0, "searches_printed": searches}
 
 
 def append(report: Reproduction, row: Row) -> None:
-    """Add a row; mark it if its iterations differ from the printed ones."""
+    """Add a row; mark its number of iterations if that differs from the printed number."""
     ours = row["searches_printed"]
     beside = [p["searches_printed"] for p in report.printed if p["method"] == row["method"]]
     differs = ours is not None and any(
@@ -138,7 +143,7 @@ NUM_DRAWN_POSES = 33  # number of drawn poses of the arm
 
 
 def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
-    """Draw the arm at intervals, pale to dark, and its path.
+    """Draw the arm at several instants, from pale (first) to dark (last), and its desired path.
 
     Args:
         axes: Axes to draw in.
@@ -155,7 +160,14 @@ def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
 
 
 def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
-    """Draw the norm of the joint velocity over time, and its bound."""
+    """Draw the norm [1/s] of the joint velocity over time t [s], and its bound.
+
+    Args:
+        axes: Axes to draw in.
+        t: (s,) times.
+        norm: (s,) norms.
+        top: Norm that the axis shows at least.
+    """
     axes.plot(t, norm, color=BLUE, linewidth=1.4)
     axes.axhline(DELTA, color=RED, linewidth=1.0, linestyle="--")
     axes.annotate(
@@ -187,7 +199,14 @@ def run_rectangle(
     progress: Progress,
     columns: Callable[[PathResult], Row] = lambda motion: {},
 ) -> None:
-    """Follow the rectangle with every method; `columns` returns additional columns of a row."""
+    """Follow the rectangle with every method, and add a row for each.
+
+    Args:
+        report: Report of the experiment.
+        methods: Methods by name.
+        progress: Display of the progress.
+        columns: Returns additional columns of a row.
+    """
     robot, path = planar_robot(PLANAR_LINKS), rectangle(report.samples)
     dt = PLANAR_DURATION / report.samples
     report.settings.update({**PLANAR_SETTINGS, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
@@ -202,10 +221,10 @@ def run_rectangle(
 def plot_rectangle(
     report: Reproduction, names: Sequence[str], title: str, height: float, top: float
 ) -> tuple[Figure, list[Axes]]:
-    """Draw the arm and its joint velocity, a row of panels for each finished method.
+    """Draw the arm and the norm of its joint velocity in a row of panels for each finished method.
 
     Returns:
-        The figure, and the panels with the arm.
+        The figure, and the axes in which the arm is drawn.
     """
     shown = [name for name in names if name in report.series]
     figure = new_figure(10.0, 0.6 + height * max(1, len(shown)))
@@ -238,7 +257,7 @@ FILTER_NOTE = (
 
 
 def run_figures_4_5(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with every method."""
+    """Follow the rectangle with every method of METHODS; add rows of the running estimate."""
     report.printed.append(printed(FINEST, 2.0))
     report.notes += [ERRATA_NOTE, FILTER_NOTE]
     run_rectangle(report, METHODS, progress)
@@ -253,10 +272,15 @@ ESTIMATE_DAMPING = (1e-4, 1e-2)
 
 
 def estimate_row(method: str, q: Array, damping: float) -> Row:
-    """Compare the running estimate of the smallest singular value with its value along q (s, 3).
+    """Compare the running estimate of the smallest singular value with the true value.
 
-    The estimate is that of Maciejewski & Klein 1988, see :func:`updated_singular_vector`: one
-    linear solve per step, no decomposition.
+    The estimate by Maciejewski & Klein 1988, see :func:`updated_singular_vector`, needs one linear
+    solve per step, and no singular value decomposition.
+
+    Args:
+        method: Name of the row.
+        q: (s, 3) joint positions along the path.
+        damping: Damping of the linear solve.
     """
     robot = planar_robot(PLANAR_LINKS)
     u, found, true = np.array([1.0, 0.0]), [], []
@@ -276,7 +300,7 @@ def estimate_row(method: str, q: Array, damping: float) -> Row:
 
 
 def plot_figures_4_5(report: Reproduction) -> Figure:
-    """Draw the two figures, one above the other."""
+    """Draw the motions by the pseudoinverse and by optimal damping, one above the other."""
     names = list(METHODS)[:2]
     norms = [report.series[name]["norm"] for name in names if name in report.series]
     top = max((float(np.max(norm)) for norm in norms), default=DELTA)
@@ -320,7 +344,7 @@ FIGURE_6_NOTES = [
 
 
 def run_figure_6(report: Reproduction, progress: Progress) -> None:
-    """Move in the singular direction with every method."""
+    """Move the PUMA in its singular direction with every method, and add a row for each."""
     robot = RobotModel.from_name("puma560")
     dt = PUMA_DURATION / report.samples
     path = puma_line(robot.fk(PUMA_START), report.samples)
@@ -401,7 +425,7 @@ FIGURE_7_NOTES = [
 
 
 def run_figure_7(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with every criterion."""
+    """Follow the rectangle with every criterion of SUBTASKS, and add a row for each."""
     report.settings.update({"obstacle": OBSTACLE, "mu": 1.0, "reference [deg]": (-30, 0, 0)})
     report.printed.append({**printed(DISTANCE_FINEST, 3.0), "elbow": "up"})
     report.notes += FIGURE_7_NOTES
@@ -409,7 +433,7 @@ def run_figure_7(report: Reproduction, progress: Progress) -> None:
 
 
 def _clearance(motion: PathResult) -> dict[str, Any]:
-    """Return the distance from the obstacle on the last side, and the side of the elbow."""
+    """Return two columns: distance from the obstacle on the last side, and elbow up or down."""
     last = motion.q[-max(1, round(LAST_SIDE * len(motion.q))) :]
     points = planar_joints(PLANAR_LINKS, last)
     near = min(float(_distances(arm, np.array(OBSTACLE)).min()) for arm in points)
@@ -419,7 +443,7 @@ def _clearance(motion: PathResult) -> dict[str, Any]:
 
 
 def _distances(arm: Array, point: Array) -> Array:
-    """Return the distances of a point (2,) from all links of an arm (k + 1, 2)."""
+    """Return the distances (k,) of a point (2,) from the k links of an arm (k + 1, 2)."""
     along = np.diff(arm, axis=0)
     share = ((point - arm[:-1]) * along).sum(axis=1) / (along**2).sum(axis=1)
     nearest = arm[:-1] + np.clip(share, 0.0, 1.0)[:, None] * along
@@ -427,7 +451,7 @@ def _distances(arm: Array, point: Array) -> Array:
 
 
 def plot_figure_7(report: Reproduction) -> Figure:
-    """Draw the arm and its joint velocity, without a subtask and with each criterion."""
+    """Draw the arm and its joint velocity norm, without a subtask and with each criterion."""
     names = [name for name in SUBTASKS if name.endswith("(18)")]
     title = "Figure 7 of Deo & Walker 1993"
     figure, panels = plot_rectangle(report, names, title, 3.4, 1.2 * DELTA)

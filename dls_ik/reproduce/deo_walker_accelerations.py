@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beyond resolved rates, Deo & Walker 1993: resolved acceleration, and second-order steps.
 
-The overview names both, and prints no figures. Resolved acceleration (Wampler & Leifer 1988): the
-planar arm stretches to its boundary and back, by joint velocities or by joint accelerations.
-Second-order steps: the linear model of the arm fails at the boundary of its workspace, for which
-the conclusions of the paper suggest second-order information.
+The paper mentions both methods, and prints no figures. Resolved acceleration (Wampler & Leifer
+1988): the tip of the planar arm moves to the boundary of its workspace and back, by joint
+velocities or by joint accelerations. Second-order steps: the linear model of the arm fails at the
+boundary of its workspace; the conclusions of the paper suggest second-order information there.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Second derivatives of an open chain, from its geometric Jacobian: rows of position, of rotation.
+# Second derivatives of an open chain, computed from its geometric Jacobian, which has three rows of
+# position and then three rows of rotation.
 
 
 def acceleration_bias(J: Array, q_dot: Array) -> Array:
-    """Return dJ/dt q_dot (6,), the acceleration of the tip at zero joint accelerations.
+    """Return the acceleration dJ/dt q_dot (6,) that the tip has at zero joint accelerations.
 
     Args:
-        J: (6, n) Jacobian in the base frame, of independent joints in their order.
-        q_dot: (n,) joint velocities.
+        J: (6, n) Jacobian in the base frame; its columns are ordered from base to tip, and no joint
+            mimics another joint.
+        q_dot: (n,) joint velocities [rad/s or m/s].
     """
     moved = J * q_dot
     before = np.cumsum(moved[3:], axis=1) - moved[3:]  # rotation by the joints before each joint
@@ -50,31 +52,31 @@ def acceleration_bias(J: Array, q_dot: Array) -> Array:
 
 
 def position_hessian(J: Array) -> Array:
-    """Return the second derivatives (3, n, n) of the position of the tip, from J (6, n)."""
+    """Return the Hessian (3, n, n) of the position of the tip, given its Jacobian J (6, n)."""
     n = J.shape[1]
     low, high = np.minimum.outer(np.arange(n), np.arange(n)), np.maximum.outer(*[np.arange(n)] * 2)
     return np.asarray(np.cross(J[3:, low], J[:3, high], axis=0))
 
 
-# Resolved acceleration: x_dd = x_dd_d + K_v (x_d_d - x_d) + K_p (x_d - x), which gives q_dd
+# Resolved acceleration: commanded x_dd = x_dd_d + K_v (x_dot_d - x_dot) + K_p (x_d - x)
 
 DAMPING_FACTOR = 0.01
-K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] as fast as the feedback of the rates, critically damped
-K_RATE = 10.0  # [1/s]
-K_NULL = 5.0  # [1/s] gain k in v = -k q_dot
+K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] critically damped; poles at -K_RATE
+K_RATE = 10.0  # [1/s] feedback gain of velocity control
+K_NULL = 5.0  # [1/s] gain k of the null-space motion v = -k q_dot
 NEAR_X = 1.4  # [m] smallest x of the tip
 GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
-DURATION = 4.0  # [s] time there and back
+DURATION = 4.0  # [s] time to the goal and back
 DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
 FIRST = np.radians([-50.0, 60.0, 40.0])
 
 
 class JointControl(NamedTuple):
-    """Control law of the joints."""
+    """Control law by joint velocities or joint accelerations."""
 
     accelerates: bool
     lambda_: float
-    k_null: float = 0.0  # damps joint velocities in the null space, and in damped directions
+    k_null: float = 0.0  # [1/s] gain k of -(I - J* J) k q_dot, which damps joint velocities
 
 
 JOINT_CONTROLS = {
@@ -89,7 +91,12 @@ JOINT_CONTROLS = {
 
 
 def reference(t: float, far: float) -> tuple[Array, Array, Array]:
-    """Return the desired position, velocity and acceleration (2,) of the tip at a time t [s]."""
+    """Return desired position [m], velocity and acceleration (2,) of the tip at a time t [s].
+
+    Args:
+        t: Time since the start.
+        far: Largest x of the tip [m].
+    """
     turn = 2.0 * np.pi / DURATION
     way = np.array([0.5 * (far - NEAR_X), 0.0])
     position = np.array([NEAR_X, 0.0]) + way * (1.0 - np.cos(turn * t))
@@ -97,18 +104,18 @@ def reference(t: float, far: float) -> tuple[Array, Array, Array]:
 
 
 def start() -> Array:
-    """Return joint positions (3,) with the tip at the near end of its path."""
+    """Return joint positions (3,) [rad] at which the tip is at (NEAR_X, 0)."""
     T = np.eye(4)
     T[0, 3] = NEAR_X
     stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
     return np.asarray(stepper.run(T, 50).q[-1])
 
 
-MIN_GAIN_DIVISOR = 1e-100  # makes the gain of a singular value of 0 equal to 0
+MIN_GAIN_DIVISOR = 1e-100  # avoids 0 / 0 for a singular value of 0, whose gain is 0
 
 
 class AccelerationResult(NamedTuple):
-    """Motion in s steps; fewer if it diverged."""
+    """Motion in s steps; a motion that diverges ends early."""
 
     t: Array  # (s,) [s]
     velocity: Array  # (s,) norm of the joint velocity [1/s]
@@ -118,14 +125,14 @@ class AccelerationResult(NamedTuple):
 
 
 def inverse(J: Array, lambda_: float) -> Array:
-    """Return the damped inverse J* (n, r); for lambda_ = 0 the pseudoinverse J+."""
+    """Return the damped inverse J* (n, r) of J (r, n); the pseudoinverse if lambda_ is 0."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     gains = s / np.maximum(s * s + lambda_, MIN_GAIN_DIVISOR)
     return np.asarray(Vt.T @ (gains[:, None] * U.T))
 
 
 def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
-    """Move the tip to x = far [m] and back."""
+    """Move the tip along x from NEAR_X to `far` [m] and back by a control law."""
     robot, dt = planar_robot(PLANAR_LINKS), DURATION / steps
     q, q_dot, found = start(), np.zeros(3), []
     for t in dt * np.arange(steps):
@@ -152,7 +159,7 @@ def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
 
 
 def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
-    """Return the largest figures of a motion, and the remaining motion at its end."""
+    """Return a row with the maximum velocity, acceleration and error, and the final velocity."""
     row: Row = {"goal": goal, "way": name, "ends": "diverges" if motion.diverged else "at rest"}
     if motion.diverged:
         return row
@@ -166,17 +173,17 @@ def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
     }
 
 
-MIN_MOVING_SPEED = 0.02  # [1/s] a joint velocity above this at the end is a remaining motion
+MIN_MOVING_SPEED = 0.02  # [1/s] joint velocity above which the arm still moves at the end
 
 
 # Second-order steps
 
-# [m] distance from the base
+# [m] distance of each target from the base
 TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
 DIRECTION = 0.5  # [rad] direction of the targets
 NUM_STARTS = 20  # number of random starts
 MAX_NUM_STEPS = 300  # maximum number of iterations
-DISTANCE_TOLERANCE = 1e-9  # [m] tolerance of the minimum distance
+DISTANCE_TOLERANCE = 1e-9  # [m] distance above the minimum at which a target counts as reached
 MAX_STEP_NORM = 0.5  # [rad] maximum norm of a step
 MIN_CURVATURE_SHARE = 1e-9  # minimum curvature, relative to the largest one
 NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
@@ -190,10 +197,12 @@ STEPS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def newton_step(J: Array, e: Array) -> Array:
-    """Return Newton's step (n,) for |e|^2 / 2, with the curvature J^T J - sum_i e_i H_i.
+    """Return Newton's step (n,) for |e|^2 / 2, whose Hessian is J^T J - sum_i e_i H_i.
 
-    The second term, which the linear model omits, vanishes at targets in reach, but not out of
-    reach. Absolute values of the curvatures are used, so that the step decreases the error.
+    H_i is the Hessian of coordinate i of the tip. The linear model omits the sum. At a target in
+    reach e vanishes, and with it the sum; at the closest point to a target out of reach it does
+    not. Eigenvalues of the Hessian are replaced by their absolute values, so that the step
+    decreases the error.
 
     Args:
         J: (6, n) Jacobian.
@@ -207,9 +216,10 @@ def newton_step(J: Array, e: Array) -> Array:
 
 
 def halley_step(J: Array, e: Array) -> Array:
-    """Return the step (n,) of J + H dq / 2, where dq is the step of J, both damped by the error.
+    """Return the step (n,) that the damped inverse of J + H dq / 2 gives for the error e.
 
-    The step of the linear model is inserted into the quadratic one, e = J dq + dq^T H dq / 2.
+    The step dq is that of the damped inverse of J. The quadratic model e = J dq + dq^T H dq / 2
+    becomes linear if this dq is inserted once. Both inverses have the damping |e|^2 / 2.
 
     Args:
         J: (6, n) Jacobian.
@@ -223,7 +233,7 @@ def halley_step(J: Array, e: Array) -> Array:
 
 
 def approach(name: str, target: Array, starts: Array) -> Array:
-    """Return the distances (MAX_NUM_STEPS + 1, k) to a target (3,), from k starts."""
+    """Return the distance (MAX_NUM_STEPS + 1, k) to a target (3,) after each step, for k starts."""
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
@@ -244,7 +254,16 @@ def approach(name: str, target: Array, starts: Array) -> Array:
 
 
 def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
-    """Return the row with the numbers of iterations, and the distances from one start."""
+    """Return a row with numbers of iterations, and the distance at each step of the first run.
+
+    Args:
+        where: Key of TARGETS.
+        name: Name of the kind of step.
+        seed: Seed of the random starts.
+
+    Returns:
+        The row, and the distance (MAX_NUM_STEPS + 1,) above the minimum distance [m].
+    """
     away = TARGETS[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (NUM_STARTS, 3))
@@ -284,7 +303,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Move to both goals with every control law, then step toward every target."""
+    """Move to both goals with every control law, then make all kinds of steps to every target."""
     report.settings.update(
         {
             "links": PLANAR_LINKS,
@@ -333,7 +352,7 @@ NUM_SHOWN_ITERATIONS = 100  # iterations that are drawn
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the joint velocities to both goals, and the path to a target out of reach."""
+    """Draw the joint velocities of the motions to both goals, and the distance over iterations."""
     figure = new_figure(13.0, 4.6)
     *moves, steps = figure.subplots(1, 3)
     for axes, goal in zip(moves, GOALS, strict=True):

@@ -4,8 +4,8 @@
 
 Figure 1: a stretched arm that needs damping in one direction of motion and not in the other. Figure
 2: the norm of the damped joint velocity over the damping factor, and the searches for the factor.
-Figure 3: the same with a subtask, shifted off its pole. The paper prints curves and claims, no
-numbers.
+Figure 3: the norm with a subtask, where the shift T of (28) removes the pole at a factor of 0. The
+paper prints curves and claims, but no numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
-# Tolerance, relative to the bound, at which searches take as many iterations as printed
+# Tolerance of a search, relative to the bound, that gives the printed numbers of iterations
 FINE = 1e-10
 PLANAR_LINKS = (1.0, 0.5, 0.5)
 PLANAR_TASK = Task("xy", "")
@@ -54,7 +54,7 @@ DIRECTIONS = {"X": np.array([1.0, 0.0]), "Y": np.array([0.0, 1.0])}  # X is near
 
 
 def stretched() -> Array:
-    """Return joint positions (3,) of the bent arm, turned such that X is its singular direction."""
+    """Return joint positions (3,) [rad] of the slightly bent arm whose singular direction is X."""
     u = np.linalg.svd(planar_robot(PLANAR_LINKS).jacobian(BEND)[:2])[0][:, -1]
     return np.asarray(BEND - [np.arctan2(u[1], u[0]) % np.pi, 0.0, 0.0])
 
@@ -72,11 +72,11 @@ LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
 }
 ALWAYS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
 YES, NO = "yes", "no"
-MIN_DAMPED_SHARE = 1e-7  # a smaller relative loss of velocity is rounding
+MIN_DAMPED_SHARE = 1e-7  # relative loss of tip velocity above which a motion counts as damped
 
 
 def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
-    """Return the joint velocity (3,) [1/s] of a law for a velocity of the tip (2,)."""
+    """Return the joint velocity (3,) [1/s] that a law gives for a tip velocity `x_dot` (2,)."""
     chosen = LAWS[law]
     robot = planar_robot(PLANAR_LINKS)
     if callable(chosen):
@@ -87,7 +87,7 @@ def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
 
 
 def directions_row(law: str) -> Row:
-    """Return the joint velocity and the relative loss of tip velocity, along X and Y."""
+    """Return a row with the norm of the joint velocity and the loss of tip velocity, in X and Y."""
     q = stretched()
     J = planar_robot(PLANAR_LINKS).jacobian(q)[:2]
     row: Row = {"law": law}
@@ -105,7 +105,7 @@ def directions_row(law: str) -> Row:
 
 
 def claimed(law: str) -> Row:
-    """Return the directions that a law damps according to the text."""
+    """Return whether the text says that a law damps motions along X and along Y."""
     if law == "pseudoinverse":
         return {}
     return {"damped_X": YES, "damped_Y": YES if law in ALWAYS else NO}
@@ -115,13 +115,13 @@ def claimed(law: str) -> Row:
 
 
 class Norm(NamedTuple):
-    """Norm phi: the root of sum_i c_i^2 / (d_i + a)^2.
+    """Norm of the joint velocity, phi(a) = sqrt(sum_i c_i^2 / (d_i + a)^2), at damping factor a.
 
-    It is (15) with d = s^2, and (29) with d = s^2 + T.
+    With singular values s and a shift T, d = s^2 gives (15), and d = s^2 + T gives (29).
     """
 
-    c: Array  # (k,) s_i gamma_i, plus beta_i with a subtask
-    d: Array  # (k,)
+    c: Array  # (k,) s_i gamma_i without a subtask, s_i gamma_i + beta_i with a subtask
+    d: Array  # (k,) s_i^2 or s_i^2 + T
 
     def __call__(self, a: Array) -> Array:
         """Return phi for damping factors a of any shape."""
@@ -129,19 +129,22 @@ class Norm(NamedTuple):
         return np.asarray(np.linalg.norm(parts, axis=-1))
 
     def slope(self, a: float) -> float:
-        """Return the derivative of phi, (16)."""
+        """Return the derivative of phi at a, (16)."""
         parts = self.c / (self.d + a)
         return float(-np.sum(parts**2 / (self.d + a)) / np.linalg.norm(parts))
 
 
 def plain_norm(J: Array, x_dot: Array) -> Norm:
-    """Return phi of (15)."""
+    """Return the norm (15) of the damped joint velocity for a tip velocity `x_dot` (r,)."""
     U, s, _ = np.linalg.svd(J, full_matrices=False)
     return Norm(s * (U.T @ x_dot), s * s)
 
 
 def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
-    """Return phi of (29) for a motion v (n,) in the null space; shift 0: (27), corrected."""
+    """Return the norm (29) of the joint velocity with a subtask v (n,) in the null space.
+
+    A shift of 0 gives (27), without the erratum of the printed equation.
+    """
     U, s, Vt = np.linalg.svd(J)
     c = Vt @ v
     c[: len(s)] += s * (U.T @ x_dot)
@@ -155,7 +158,14 @@ SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
 def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
-    """Return the damping factors of all iterations of (17) or (18), as printed, from a start."""
+    """Return the damping factors at all iterations of the search (17) or (18), as printed.
+
+    Args:
+        norm: Norm that the search makes equal to DELTA.
+        search: Number of the equation, 17 or 18.
+        start: First damping factor.
+        tolerance: Tolerance of the norm, relative to DELTA.
+    """
     found = [start]
     for _ in range(MAX_SEARCH_ITERATIONS):
         phi = float(norm(np.array(found[-1])))
@@ -166,11 +176,14 @@ def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FIN
     return found
 
 
-STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))  # smallest singular values
+STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))  # values of the smaller of two
 
 
 def steep_row(least: float) -> Row:
-    """Count the iterations for a small singular value, where phi is steep at 0."""
+    """Return a row with the iterations of both searches for a smallest singular value `least`.
+
+    A small singular value makes phi steep at a = 0.
+    """
     norm = plain_norm(np.diag([1.0, least]), np.array([0.6, 0.8]))
     counts = {
         f"iterations_{name}": len(iterates(norm, n)) - 1 for name, n in SEARCH_EQUATIONS.items()
@@ -186,10 +199,10 @@ VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
 
 
 def errata_rows() -> list[Row]:
-    """Evaluate equations as printed and corrected, next to a value that does not depend on them.
+    """Return a row for each erratum: the equation as printed, corrected, and an independent value.
 
-    The configuration is the start of the rectangle, with lambda = 0.01, and v = -grad h toward the
-    reference.
+    The arm is at the start of the rectangle, lambda is 0.01, and the subtask v = -grad h moves the
+    arm toward the reference configuration.
     """
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
     lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY
@@ -248,7 +261,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Evaluate all laws on the stretched arm, then both searches."""
+    """Evaluate all laws on the stretched arm, both searches, and the errata."""
     report.settings.update(
         {
             "links": PLANAR_LINKS,
@@ -284,7 +297,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def search_rows(name: str, norm: Norm) -> list[Row]:
-    """Return damping factor and norm at every iteration of both searches."""
+    """Return a row for each iteration: damping factor and norm of both searches."""
     ways = {key: iterates(norm, search) for key, search in SEARCH_EQUATIONS.items()}
     rows = []
     for k in range(max(map(len, ways.values()))):
@@ -341,7 +354,7 @@ def _draw_norm(axes: Axes, x: Array, y: Array, color: str, label: str) -> None:
 
 
 def _draw_search(axes: Axes, report: Reproduction, name: str) -> None:
-    """Mark the iterates; tangents of phi lead to those of (17)."""
+    """Mark the damping factor and the norm at each iteration of both searches."""
     rows = [row for row in report.series["searches"] if row["figure"] == name]
     for key, color, marker in (("17", ORANGE, "o"), ("18", GREY, "s")):
         way = [row for row in rows if f"factor_{key}" in row]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of Deo & Walker 1993, which the arms follow by resolved rates, as in section 5.
+"""Paths of Deo & Walker 1993, and motion along a path by resolved rates, as in section 5.
 
-The commanded velocity is x_dot_d + K_p (x_d - x), with the feedback of section 2.1.
+The commanded tip velocity is x_dot_d + K_p (x_d - x), the feedback of section 2.1.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class PathResult(NamedTuple):
     q: Array  # (s, n) [rad]
     norm: Array  # (s,) norm of the joint velocity [1/s]
     deviation: Array  # (s,) norm of the task error
-    searches: Array  # (s,) iterations for the damping factor, warm-started; 0: no damping
-    anew: Array  # (s,) iterations without a warm start
+    searches: Array  # (s,) iterations from the factor of the last step; 0: no damping needed
+    anew: Array  # (s,) iterations of the search for the factor without a warm start
     as_printed: Array  # (s,) iterations of (18) as printed: starts at 0, no bounds, tolerance 1e-10
 
 
@@ -62,7 +62,16 @@ def follow(
     path: Sequence[PathPoint],
     dt: float,
 ) -> PathResult:
-    """Follow the path from a start (n,) with a method."""
+    """Follow a path with a method, in steps of `dt` [s].
+
+    Args:
+        robot: Robot.
+        task: Task of the tip, with r rows.
+        method: Name and options of a method, or a step function.
+        start: (n,) initial joint positions [rad].
+        path: Desired pose and velocity at each step.
+        dt: Time step [s].
+    """
     name, options = ("jp", {}) if callable(method) else method
     given = {"task": task, "rotation_weight": 1.0, **options}
     stepper, steps = Stepper(robot, name, start, **given), []
@@ -92,7 +101,10 @@ def follow(
 
 
 def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -> Array:
-    """Return the motion v (n,) of a criterion: the step of GP for zero J and e."""
+    """Return the null-space motion v (n,) of a subtask.
+
+    With a Jacobian and an error of zero, the step of the method GP is v.
+    """
     given = {key: options[key] for key in SUBTASK_OPTIONS if key in options}
     stepper = Stepper(robot, "gp", q, task=task, rotation_weight=1.0, **given)
     return stepper.step_for(np.zeros(stepper.rows), np.zeros((stepper.rows, robot.n)))
@@ -103,13 +115,13 @@ def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -
 WIDTH, HEIGHT = 0.7, 0.9
 PLANAR_SPEED = 1.0  # [1/s] speed along the rectangle
 PLANAR_DURATION = 2.0 * (WIDTH + HEIGHT) / PLANAR_SPEED
-# The wrist is 9 mm off the singular plane.
+# The distance of the wrist from the singular plane is 9 mm.
 PUMA_START = np.radians([0.0, 45.5, 0.0, 0.0, 45.0, 0.0])
 PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s]
 
 
 def rectangle(steps: int) -> list[PathPoint]:
-    """Return the path that starts at the lower left corner, counter-clockwise."""
+    """Return the rectangle as a path that starts at the lower left corner, counter-clockwise."""
     corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
     sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
     corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])
@@ -126,7 +138,7 @@ def rectangle(steps: int) -> list[PathPoint]:
 
 
 def puma_line(start: Array, steps: int) -> list[PathPoint]:
-    """Return a straight line along -y with constant rotation."""
+    """Return a straight path along -y with constant rotation, from `start` (n,) [rad]."""
     path = []
     for t in np.arange(steps) * (PUMA_DURATION / steps):
         T = start.copy()

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weighted damped least squares of Deo & Walker 1993: full weights (2), and task augmentation (19).
 
-Full weights: priority of a direction, bounds on the links instead of the joints, independence of
-units. Task augmentation: a second task that adds artificial singularities, with its weight w and
-the damping set by the distance from singularities (Egeland et al. 1991). The paper prints no
-figures of either; the tables test the claims of its text.
+Full weight matrices give priority to a direction, bound the velocities of links instead of joints,
+or make the result independent of units. Task augmentation adds a second task, which causes
+additional (artificial) singularities; the weight w of the second task and the damping depend on the
+distance from singularities (Egeland et al. 1991). The paper prints no figures of either method; the
+tables test the claims of its text.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ WEIGHTS = {
 
 
 def rectangle_row(name: str, steps: int) -> Row:
-    """Follow the rectangle with full weights."""
+    """Follow the rectangle with a pair of weight matrices of WEIGHTS, and return its row."""
     path = rectangle(steps)
     step = weighted_damped(*WEIGHTS[name])
     dt = PLANAR_DURATION / steps
@@ -85,7 +86,7 @@ def rectangle_row(name: str, steps: int) -> Row:
 
 
 def tip_deviation(q: Array, path: list[PathPoint]) -> Array:
-    """Return the distance of the tip from its path (s, 2) at q (s, 3)."""
+    """Return the position error of the tip (s, 2), desired minus actual, at q (s, 3)."""
     desired = np.array([point.T[:2, 3] for point in path])
     return desired - planar_joints(PLANAR_LINKS, q)[:, -1]
 
@@ -98,14 +99,18 @@ MILLIMETRES = 1e3  # number of millimetres per metre
 
 
 def units_row(name: str) -> Row:
-    """Return the joint velocity of the PUMA for lengths in metres and in millimetres."""
+    """Return a row with the joint velocity of the PUMA for lengths in metres and in millimetres.
+
+    Args:
+        name: Name of the weights, PLAIN or ENERGY.
+    """
     robot = RobotModel.from_name("puma560")
     J, x_dot = robot.jacobian(PUMA_START), np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])
     found = []
     for units in (1.0, MILLIMETRES):
         U = np.diag([units] * 3 + [1.0] * 3)
         W1, W2 = np.eye(6), DAMPING_FACTOR * np.eye(6)
-        if name == ENERGY:  # the energy weights fit velocities in any unit of length
+        if name == ENERGY:  # masses and inertias, in the unit of length
             W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
             W2 = DAMPING_FACTOR * JOINT_INERTIA
         state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
@@ -127,16 +132,16 @@ PLAIN, ENERGY = "I", "energy"
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
 
 ANGLE = np.pi / 2.0  # [rad] desired angle of the last link
-# The last link cannot keep its angle at FAR_POINT
+# With the tip at FAR_POINT, the last link cannot be at ANGLE
 NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
-DURATION = 4.0  # [s] time there and back
+DURATION = 4.0  # [s] time to FAR_POINT and back
 AUGMENTED = Task("xy", "z")
-# Minimum weight of the row; smallest singular value below which it decreases
+# Minimum weight of the angle, and the smallest singular value below which the weight decreases
 W_MIN, EPSILON = 0.03, 0.3
 
 
 def _by_distance(w_min: float, lambda_max: float) -> tuple[str, dict[str, Any]]:
-    """Return the policy that sets w and lambda by the smallest singular value."""
+    """Return the method in which w and lambda depend on the smallest singular value."""
     options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": EPSILON}
     return "jd", {"policy": "accuracy", "direction": (0.0, 0.0, 1.0), **options}
 
@@ -153,7 +158,7 @@ WAYS: dict[str, tuple[Task, Method]] = {
 
 
 def there_and_back(steps: int) -> list[PathPoint]:
-    """Return the path to a point where the angle cannot be kept, and back, with velocities."""
+    """Return the path from NEAR_POINT to FAR_POINT and back, with the last link at ANGLE."""
     t = np.arange(steps) * (2.0 * np.pi / steps)
     share, speed = 0.5 - 0.5 * np.cos(t), np.sin(t) * np.pi / DURATION
     path = []
@@ -166,7 +171,7 @@ def there_and_back(steps: int) -> list[PathPoint]:
 
 
 def first_configuration() -> Array:
-    """Return joint positions (3,) with the tip at the near end, and the last link at its angle."""
+    """Return joint positions (3,) [rad] with the tip at NEAR_POINT and the last link at ANGLE."""
     a, b, c = PLANAR_LINKS
     wrist = NEAR_POINT - c * np.array([np.cos(ANGLE), np.sin(ANGLE)])
     bend = np.arccos((wrist @ wrist - a * a - b * b) / (2.0 * a * b))
@@ -175,7 +180,7 @@ def first_configuration() -> Array:
 
 
 def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
-    """Return the maximum and the final errors of the tip and the angle."""
+    """Return a row with the maximum errors of tip and angle, and the final error of the angle."""
     off = np.linalg.norm(tip_deviation(motion.q, path), axis=1)
     turned = np.degrees(np.abs(motion.q.sum(axis=1) - ANGLE))
     return {
@@ -189,9 +194,9 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
     }
 
 
-# [m], [deg] maximum errors of a kept tip and of a restored angle
+# [m] maximum error of a tip that stays on its path; [deg] maximum final error of a restored angle
 MAX_KEPT_DEVIATION, MAX_RESTORED_ANGLE = 1e-2, 0.1
-CLAIMS: dict[str, tuple[str | None, str | None]] = {  # claims of the text: tip kept, angle restored
+CLAIMS: dict[str, tuple[str | None, str | None]] = {  # claimed: tip on path, angle restored
     CONSTANT: (YES, None),
     BY_DISTANCE: (YES, YES),
 }
@@ -217,7 +222,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle, change units, then follow the augmented task in all variants."""
+    """Follow the rectangle with all weights, change units, and follow the augmented task."""
     given = {"lambda": DAMPING_FACTOR, "W1": PRIORITY, "W2": DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE}
     path = there_and_back(report.samples)
     report.settings.update(
@@ -267,7 +272,7 @@ NUM_DRAWN_ARMS = 12  # number of drawn poses of the arm, out and back
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm with w and lambda by distance, and the errors of both tasks for each variant."""
+    """Draw the arm whose w and lambda vary, and the errors of both tasks in each variant."""
     figure = new_figure(12.0, 4.4)
     arm, off, turned = figure.subplots(1, 3)
     if BY_DISTANCE in report.series:

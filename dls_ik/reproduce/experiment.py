@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published experiments: execution, registry, and tables next to the printed figures.
 
-The module of a paper holds its experiments, and ``EXPERIMENTS`` lists them. ``run`` fills the
-report in place: settings and printed figures first, then each row as soon as it is finished, so an
-interrupted run keeps its finished rows. Kernel calls take less than a second, because Ctrl-C is
-noticed only between them.
+Each paper has one or more modules with its experiments; ``EXPERIMENTS`` lists all experiments. The
+function ``run`` of an experiment fills the report in place: first settings and printed figures,
+then each row as soon as it is finished, so that an interrupted run keeps its finished rows. A call
+of a kernel takes less than a second, because Python handles Ctrl-C only between such calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Reproduction:
-    """Published table or figure, measured again.
+    """Report of an experiment: our figures, and the figures that the paper prints.
 
     The experiment fills the report while it runs, so an interrupted run keeps the finished rows.
     """
@@ -50,21 +50,21 @@ class Reproduction:
 
 # Statistics
 
-SIGMAS = 3.0  # standard deviations; a difference exceeds them by chance in one figure of 370
-MAX_SCORE = 99.0  # z-score of different shares whose deviation is 0
+SIGMAS = 3.0  # |z| above which figures differ; chance alone causes this in one figure of 370
+MAX_SCORE = 99.0  # |z| of figures that differ although their standard deviation is 0
 
 
 def percent_score(
     first: float, count: int, second: float, second_count: int, rounding: float = 0.0
 ) -> float:
-    """Return the difference of two shares [percent] divided by its binomial standard deviation.
+    """Return the z-score of a difference of two shares, with its binomial standard deviation.
 
     Args:
         first: First share [percent].
         count: Sample size of the first share.
         second: Second share [percent].
         second_count: Sample size of the second share.
-        rounding: Maximum rounding error of the second share.
+        rounding: Maximum rounding error of the second share [percent].
     """
     shares = first / 100.0, second / 100.0
     pooled = (shares[0] * count + shares[1] * second_count) / (count + second_count)
@@ -77,8 +77,8 @@ def mean_score(
 ) -> float:
     """Return the z-score of the difference of two means.
 
-    Student's t of the first sample is converted to a normal score by Wallace's approximation,
-    because the standard deviation of a small sample is itself uncertain.
+    The standard deviation of a small sample is uncertain. So the difference is first a Student's t
+    with the degrees of freedom of the first sample, which Wallace's approximation converts to z.
 
     Args:
         first: First mean.
@@ -95,7 +95,13 @@ def mean_score(
 
 
 def _score(difference: float, variance: float, rounding: float) -> float:
-    """Return the z-score, for a uniform rounding error of the printed figure."""
+    """Return a difference divided by its standard deviation.
+
+    Args:
+        difference: Measured minus printed figure.
+        variance: Variance of the difference without rounding.
+        rounding: Maximum rounding error of the printed figure, which is uniformly distributed.
+    """
     sigma = sqrt(variance + rounding * rounding / 3.0)
     if sigma > 0.0:
         return difference / sigma
@@ -110,16 +116,16 @@ PRINTED = "printed"  # heading of the columns with the figures of the paper
 
 
 class Column(NamedTuple):
-    """Column with the values of one key."""
+    """Column of a table: the values that the rows have for one key."""
 
     key: str
     heading: str  # includes the unit in brackets
     form: str = ""  # format specification
     is_name: bool = False  # identifies the row in both the measured and the printed rows
-    is_text: bool = False  # contains words instead of a figure
+    is_text: bool = False  # contains words instead of numbers
     is_spare: bool = False  # omitted on a narrow terminal
-    is_plain: bool = False  # has no printed figure next to it
-    is_compared: bool = True  # is compared with the printed figure
+    is_plain: bool = False  # is shown without the printed values
+    is_compared: bool = True  # is compared with the printed values
 
     @property
     def is_left(self) -> bool:
@@ -128,15 +134,15 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Measured value as text, with the printed value."""
+    """Cell of a table: the measured value and the printed value as text."""
 
     measured: str
-    printed: str  # empty if the paper prints no figure
-    differs: bool
+    printed: str  # empty if the paper prints no value
+    differs: bool  # whether the values differ by more than the tolerance or chance
 
 
 class WideTable(NamedTuple):
-    """Table as text, with the printed figures in separate columns."""
+    """Table as text in which printed values have columns of their own."""
 
     headings: list[str]
     is_left: list[bool]
@@ -145,16 +151,16 @@ class WideTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Selection of a report's rows. Several tables may share the rows of one report."""
+    """Table of selected rows of a report."""
 
     columns: tuple[Column, ...]
     title: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)  # keys and values that its rows have
-    is_verdict: bool = True  # its figures count in the verdict of a report
-    series: str = ""  # key of report.series with its rows; empty: report.rows
+    where: Mapping[str, Any] = field(default_factory=dict)  # selects rows with these keys, values
+    is_verdict: bool = True  # whether the figures of this table count in the verdict of a report
+    series: str = ""  # key of report.series with the rows; empty: report.rows
 
     def lines(self, report: Reproduction) -> list[list[Cell]]:
-        """Return the cells of all measured rows, then those of rows that are only printed."""
+        """Return the cells of each row: measured rows first, then rows that are only printed."""
         rows = report.series.get(self.series, []) if self.series else report.rows
         measured = [row for row in rows if self._has(row)]
         printed = {self._name(row): row for row in report.printed if self._may_have(row)}
@@ -167,7 +173,7 @@ class ResultTable:
         return [[_cell(c, *pair) for c in self.columns] for pair in pairs]
 
     def wide(self, report: Reproduction) -> WideTable:
-        """Return the table for a page, which has room for the printed columns."""
+        """Return the table with an additional column for each column that has printed values."""
         lines = self.lines(report)
         doubled = [any(line[i].printed for line in lines) for i in range(len(self.columns))]
         wide = WideTable([], [], [[] for _ in lines])
@@ -183,7 +189,7 @@ class ResultTable:
         return all(row.get(key) == value for key, value in self.where.items())
 
     def _may_have(self, row: Row) -> bool:
-        """Return whether a printed row belongs to the table; it may lack keys of measured rows."""
+        """Return whether a printed row fits `where`; keys that the row lacks are ignored."""
         return all(row.get(key, value) == value for key, value in self.where.items())
 
     def _name(self, row: Row) -> tuple[Any, ...]:
@@ -191,12 +197,19 @@ class ResultTable:
 
 
 def marked(row: Row, differs: Sequence[str]) -> Row:
-    """Return a row with the keys of the figures that differ from the printed ones."""
+    """Return a row in which the given keys are marked as different from the printed figures."""
     return {**row, "differs": list(differs)} if differs else row
 
 
 def not_run(report: Reproduction, row: Row, name: str, error: Exception) -> None:
-    """Add the row of a plug-in that failed: names only; the notes have the reason."""
+    """Add a row without figures for a plug-in that failed, and a note with the reason.
+
+    Args:
+        report: Report to change.
+        row: Names that identify the row.
+        name: Name of the plug-in.
+        error: Reason.
+    """
     report.rows.append({**row, "missing": str(error)})
     note = f"{name}: not run, {error}"
     if note not in report.notes:
@@ -225,24 +238,27 @@ class ReproductionError(DlsIkError):
 
 
 class Progress(Protocol):
-    """Display of a run's progress."""
+    """Display of the progress of a run, such as a bar."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
-        """Yield the items; an item is finished when the next one is requested."""
+        """Yield the items, and show how many are finished.
+
+        The caller has finished an item when it requests the next one.
+        """
 
 
 class NoProgress:
     """Progress that shows nothing."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
-        """Yield the items."""
+        """Yield the items; show nothing."""
         del title
         yield from items
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Table or figure of a paper."""
+    """Experiment that reproduces a table or figure of a paper."""
 
     what: str  # name on the command line
     source: str  # author and year, table or figure
@@ -251,26 +267,29 @@ class Experiment:
     run: Callable[[Reproduction, Progress], None]  # appends each row when it is finished
     plot: Callable[[Reproduction], Figure]  # draws the data so far, also of an incomplete run
     samples: int  # default number of samples
-    samples_are: str  # such as "pairs of start and goal", "points of the path"
+    samples_are: str  # what a sample is, such as "pairs of start and goal"
     least_samples: int = 1
-    needs_all: bool = False  # fewer samples make no figure comparable
-    is_sampled: bool = False  # a mark means a difference beyond the sampling error of both
+    needs_all: bool = False  # figures are compared only if the run has the default samples
+    is_sampled: bool = False  # a mark means a difference larger than the sampling errors
     row_names: tuple[str, ...] = ()  # rows that can be run alone
     readings: tuple[str, ...] = ()
 
     @property
     def mark_means(self) -> str:
-        """Meaning of the mark at a figure."""
+        """Words that explain the mark ``*`` after a figure."""
         return "differs by more than chance" if self.is_sampled else "differs from the printed one"
 
     def about(self, report: Reproduction) -> str:
-        """Describe the sample of a report in a line."""
+        """Return one line about the samples of a report: number, kind, seed, interruption."""
         text = f"{report.samples} {self.samples_are}, seed {report.seed}"
         return text if report.complete else f"{text}; interrupted: only what was finished"
 
 
 def reproduce(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
-    """Run an experiment to its end; to keep partial results, use ``begin`` and ``complete``."""
+    """Run an experiment and return its report.
+
+    To keep the finished rows of an interrupted run, use ``begin`` and ``complete`` instead.
+    """
     report = begin(experiment, samples, seed)
     complete(experiment, report, NoProgress())
     return report
@@ -283,18 +302,19 @@ def begin(
     only: Sequence[str] = (),
     reading: str = "",
 ) -> Reproduction:
-    """Return an empty report for :func:`complete`; after Ctrl-C the report has the finished rows.
+    """Return an empty report, which ``complete`` fills.
+
+    After Ctrl-C in ``complete``, the report has the finished rows.
 
     Args:
         experiment: Experiment to run.
         samples: Number of samples; None for the default.
         seed: Seed of the random numbers.
         only: Names of the rows to run; empty for all.
-        reading: The only reading to run, such as ``as published``; empty for all.
+        reading: Reading of the paper to run, such as ``as published``; empty for all.
 
     Raises:
-        ReproductionError: If the experiment needs more samples, or does not have the rows or the
-            reading.
+        ReproductionError: If the experiment needs more samples, or has no such rows or reading.
     """
     count = experiment.samples if samples is None else samples
     if count < experiment.least_samples:
@@ -320,7 +340,7 @@ def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Seque
 
 
 def complete(experiment: Experiment, report: Reproduction, progress: Progress) -> None:
-    """Run the experiment, and fill the report."""
+    """Run an experiment, and fill its report; see ``begin``."""
     experiment.run(report, progress)
     report.complete = True
 
@@ -349,7 +369,7 @@ EXPERIMENTS = {
 
 
 def experiment(what: str) -> Experiment:
-    """Return the experiment of that name.
+    """Return the experiment with a name of EXPERIMENTS.
 
     Raises:
         ReproductionError: If the name is unknown; the message lists the known names.

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Peg-in-hole arm of Matos 2016: position with the tool vertical, and ticks for its servos.
+"""Peg-in-hole arm of Matos 2016: tool positions with a vertical tool, and ticks of the servos.
 
-Compared are his code as written, his code without its slips, and three methods of this package to
-keep the tool vertical: th4 = th2 - th3 set after every step of all joints, as in his code; the same
-coupling in the model; and a task of position and tool direction.
+The experiment compares Matos's code as written, this code without its slips, and three methods of
+this package that keep the tool vertical. The first method sets th4 = th2 - th3 after every step of
+all joints, as Matos's code does. The second method couples the joints by this equation in the
+model. The third method has a task of position and tool direction.
 
-His table of Denavit-Hartenberg rows is lost: the rows here are our guess [cm], with the one known
-row of the arm, d = L1 and alpha = pi/2 of joint 1, and an elbow that bends against the shoulder,
-for which th4 = th2 - th3 keeps the tool vertical.
+The text lacks Matos's table of Denavit-Hartenberg rows. The rows here are assumed [cm], except the
+known row of joint 1, d = L1 and alpha = pi/2. The elbow turns in the direction opposite to the
+shoulder, so that th4 = th2 - th3 keeps the tool vertical.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def arm() -> RobotModel:
 
 
 def coupled_arm() -> RobotModel:
-    """Return the arm with four variables: instead of joint 4, two joints mimic th2 and -th3."""
+    """Return the arm with four variables; two joints that mimic th2 and -th3 replace joint 4."""
     tree = tree_from_dh(ROWS, name="dasl")
     joints: list[Joint] = []
     for joint in tree.joints:
@@ -81,17 +82,17 @@ def coupled_arm() -> RobotModel:
 
 
 def with_wrist(q: Array) -> Array:
-    """Return all five joint positions for th1, th2, th3, th5."""
+    """Return all five joint positions [rad], given th1, th2, th3, th5 (4,) [rad]."""
     return np.array([q[0], q[1], q[2], q[1] - q[2], q[3]])
 
 
 def ticks(q: Array) -> Array:
-    """Return the integer goal positions of the servos for joint positions (5,) [rad]."""
+    """Return the goal positions (5,) of the servos [ticks] for joint positions (5,) [rad]."""
     return np.asarray(np.rint(np.degrees(q) / TICK_ANGLES), dtype=np.int64)
 
 
 def angles(goal_positions: Array) -> Array:
-    """Return the joint positions (5,) [rad] for goal positions of the servos."""
+    """Return the joint positions (5,) [rad] for goal positions (5,) of the servos [ticks]."""
     return np.asarray(np.radians(goal_positions * TICK_ANGLES))
 
 
@@ -133,7 +134,7 @@ NOTES = [
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the waypoints with each method; then run his code from corner to corner."""
+    """Follow the waypoints with each method; then run Matos's code from corner to corner."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed.append({"table": "example", "angle": 50, "ticks": 568})
@@ -158,7 +159,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _summary(way: str, rows: list[Row]) -> Row:
-    """Return the sum or the maximum of each figure of a method."""
+    """Return a row with the total iterations and the maximum errors of a method."""
     of_way = [row for row in rows if row.get("way") == way]
     largest = {key: max(row[key] for row in of_way) for key in ("before", "after", "tilt")}
     return {"way": way, "iterations": sum(row["iterations"] for row in of_way), **largest}
@@ -183,7 +184,7 @@ def _overwrite(T: Array, seed: Array) -> tuple[Array, int]:
 
 
 def _solving(robot: RobotModel, task: Task) -> Solve:
-    """Return a solver for the arm, or for the coupled arm, which has no joint 4."""
+    """Return a function that solves for the five joint positions of the arm or the coupled arm."""
     solver = IkSolver(
         robot,
         "dls",
@@ -205,7 +206,14 @@ def _solving(robot: RobotModel, task: Task) -> Solve:
 
 
 def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
-    """Return the goal in motor ticks, and the tool's error before and after rounding to ticks."""
+    """Return a row with the goal positions [ticks], and the tool's error before and after rounding.
+
+    Args:
+        way: Name of the method.
+        q: Solution (5,) [rad].
+        T: Target pose (4, 4) [cm].
+        iterations: Number of iterations.
+    """
     goal_positions = ticks(q)
     before, after = _deviation(q, T), _deviation(angles(goal_positions), T)
     sent = dict(zip(JOINTS, goal_positions.tolist(), strict=True))
@@ -214,7 +222,7 @@ def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
 
 
 def _deviation(q: Array, T: Array) -> tuple[float, float]:
-    """Return the distance [mm] and the tilt of the tool [deg]."""
+    """Return the distance of the tool from its target T [mm], and the tilt of the tool [deg]."""
     reached = arm().fk(q)
     sine = float(np.linalg.norm(np.cross(reached[:3, 2], T[:3, 2])))
     angle = np.arctan2(sine, float(reached[:3, 2] @ T[:3, 2]))
@@ -222,7 +230,7 @@ def _deviation(q: Array, T: Array) -> tuple[float, float]:
 
 
 def _joint_positions(q: Array) -> Array:
-    """Return the positions of the joints and the tip (k, 3) [cm]."""
+    """Return the positions (5, 3) [cm] of the base, three joints and the tip at q (5,) [rad]."""
     robot = arm()
     links = (robot.base, "joint2_link", "joint3_link", "joint4_link", robot.tip)
     return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
@@ -232,10 +240,10 @@ def _joint_positions(q: Array) -> Array:
 
 
 class Form(NamedTuple):
-    """His loop, with or without its differences from the text."""
+    """Variant of the loop of Matos's code, with or without its differences from the text."""
 
-    converts: bool = True  # whether each step is converted from degrees
-    rotation_rows: bool = True  # whether it has rotation rows, with an error of zero
+    converts: bool = True  # whether each step is converted from degrees to radians
+    rotation_rows: bool = True  # whether the task has rotation rows, with an error of zero
 
 
 FORMS = {
@@ -250,16 +258,25 @@ SHOWN_ITERATIONS = (0, 1, 2, 5, 10, 20, 50, 100)
 
 
 def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: B008  immutable
-    """Return joint positions (k + 1, 5) [rad] of all k iterations of his code from a seed (5,)."""
+    """Run the loop of Matos's code; return the joint positions (k + 1, 5) [rad].
+
+    Args:
+        point: Target position (3,) [cm].
+        seed: Initial joint positions (5,) [rad].
+        form: Variant of the loop.
+
+    Returns:
+        The seed, and the joint positions after each of k iterations.
+    """
     robot, task = arm(), Task() if form.rotation_rows else Task.position_only()
     stepper = Stepper(robot, "dls", seed, task=task, lambda_=LAMBDA, rotation_weight=1.0)
     found = [stepper.q]
     is_near = False
     while not is_near and len(found) <= MOST_STEPS:
-        T = robot.fk(stepper.q)  # current rotation, so its error is zero
+        T = robot.fk(stepper.q)  # a target with the current rotation has no rotation error
         T[:3, 3] = point
         e = stepper.error(T)
-        is_near = bool((np.abs(e[:3]) < MAX_AXIS_ERROR).all())  # tested after the step
+        is_near = bool((np.abs(e[:3]) < MAX_AXIS_ERROR).all())  # ends the loop after this step
         dq = stepper.step_for(e, stepper.jacobian(T), T)
         q = stepper.q + (np.radians(dq) if form.converts else dq)
         q[3] = q[1] - q[2]
@@ -274,7 +291,7 @@ def _as_written(T: Array, seed: Array) -> tuple[Array, int]:
 
 
 def run_his_code(report: Reproduction) -> None:
-    """Move from corner to corner by each form of his code; record the ticks of every iteration."""
+    """Move from corner to corner by each variant of Matos's code; record ticks per iteration."""
     robot, rows = arm(), report.series.setdefault("his code", [])
     moves = report.series.setdefault("gradual motion", [])
     for name, form in FORMS.items():
@@ -310,7 +327,7 @@ COLOURS = (BLUE, ORANGE, RED, GREEN, PURPLE)  # colours of the joints
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm from the side, the ticks, their rounding error, and his gradual motion."""
+    """Draw the arm from the side, the ticks, their rounding error, and motions by Matos's code."""
     figure = new_figure(12.0, 8.0)
     (side, sent), (off, gradual) = figure.subplots(2, 2)
     way = next((way for way in reversed(WAYS) if way in report.series), None)
@@ -354,7 +371,7 @@ def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
 
 
 def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
-    """Draw the distance from the waist's axis over height, for all waypoints."""
+    """Draw the arm and the path from the side: height over the distance from the waist's axis."""
     for i, chain in enumerate(chains):
         out = np.hypot(chain[:, 0], chain[:, 1])
         last = i + 1 == len(chains)

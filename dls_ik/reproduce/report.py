@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Report of the published experiments: verdict, provenance, tables and pictures by paper.
+"""Report of experiments: agreement with each paper, versions and machine, tables and pictures.
 
 The report is one HTML file, Markdown with a folder of pictures, or tables for LaTeX.
 """
@@ -37,7 +37,7 @@ TITLE = "The published experiments, run again by dls_ik"
 LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
 Run = Sequence[tuple[Experiment, Reproduction]]
 
-# Papers by the beginning of an experiment's source
+# Papers; an experiment belongs to the paper whose key its source begins with
 PAPERS = {
     "Colome & Torras 2012": "A. Colome, C. Torras: Redundant inverse kinematics: experimental "
     "comparative review and two enhancements. IEEE/RSJ Int. Conf. Intelligent Robots and Systems "
@@ -78,11 +78,11 @@ class Document(NamedTuple):
 
 
 def document_of(run: Run, command: Sequence[str] = (), left_out: Sequence[str] = ()) -> Document:
-    """Return the report of experiments, grouped by paper.
+    """Return the document that contains experiments and their reports, grouped by paper.
 
     Args:
         run: Experiments with their reports.
-        command: Command that ran them.
+        command: Command that ran the experiments.
         left_out: Names of experiments that were not run because of an interruption.
     """
     sections = [_section(each, report) for each, report in run]
@@ -122,8 +122,8 @@ def _section(each: Experiment, report: Reproduction) -> Section:
 def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
     """Return the number of printed figures that agree with ours, and the number compared.
 
-    Not counted are times, tables that repeat others by another reading, and parts of an experiment
-    that needs all its samples.
+    Times are not counted, nor tables that repeat another table with another reading. Nothing is
+    counted if an experiment needs all its samples and was run with fewer.
     """
     agree = compared = 0
     is_other = each.needs_all and report.samples != each.samples
@@ -137,7 +137,7 @@ def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
 
 
 def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the versions, machine and date of a report, as names and values."""
+    """Return the command, versions, machine and date of a report, as pairs of name and value."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     found = [
         ("package", f"dls_ik {dls_ik.__version__}{_commit()}"),
@@ -150,11 +150,11 @@ def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _commit() -> str:
-    """Return the last commit of the package; empty if it is not a checkout."""
+    """Return text with the last commit of the package; empty if the package is not in git."""
     folder = Path(__file__).parents[1]
     words = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
     try:
-        found = subprocess.run(  # noqa: S603  git, with words of this function
+        found = subprocess.run(  # noqa: S603  fixed command
             words, capture_output=True, text=True, timeout=5.0, check=True
         )
     except (OSError, subprocess.SubprocessError):
@@ -179,7 +179,7 @@ def _svg(each: Experiment, report: Reproduction) -> bytes:
 
 
 def verdicts(document: Document) -> list[tuple[str, int, int]]:
-    """Return the numbers of agreeing and of all printed figures, per paper and in total."""
+    """Return a name and the numbers of agreeing and of compared figures, per paper and in total."""
     found = [
         (paper, sum(each.agree for each in some), sum(each.compared for each in some))
         for paper, some in ((paper, list(group)) for paper, group in _by_paper(document))
@@ -217,7 +217,7 @@ def _picture_folder(path: Path) -> Path:
 
 
 def report_files(path: Path, document: Document) -> dict[Path, bytes]:
-    """Return the files of a report; the file at `path` comes last, after those it refers to."""
+    """Return the content of each file of a report; pictures come before the file at `path`."""
     sections = document.sections
     if path.suffix.lower() != ".md":
         links = {each.name: _embedded(each.picture) for each in sections}
@@ -332,7 +332,7 @@ def _html_table(title: str, table: WideTable) -> str:
 def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
     found = ""
     for text, kind in zip(cells, kinds, strict=True):
-        is_figure = tag == "td" and kind != "name"  # the name DLS* also ends in the mark
+        is_figure = tag == "td" and kind != "name"  # the method name DLS* also ends in *
         classes = f"{kind}{' differs' if is_figure and text.endswith(MARK) else ''}".strip()
         found += f'<{tag} class="{classes}">{escape(text)}</{tag}>'
     return f"<tr>{found}</tr>"
@@ -340,7 +340,7 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 # LaTeX
 
-MAX_COLUMNS, MAX_LETTERS = 8, 70  # maximum columns and letters of a row that fit a page
+MAX_COLUMNS, MAX_LETTERS = 8, 70  # maximum numbers of columns and of letters per row on a page
 _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -348,7 +348,7 @@ _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
 
 
 def latex(document: Document) -> str:
-    """Return all tables for LaTeX, with the package booktabs; verdict and provenance come first."""
+    """Return the LaTeX file: verdict, provenance, and all tables, for the package booktabs."""
     about = [f"% {name}: {value}" for name, value in document.provenance]
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     parts = ["\n".join(["% needs \\usepackage{booktabs, graphicx}", *about])]

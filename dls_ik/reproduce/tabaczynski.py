@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets in and out of reach.
 
-Iterations count as in his code: the first one tests the start. A method has
-converged to the target line, which contains the reachable point closest to the target, once its
-distance stays within 0.01 of the minimum. He prints neither links nor starts nor goals: ``NOTES``
-give their sources.
+Iterations are counted as in Tabaczynski's code: iteration 1 tests the start. For a target out of
+reach, the target line contains the reachable point closest to the target. A method has converged to
+this line when its distance from the target stays within 0.01 of the minimum distance. The paper
+does not print links, starts and goals; ``NOTES`` say how they were found.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Planar chains of revolute joints, as in other papers too: links lie along x in the zero position,
-# joints turn about z, and the task is the position (x, y).
+# Planar chains of revolute joints, which other papers use too: in the zero position all links are
+# along x; joints rotate about z, and the task is the position (x, y).
 
 
 def planar_robot(links: Sequence[float]) -> RobotModel:
@@ -48,7 +48,7 @@ def planar_robot(links: Sequence[float]) -> RobotModel:
 
 
 def planar_joints(links: Sequence[float], q: Array) -> Array:
-    """Return the base, the joints and the tip (..., n + 1, 2) of a chain at q (..., n)."""
+    """Return the positions (..., n + 1, 2) of base, joints and tip [m] at q (..., n) [rad]."""
     turned = np.cumsum(q, axis=-1)
     steps = np.array(links)[:, None] * np.stack([np.cos(turned), np.sin(turned)], axis=-1)
     ends = np.cumsum(steps, axis=-2)
@@ -56,7 +56,7 @@ def planar_joints(links: Sequence[float], q: Array) -> Array:
 
 
 def draw_planar_arms(axes: Axes, points: Array, colours: Sequence[Any]) -> None:
-    """Draw configurations (k, n + 1, 2) in their plane, with equal scale along both axes."""
+    """Draw configurations (k, n + 1, 2) [m], each in a colour, with equal scale on both axes."""
     draw_arms(axes, points, colours, 0.8)
     axes.set_aspect("equal", adjustable="datalim")
     plain(axes)
@@ -76,7 +76,7 @@ class Scenario(NamedTuple):
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the goal is in reach; if not, the table counts iterations to its line."""
+        """Whether the goal is in reach; if not, the table counts iterations to the target line."""
         return len(self.printed[0]) == 3
 
     @property
@@ -162,7 +162,14 @@ Method = tuple[str, dict[str, Any]]  # name and options
 def follow(
     scenario: Scenario, method: Method, iterations: int, start: Sequence[float] | None = None
 ) -> tuple[Array, Array]:
-    """Return joint positions (i, n) and distances to the goal (i,) of all iterations."""
+    """Run a method; return joint positions (i, n) and distances to the goal (i,) per iteration.
+
+    Args:
+        scenario: Chain and goal.
+        method: Name and options of the method.
+        iterations: Number i of iterations, of which the first tests the start.
+        start: Initial joint positions (n,) [rad]; None for those of the scenario.
+    """
     robot, (name, options) = planar_robot(scenario.links), method
     T = np.eye(4)
     T[:2, 3] = scenario.goal
@@ -173,7 +180,7 @@ def follow(
 
 
 def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
-    """Return the iterations to the goal, or to its line, and the measures of the joint motion."""
+    """Return a row: iterations to the goal, or to the target line, and measures of oscillation."""
     row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
     if scenario.is_reachable:
         row |= {"coarse": first_of(distance <= COARSE), "fine": first_of(distance <= FINE)}
@@ -188,20 +195,23 @@ def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
 
 
 def _shown(distance: Array) -> int:
-    """Return how many iterations are part of the trajectory: until the goal, at most 100."""
+    """Return the number of iterations until the goal is reached, at most 100."""
     first = first_of(distance <= COARSE)
     return min(100, len(distance), first if isinstance(first, int) else 100)
 
 
 def _differs(ours: int | str | None, printed: int | str | None, iterations: int) -> bool:
-    """Return whether iterations differ; a run shorter than the printed figure does not differ."""
+    """Return whether two numbers of iterations differ.
+
+    NEVER differs from a printed number only if our run had at least that many iterations.
+    """
     if ours == NEVER and isinstance(printed, int):
         return printed <= iterations
     return ours != printed
 
 
 def first_of(good: NDArray[np.bool_]) -> int | str:
-    """Return the number of the first good iteration (from 1), or NEVER."""
+    """Return the number (from 1) of the first iteration for which `good` is true, or NEVER."""
     return int(np.argmax(good)) + 1 if good.any() else NEVER
 
 
@@ -233,7 +243,7 @@ def _name(row: Row) -> tuple[Any, ...]:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the configurations, red to green, and the paths of the joints.
+    """Draw the configurations from red (first) to green (last), and the paths of the joints.
 
     Each scenario has a row of panels, with two panels for each method.
     """
@@ -259,7 +269,7 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _red_to_green(count: int) -> list[Any]:
-    """Return a colour for each configuration, as in his figures."""
+    """Return `count` colours from red to green, as in Tabaczynski's figures."""
     late = np.linspace(0.0, 1.0, count)
     return list(np.stack([1.0 - late, 0.8 * late, np.zeros(count)], axis=1))
 

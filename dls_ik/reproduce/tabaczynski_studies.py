@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sections 2 to 4 of Tabaczynski 2005: his two traces, and claims of the text without tables.
+"""Sections 2 to 4 of Tabaczynski 2005: two printed traces, and claims that have no tables.
 
-The traces list all iterations and steps of the chain of 5 links. The studies are the cap of the
-step (none, small, large; by the norm or the largest joint change), the pseudoinverse without
-truncation, halving, DLS followed by the pseudoinverse, and chains of more links.
+The traces list all iterations and steps of the chain of 5 links. The claims are about the cap of
+the step (none, small, large; of the norm or of the largest joint change), the pseudoinverse without
+truncation, halved steps, DLS followed by the pseudoinverse, and chains of more links.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dls_ik.reproduce.tabaczynski import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Traces as printed: distance, then the step of each joint; None if the print is not legible.
+# Traces as printed: the distance, then the step of each joint; None if a number is not legible.
 
 FIVE = SCENARIOS[-1]
 TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
@@ -79,7 +79,7 @@ TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
 TRACE_KEYS = ("distance", "q1", "q2", "q3", "q4", "q5")
 ROUNDING = 5.5e-5  # maximum rounding error of the printed digits, with a margin
 
-# Variants of the pseudoinverse on the chains of table 4.4, and on a chain that is straight at first
+# Variants of the pseudoinverse, run on the chains of table 4.4 and on an initially straight chain
 
 _TRUNCATED = {"truncation": 5e-5}
 DUAL, PINV_SWITCH_DISTANCE = "DLS to 0.1, then pinv", 0.1
@@ -118,12 +118,15 @@ def random_chain(rng: np.random.Generator, count: int) -> PlanarChain:
 def goal_of(
     rng: np.random.Generator, chain: PlanarChain, turn: float | None
 ) -> tuple[float, float]:
-    """Return the position of the tip in a random configuration, rotated about the base by `turn`.
+    """Return a random goal (x, y) in reach of a chain.
+
+    The goal is the position of the tip in a random configuration, rotated about the base if `turn`
+    is not None.
 
     Args:
         rng: Random numbers.
-        chain: Chain whose goal is returned.
-        turn: Angle from the tip at the start, seen from the base [rad]; None keeps the angle.
+        chain: Chain.
+        turn: Angle at the base between the initial tip and the goal [rad]; None for no rotation.
     """
     q = rng.uniform(-pi / 2, pi / 2, len(chain.links))
     end = planar_joints(chain.links, q)[-1]
@@ -135,7 +138,7 @@ def goal_of(
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Print the traces, and run the studies."""
+    """Add the rows of the traces, then run the studies of the other claims."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     for method, printed in TRACES.items():
@@ -161,7 +164,7 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _trace(method: str, count: int) -> list[Row]:
-    """Return the rows of a trace, marked if they differ from the printed ones."""
+    """Return our first `count` iterations as rows; mark figures that differ from the printed."""
     q, distance = follow(FIVE, METHODS[method], count + 1)
     steps, rows = np.diff(q, axis=0), []
     for k, printed in enumerate(TRACES[method]):
@@ -177,7 +180,7 @@ def _trace(method: str, count: int) -> list[Row]:
 
 
 def _variant(scenario: Scenario, method: str) -> Row:
-    """Return a row of a variant on a chain of table 4.4."""
+    """Run a variant on the chain of a scenario, and return its row."""
     q, distance = follow(scenario, VARIANTS[method], 2 * MAX_CHAIN_ITERATIONS)
     if method == DUAL:
         first = first_of(distance <= PINV_SWITCH_DISTANCE)
@@ -193,7 +196,7 @@ def _variant(scenario: Scenario, method: str) -> Row:
 
 
 def _shown(row: Row) -> list[str]:
-    """Return the figures of a variant as the table shows them."""
+    """Return the figures of a variant's row as text, formatted as in the table."""
     return [format(row.get(c.key), c.form) if c.form else str(row.get(c.key)) for c in _FIGURES]
 
 
@@ -206,7 +209,7 @@ _FIGURES = (
 
 
 def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -> float:
-    """Return the iterations to a distance of 0.01, or infinity."""
+    """Return the number of iterations to a distance of 0.01 from the goal; infinity if never."""
     scenario = Scenario("", chain.links, chain.start, goal, ((), (), ()))
     _, distance = follow(scenario, method, MAX_CHAIN_ITERATIONS)
     first = first_of(distance <= COARSE)
@@ -214,7 +217,7 @@ def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -
 
 
 def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
-    """Return the results of a cap of the step on random chains of 5 links."""
+    """Return a row with the success and iterations of a step cap on random chains of 5 links."""
     row: Row = {"table": "caps", "cap": cap}
     method = ("tpinv+max", {**_TRUNCATED, "largest_change": CAPS[cap]})
     for name, turn in TURNS.items():
@@ -228,7 +231,7 @@ def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
 
 
 def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
-    """Return the iterations of the methods on random chains of `count` links."""
+    """Return a row with the iterations of each method on random chains of `count` links."""
     row: Row = {"table": "links", "links": count}
     chains = [random_chain(rng, count) for _ in range(samples)]
     goals = [goal_of(rng, chain, None) for chain in chains]
@@ -242,7 +245,7 @@ def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
 
 
 def _median(found: Array) -> int | str:
-    """Return the median of iterations; NEVER if the median run does not reach the goal."""
+    """Return the median number of iterations; NEVER if the median is infinite."""
     middle = float(np.median(np.sort(found)))
     return round(middle) if np.isfinite(middle) else NEVER
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arm of the page that avoids collisions: it moves around obstacles, or names the blocking pair."""
+"""Arm of the viewer that avoids collisions: it moves around obstacles, or stops before them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-# Share of the velocity limits on a planned path; [rad/s or m/s] for joints without a limit
+# Speed on a planned path: share of the velocity limits, or [rad/s or m/s] for unlimited joints
 PATH_SPEED_SHARE = 0.5
-# Minimum time [s] between searches: after a change of scene or target, and without
+# Minimum time [s] between searches with a new scene or target, and with the same scene and target
 SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
-NUM_STEP_CHECKS = 4  # configurations that are tested for collisions in each step of the arm
+NUM_STEP_CHECKS = 4  # number of configurations that are tested for collisions in each step
 GOAL_TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
 MAX_SEARCH_NODES = 1000  # maximum number of planner nodes in a search
 
 
 class AvoidingSource(LocalSource):
-    """Follows the target like :class:`LocalSource`, but takes no step into a collision.
+    """Source that follows the target like :class:`LocalSource`, but avoids collisions.
 
-    Instead, the solver's thread plans a joint path around the obstacle, to a collision-free
-    configuration at the target.
+    If the next step would collide, the arm stops, and the solver's thread plans a joint path around
+    the obstacle to a collision-free configuration at the target. Then the arm follows this path.
 
     Args:
-        scene: Scene of the robot; each step uses its current state.
+        scene: Scene of the robot; each step uses the current state of the scene.
         robot, method, start, task, options: See :class:`LocalSource`.
     """
 
@@ -90,7 +90,7 @@ class AvoidingSource(LocalSource):
         )
 
     def _look_around(self, now: float, q: Array, world: SceneSnapshot) -> None:
-        """Start a search for a path around the obstacle, at most once per interval."""
+        """Start to search for a path from q (n,) to the target, at most once per interval."""
         target, asked = self._target, self._asked
         if target is None or self._search is not None:
             return
@@ -108,7 +108,7 @@ class AvoidingSource(LocalSource):
             self._path = [*plan.path[1:]]
 
     def _go_around(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
-        """Step along the planned path; drop the path if an obstacle now blocks it."""
+        """Make one step of `dt` [s] along the planned path; discard a path that is now blocked."""
         ahead = self._path[0] - before
         share = min(1.0, dt / max(float((np.abs(ahead) / self._speed).max()), 1e-9))
         q = before + share * ahead
@@ -130,7 +130,7 @@ BLOCKED_MESSAGE, AROUND_MESSAGE = "in the way: {}", "goes around: {}"
 
 
 def contact(world: SceneSnapshot, before: Array, q: Array) -> Pair | None:
-    """Return the first pair that collides on a straight step from `before` to `q` (n,), or None."""
+    """Return the first colliding pair on the straight path from `before` to `q` (n,), or None."""
     steps = np.linspace(before, q, NUM_STEP_CHECKS + 1)[1:]
     for each in steps[world.in_collision(steps)]:
         return world.colliding_pair(each)

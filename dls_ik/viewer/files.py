@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Panels for files: replay of paths, recordings, pictures of the scene, curves."""
+"""Panels that open and save files: replayed paths, recordings, pictures of the scene, curves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEEK_STEP = 0.01  # [s]
 
 
 class ReplayPanel:
-    """Opens a recorded path, shows it in place of the arms, and seeks in it."""
+    """Panel that opens a recorded path, replays the path instead of the arms, and seeks in it."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
@@ -43,7 +43,7 @@ class ReplayPanel:
         self._stop.on_click(lambda _: session.show_path(None))
 
     def update(self) -> None:
-        """Show the name and description of the replayed path, and the current time in it."""
+        """Show the name and description of the replayed path, and the current replay time."""
         path = self._session.replay
         if path is not self._shown:
             self._shown = path
@@ -57,7 +57,7 @@ class ReplayPanel:
         self._time.update()
 
     def _time_now(self) -> float | None:
-        """Return the time to show [s]; None if nothing is replayed."""
+        """Return the time since the start of the replay [s]; None if nothing is replayed."""
         if self._session.replay is None:
             return None
         return float(np.clip(self._session.replay_time, 0.0, self._time.handle.max))
@@ -75,10 +75,10 @@ Save = Callable[[bytes], str]  # takes the content, returns the name of the file
 
 
 class RecordPanel:
-    """Starts and stops a recording, and delivers its file.
+    """Panel that starts and stops a recording, and saves the recording or offers a download.
 
     Args:
-        save: Writes the file; None offers it as a download.
+        save: Writes the content to a file and returns its name; None offers a download instead.
     """
 
     def __init__(self, gui: Any, session: Session, save: Save | None) -> None:
@@ -97,7 +97,7 @@ class RecordPanel:
         self._say("recording ...")
 
     def finish(self, client: Any = None) -> None:
-        """Stop the recording, if there is one, and deliver its file."""
+        """Stop the recording, if there is one, and save it or offer it as a download."""
         content = self._session.stop_recording()
         if content is None:
             return
@@ -122,7 +122,7 @@ RENDER_TIMEOUT = 120.0  # [s] software rendering may take seconds; a hidden tab 
 
 
 class ExportPanel:
-    """Delivers the current view: the scene as PNG, the curves as CSV."""
+    """Panel that offers downloads of the current view of the scene (PNG) and the curves (CSV)."""
 
     def __init__(self, gui: Any, session: Session) -> None:
         self._session = session
@@ -157,7 +157,7 @@ class ExportPanel:
 
 
 def png(image: Any) -> bytes:
-    """Encode an image (height, width, 3 or 4) of bytes as PNG; transparency is kept."""
+    """Return an image (height, width, 3 for RGB or 4 for RGBA) of bytes as a PNG file."""
     from PIL import Image
 
     file = io.BytesIO()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Widgets of the page that both a person and the program change."""
+"""Widgets of the page whose values both a person and the program change."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ Changed = Callable[[Any], object]
 
 
 class Input:
-    """Shows a value of the program in a widget, and passes on the values that a person enters.
+    """Widget that shows a value of the program, and passes on the values that a person enters.
 
-    viser stores an entered value in the widget in its own thread, and runs callbacks in other
-    threads. A callback that reads the widget would miss the entered value if the program wrote to
-    the widget in between. So the program writes to widgets only in viser's thread, where the
-    entered value is read before anything else runs, and shows no value of its own until the
-    entered value is handled.
+    viser's thread stores an entered value in the widget; callbacks run in other threads. If the
+    program wrote to the widget before a callback reads it, the entered value would be lost. So this
+    class reads the entered value in viser's thread, and writes to the widget only in this thread.
+    The widget shows no value of the program until all entered values are handled.
 
     Args:
         server: Server of viser.
         handle: Handle of the widget.
         current: Returns the value to show; None leaves the widget unchanged.
-        changed: Called with each entered value, in another thread, one call at a time. A value
-            that is replaced before its turn is skipped.
-        tolerance: Numbers that differ by less than this are not shown.
+        changed: Called with each entered value, in another thread, one call at a time. If several
+            values are entered during a call, only the last value is passed on.
+        tolerance: Smaller changes of numbers are not shown.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class Input:
         handle.on_update(self._accept)
 
     def update(self) -> None:
-        """Show the current value unless a person's value is being handled."""
+        """Show the current value, unless an entered value is being handled."""
         if self._new_value() is not None:
             with suppress(RuntimeError):  # the server has stopped
                 self._loop.call_soon_threadsafe(self._show)

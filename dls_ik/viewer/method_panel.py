@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Panel of the methods and their parameters."""
+"""Panel in which a person chooses the methods of the arms and changes their parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ BARE_HINT = (
 
 
 class MethodPanel:
-    """Lists of methods for all arms, a switch for bare steps, and widgets for parameters.
+    """Panel with a list of methods for each arm, a switch for bare steps, and parameters.
+
+    A bare step is the step of the method without limits of the controller.
 
     Args:
         changed: Called after a change of a method or of the number of arms.
@@ -51,7 +53,7 @@ class MethodPanel:
         self.update()
 
     def update(self) -> None:
-        """Show the methods and parameters of the session."""
+        """Show the current methods and parameters of the session's arms."""
         with self._lock:
             sources = self._session.sources
             own = plugin_names() if not sources[0].is_remote else ()
@@ -90,10 +92,10 @@ Key = tuple[int, TunableParameter]  # number of an arm, and a parameter without 
 
 
 class ParameterWidgets:
-    """Slider or list for each parameter of the arms' methods.
+    """Widgets for the parameters of the arms' methods: a slider or a list for each parameter.
 
-    Unneeded widgets are hidden and reused, never removed: within a frame, a page applies changes
-    of values after removals, and logs an error for each value of a removed widget.
+    Unneeded widgets are hidden and reused, never removed. The page applies removals before changes
+    of values in the same frame, and logs an error for each new value of a removed widget.
     """
 
     def __init__(self, server: Any, refusal: RefusalLine) -> None:
@@ -103,7 +105,7 @@ class ParameterWidgets:
         self._bound: dict[Key, tuple[Source, Any]] = {}  # source and value of each parameter
 
     def update(self, sources: tuple[Source, ...]) -> None:
-        """Show the parameters of the sources and their values."""
+        """Show the widgets for the parameters of these sources, with their current values."""
         bound = {
             (arm, parameter._replace(value=None)): (source, parameter.value)
             for arm, source in enumerate(sources)
@@ -127,7 +129,7 @@ class ParameterWidgets:
         return Input(self._server, handle, partial(self._value, key), partial(self._change, key))
 
     def _value(self, key: Key) -> Any:
-        """Return the value of a parameter; None if it belongs to no current arm."""
+        """Return the value of a parameter; None if no current arm has the parameter."""
         _, value = self._bound.get(key, (None, None))
         return value
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of the page: drawn, dragged, added and removed; and the closest pair."""
+"""Obstacles on the page, which a person can drag, add and remove, and the closest pair."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
 
 class ObstacleView:
-    """Draws the objects of a scene, drag handles for the chosen object, and the closest pair.
+    """View of the objects of a scene, drag handles of the chosen object, and the closest pair.
 
     Args:
-        nodes: The scene of viser.
-        world: Its objects are drawn and moved.
+        nodes: Scene of viser, in which objects are drawn.
+        world: Scene of the robot, whose objects are drawn and moved.
         size: Length of the robot [m].
-        tell: Called with the name of an object that was moved, added or removed here.
+        tell: Called with the name of an object that a person moved, added or removed on the page.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ObstacleView:
         self._ends = [nodes.add_icosphere(n, 0.008 * size, color=NEAREST) for n in ends]
 
     def show(self, q: Array) -> ClosestPair | None:
-        """Draw all objects and the closest pair at joint positions q (n,); return this pair."""
+        """Draw all objects and the closest pair at q (n,) [rad or m]; return this pair, or None."""
         with self._lock:
             now = self._world.snapshot
             if now is not self._seen:
@@ -90,7 +90,7 @@ class ObstacleView:
             return closest
 
     def choose(self, name: str | None) -> None:
-        """Show the drag handles of an object of the scene; None hides them."""
+        """Show the drag handles at an object of the scene; None hides the handles."""
         with self._lock:
             objects = self._world.objects
             self.chosen = name if name in objects else None
@@ -99,7 +99,12 @@ class ObstacleView:
                 self._place_handle(objects[self.chosen])
 
     def add_box(self, sides: Sequence[float], place: Array) -> str:
-        """Add and choose a box with edge lengths (3,) [m] at a point (3,) [m] in the base frame."""
+        """Add a box to the scene, choose it, and return its name.
+
+        Args:
+            sides: Edge lengths (3,) [m].
+            place: Centre (3,) in the base frame [m].
+        """
         with self._lock:
             taken = self._world.objects
             name = next(n for i in range(1, 10_000) if (n := f"box{i}") not in taken)
@@ -159,7 +164,7 @@ class ObstacleView:
             self.choose(None)
         elif self.chosen is not None:
             T = now.objects[self.chosen].T
-            if not np.allclose(T, self._T_handle):  # not moved by its handle
+            if not np.allclose(T, self._T_handle):  # the program has moved the object
                 self._place_handle(T)
 
     def _add(self, name: str, body: Body) -> _Drawn:
@@ -204,7 +209,7 @@ class ObstacleView:
 
 
 class _Drawn(NamedTuple):
-    """Object on the page."""
+    """Object as drawn on the page."""
 
     body: Body
     root: Any
@@ -222,7 +227,10 @@ class _Drawn(NamedTuple):
 
 
 def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
-    """Return the mesh of a shape; a plane becomes a sheet, sized for a robot of size [m]."""
+    """Return the mesh of a shape.
+
+    A plane becomes a thin box of finite width, in proportion to the size of the robot [m].
+    """
     mesh: trimesh.Trimesh
     match shape:
         case Box():
@@ -249,7 +257,7 @@ def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
 
 
 class ObstaclePanel:
-    """The closest pair in words, a list of obstacles, and buttons to add and remove one."""
+    """Panel with the closest pair in words, a list of obstacles, and buttons to add and remove."""
 
     def __init__(self, server: Any, session: Session, view: ObstacleView, size: float) -> None:
         self._session, self._view = session, view
@@ -290,7 +298,7 @@ class ObstaclePanel:
         self._view.choose(None if name == NONE else name)
 
     def _add(self) -> None:
-        """Add a box next to the tip; a person can drag it into the arm."""
+        """Add a box next to the tip of the first arm; a person can drag the box."""
         with self._refusal.shown():
             T_tip = self._session.robot.fk(self._session.joint_values).reshape(-1, 4, 4)[0]
             beside = T_tip[:3, 3] - np.array([0.0, 0.3 * self._size, 0.0])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Page with the scene and panels of a session, and the loop that updates them."""
+"""Page with the scene and panels of a session, and the loop that steps and shows the session."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
 
 CONTROLS_WIDTH, PLOTS_WIDTH = 350, 320  # [px]
-# On a phone viser's panel is a sheet of fixed width at the bottom right, which hides the arm.
+# On a phone, viser's default panel has a fixed width at the bottom right and hides the arm.
 SHEET_STYLE = (
     "<style>@media (max-width: {phone}px) {{"
     "[style*='max-height: 60%'] {{width: 100% !important; max-height: {share:.0%} !important}}"
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
     "}}</style>"
 )
-# Updates after a change, updates per redraw; the number of redraws is even
+# Number of updates in which new plots are redrawn, and updates per redraw; their ratio is even
 NUM_REFRESH_UPDATES, UPDATES_PER_REDRAW = 60, 5
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
@@ -53,14 +53,14 @@ MakeSession = Callable[[Clearance], tuple[Session, Sequence[Preset]]]
 
 
 class Page:
-    """Shows a session and the panels that control it.
+    """Web page that shows the arms of a session and the panels that control the session.
 
     Args:
         server: Server of viser.
         scene: View that shows the robot.
         save: See :class:`dls_ik.viewer.files.RecordPanel`.
         is_dark: Whether the page is dark at first.
-        is_compact: Whether the plots are folded at first.
+        is_compact: Whether the plots are collapsed at first.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Page:
             gizmo.on_drag(partial(session.drag_target, tip=i))
 
     def show(self, views: Sequence[ArmView]) -> None:
-        """Draw the arms."""
+        """Draw the arms, targets and obstacles in the scene."""
         with self._server.atomic():
             self._scene.show(views, self._session.displayed_target())
             if self._obstacles is not None and views:
@@ -142,7 +142,11 @@ class Page:
                 self._obstacles[1].update(self._closest)
 
     def with_obstacles(self, points: Array | None) -> Array | None:
-        """Return points (k, 3) and the corners of all obstacles, in the base frame [m]."""
+        """Append the corners of all obstacles to points (k, 3), in the base frame [m].
+
+        Returns:
+            Points (m, 3); None if there are neither points nor obstacles.
+        """
         if self._obstacles is None:
             return points
         corners = self._obstacles[0].corners()
@@ -150,7 +154,7 @@ class Page:
         return every if len(every) else None
 
     def finish(self) -> None:
-        """Stop the recording, if there is one, and deliver its file."""
+        """Stop the recording, if there is one, and save it or offer it as a download."""
         self._record.finish()
 
     def _start_preset(self) -> None:
@@ -159,7 +163,7 @@ class Page:
         self._scene.show_trails(True)
 
     def _show_path(self) -> None:
-        """Draw and frame the path of a preset or replay that has started."""
+        """Draw the path of a preset or replay that has started; point the camera at the path."""
         session = self._session
         shown = session.preset or session.replay
         if shown is self._shown:
@@ -208,7 +212,7 @@ class Page:
 def _obstacles(
     server: Any, session: Session, size: float
 ) -> tuple[ObstacleView, ObstaclePanel] | None:
-    """Return the view and panel of a session's scene; None if it has no scene."""
+    """Return the view and the panel of a session's obstacles; None if the session has no scene."""
     if session.scene is None:
         return None
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
@@ -231,16 +235,19 @@ def serve(
     begun: Callable[[Session], object] = lambda _: None,
     is_compact: bool = False,
 ) -> None:
-    """Show the robot, make a session, and step the session until `ended` is set.
+    """Show the robot, make a session, and step the session until the event `ended` is set.
 
     Args:
-        server: Server of :func:`dls_ik.viewer.server.open_server`; stopped at the end.
-        make_session: Makes the session, while the page already shows the robot. Its argument is a
-            function that returns the heights of the moving links above the floor [m].
+        server: Server made by :func:`dls_ik.viewer.server.open_server`; stopped at the end.
+        robot: Robot to show.
+        shapes: Shapes of the robot's links.
+        make_session: Makes the session while the page already shows the robot. The argument is a
+            function that returns the height of each moving link above the floor [m], given joint
+            positions (n,) [rad or m].
         rate: Rate of the session's steps [Hz].
         save: See :class:`dls_ik.viewer.files.RecordPanel`.
-        ended: Set to close the page.
-        note: Line above the state of the arms.
+        ended: Event that closes the page.
+        note: Text above the state of the arms.
         begun: Called with the session when the page is complete.
         is_dark, is_compact: See :class:`Page`.
     """
@@ -268,7 +275,7 @@ def serve(
 
 
 def _run(page: Page, session: Session, period: float, ended: threading.Event) -> None:
-    """Step on absolute deadlines; skip deadlines that were missed."""
+    """Step the session once per period [s] and update the page; skip periods that were missed."""
     begin = deadline = time.monotonic()
     scene_time = figures_time = 0.0
     while not ended.wait(max(deadline - time.monotonic(), 0.0)):

@@ -23,7 +23,7 @@ from dls_ik.viewer.presets import Preset
 from dls_ik.viewer.session import ArmView, Session
 from dls_ik.viewer.source import Sample
 
-DIMMED = "var(--mantine-color-dimmed)"  # colour of viser's theme, light or dark
+DIMMED = "var(--mantine-color-dimmed)"  # text colour of viser's light or dark theme
 STATUS = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
 ARM_STATUS = (
     "<div style='display:flex;gap:7px;min-height:{height}px'>"
@@ -39,10 +39,10 @@ REFUSAL = (
 
 
 class StatusLine:
-    """Describes the state of the arms in words.
+    """Text on the page that describes the state of the arms.
 
     Args:
-        note: Line above the arms, such as the names of missing meshes.
+        note: Line above the state of the arms, such as the names of missing meshes.
         unit: Unit of the speed of the fastest joint.
     """
 
@@ -53,7 +53,7 @@ class StatusLine:
         self.say("starting ...")
 
     def say(self, message: str) -> None:
-        """Show a message in place of the arms."""
+        """Show a message instead of the state of the arms."""
         self._show(escape(message))
 
     def show(self, views: Sequence[ArmView]) -> None:
@@ -68,7 +68,7 @@ class StatusLine:
             self._html.content = html
 
 
-MIN_SHOWN_SPEED = 0.05  # [rad/s or m/s] slower peaks are not shown
+MIN_SHOWN_SPEED = 0.05  # [rad/s or m/s] smaller peak speeds are not shown
 
 
 def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
@@ -91,14 +91,17 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
 
 
 class RefusalLine:
-    """Line that appears if an action is refused."""
+    """Line of text that appears if an action of a person is refused."""
 
     def __init__(self, gui: Any) -> None:
         self._line = gui.add_html("", visible=False)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the reason if the action in the block is refused; else hide the line."""
+        """Show the reason if the body of the ``with`` statement is refused; else hide the line.
+
+        An action is refused if it raises a DlsIkError.
+        """
         try:
             yield
         except DlsIkError as error:
@@ -116,7 +119,7 @@ NO_PRESET = "The target moves by itself; this line says what to look at."
 
 
 class PresetPanel:
-    """A button for each preset, and a button to stop.
+    """Panel with a button for each preset, and a button that stops the preset.
 
     Args:
         started: Called when a preset has started.
@@ -137,7 +140,7 @@ class PresetPanel:
             self._stop.on_click(lambda _: session.stop_preset())
 
     def update(self) -> None:
-        """Show the current preset."""
+        """Show which preset is running."""
         preset = self._session.preset
         if preset is self._shown:
             return
@@ -163,7 +166,7 @@ SPEEDS = {"real time": 1.0, "1/2": 0.5, "1/5": 0.2, "1/20": 0.05}
 
 
 class ControlPanel:
-    """Reset, pause, and slow motion for arms of this process.
+    """Panel to reset and pause the arms, and to slow down arms that this process simulates.
 
     Args:
         cleared: Called after a reset.
@@ -183,7 +186,7 @@ class ControlPanel:
         self._is_paused = False
 
     def update(self, views: Sequence[ArmView]) -> None:
-        """Update the speed, and offer to resume while an arm is paused."""
+        """Show the speed of the clock, and a button to resume if an arm is paused."""
         if self._speed is not None:
             self._speed.update()
         states = [view.sample.state == ServoState.PAUSED.name for view in views]
@@ -193,7 +196,7 @@ class ControlPanel:
             self._buttons.options = labels
 
     def _speed_name(self) -> str | None:
-        """Return the list entry of the session's speed; None if there is none."""
+        """Return the list entry of the session's speed; None if the list has no such entry."""
         return next((name for name, x in SPEEDS.items() if x == self._session.speed), None)
 
     def _set_speed(self, name: str) -> None:
@@ -215,7 +218,7 @@ STEP_SIZES = {DEG: 0.1, MM: 0.1}
 
 
 class JointPanel:
-    """A slider for each joint, which moves the arms at once and puts the target at the tip."""
+    """Panel with a slider for each joint, which sets the joint of all arms and the target."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
@@ -262,7 +265,7 @@ class JointPanel:
 
 
 class TargetPanel:
-    """Target of each tip in numbers: position [mm], and roll, pitch, yaw [deg]."""
+    """Panel with the target of each tip in numbers: position [mm], and roll, pitch, yaw [deg]."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
@@ -301,10 +304,18 @@ class TargetPanel:
         i: int,
         moved: Callable[[Array, Numbers], Array],
     ) -> None:
-        """Add three numbers; `moved` applies them to the target of tip i."""
+        """Make a field of three numbers change the target of tip i.
+
+        Args:
+            server: Server of viser.
+            handle: Widget with the numbers.
+            shown: Displayed numbers of each tip.
+            i: Index of the tip.
+            moved: Returns the target (4, 4) with the entered numbers.
+        """
 
         def change(given: Numbers) -> None:
-            shown[i] = given  # the entered angles, although other angles give the same rotation
+            shown[i] = given  # keeps entered angles; other angles may give the same rotation
             self._Ts[i] = T = moved(self._target(i), given)
             with self._refusal.shown():
                 self._session.drag_target(T, i)
@@ -312,13 +323,13 @@ class TargetPanel:
         self._fields.append(Input(server, handle, lambda: shown[i], change))
 
     def _target(self, i: int) -> Array:
-        """Return the target (4, 4) of tip i: the session's, or the displayed one if it has none."""
+        """Return the target (4, 4) of tip i, or the displayed pose if the session has no target."""
         target = None if self._session.is_remote else self._session.target
         return self._Ts[i] if target is None else target.reshape(-1, 4, 4)[i]
 
 
 Numbers = tuple[float, ...]
-# [m, or 1 for entries of R] smaller differences of poses are not shown
+# Minimum change of an entry of a pose that is shown: [m] for positions, no unit for rotations
 MIN_SHOWN_POSE_CHANGE = 1e-6
 
 
@@ -327,10 +338,10 @@ def _numbers(values: Array, digits: int) -> Numbers:
 
 
 def _with_position(T: Array, xyz: Numbers) -> Array:
-    """Return the pose (4, 4) with another position [mm]."""
+    """Return a copy of the pose T (4, 4) with the position xyz [mm]."""
     return transform(T[:3, :3], 1e-3 * np.array(xyz))
 
 
 def _with_rpy(T: Array, rpy: Numbers) -> Array:
-    """Return the pose (4, 4) with another orientation, given as roll, pitch, yaw [deg]."""
+    """Return a copy of the pose T (4, 4) with the orientation roll, pitch, yaw [deg]."""
     return transform(rotation_from_rpy(*np.radians(rpy).tolist()), T[:3, 3])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of a sample: live plots, joint bars and colours, and recordings as CSV."""
+"""Measures of the arms, such as the condition number: live plots, joint bars, CSV recordings."""
 
 import csv
 import io
@@ -23,21 +23,22 @@ DEFAULT_OPTIONS = SolverOptions()
 
 
 class Measures(NamedTuple):
-    """Measures of one configuration."""
+    """Measures of one state of an arm."""
 
-    least_singular_value: float  # smallest one of the task's scaled Jacobian
+    least_singular_value: float  # smallest singular value of the scaled Jacobian of the task
     condition: float  # ratio of largest to smallest singular value; infinite at a singularity
-    activation: Array  # (n,) activation h of CTP: 0 free to 1 at a limit
+    activation: Array  # (n,) limit activation h of CTP: 0 far from limits, 1 at a limit
     speed: float  # speed of the fastest joint [rad/s or m/s]
 
 
 def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.margin) -> Measures:
-    """Return the measures of a sample.
+    """Return the measures of a state of an arm.
 
     Args:
-        robot: Robot of the sample.
+        robot: Robot.
         sample: State of the arm.
-        margin: Option of CTP: share of a joint's range next to a limit in which h is above 0.
+        margin: Option of CTP: the activation is above 0 within this share of a joint's range from
+            a limit.
     """
     if sample.J is None:
         s = singular_values(robot, sample.q[None])[0]
@@ -51,11 +52,11 @@ def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.m
 
 
 def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
-    """Return the ellipsoid of tip velocities for joint velocities of norm 1.
+    """Return the ellipsoid of the linear tip velocities for joint velocities of norm 1.
 
     Returns:
-        Axes (3, 3), the columns of a rotation, and half-lengths (3,) [m/s], the singular values of
-        the linear rows of the Jacobian.
+        Rotation (3, 3) whose columns are the axes of the ellipsoid, and half the lengths of the
+        axes (3,) [m/s], which are the singular values of the linear rows of the Jacobian.
     """
     U, s, _ = np.linalg.svd(robot.jacobian(q)[:3])
     U[:, 2] *= np.sign(np.linalg.det(U))
@@ -66,21 +67,21 @@ def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
 
 # History of the plotted curves
 
-CURVE_DURATION, MAX_CURVE_POINTS = 10.0, 250  # [s] duration and number of points of a curve
-MAX_CONDITION = 1e6  # larger condition numbers are drawn at this value
+CURVE_DURATION, MAX_CURVE_POINTS = 10.0, 250  # duration [s] and number of points of a curve
+MAX_CONDITION = 1e6  # larger condition numbers are drawn as this value
 ROTATION = "Rotation error"
 MOTION, CONDITIONING = "Motion", "Conditioning"  # tabs of the page
 
 
 class Curve(NamedTuple):
-    """Plotted quantity."""
+    """Quantity that is plotted over time."""
 
     tab: str
     title: str
     unit: str  # label of the axis
     value: Callable[[Sample, Measures], float]
-    scale: float = 1.0  # minimum upper end of the axis
-    worst: Callable[..., Any] = np.fmax  # selects one of two values within a point of the curve
+    scale: float = 1.0  # minimum of the upper end of the axis
+    worst: Callable[..., Any] = np.fmax  # selects the worse of two values within a point
 
 
 CURVES = (
@@ -111,7 +112,7 @@ CURVES = (
 
 
 class CurveHistory:
-    """Keeps the last seconds of all curves of some arms, on a common time axis."""
+    """Store of the last CURVE_DURATION seconds of all curves of all arms, with common times."""
 
     def __init__(self) -> None:
         self._rows: deque[list[float]] = deque(maxlen=MAX_CURVE_POINTS)
@@ -120,8 +121,12 @@ class CurveHistory:
     def add(self, time: float, arms: Sequence[tuple[Sample, Measures]]) -> None:
         """Add the values of all arms at a time [s].
 
-        A row covers CURVE_DURATION / MAX_CURVE_POINTS and keeps the worst value in this time, so
-        no peak is lost.
+        A row covers CURVE_DURATION / MAX_CURVE_POINTS seconds and has the worst value in this time,
+        so that each peak is visible.
+
+        Args:
+            time: Time.
+            arms: State and measures of each arm.
         """
         values = [curve.value(*arm) for curve in CURVES for arm in arms]
         if self._rows and len(self._rows[-1]) != 1 + len(values):
@@ -141,7 +146,7 @@ class CurveHistory:
         self._row_ends = -np.inf
 
     def table(self, names: Sequence[str]) -> bytes:
-        """Return the curves as CSV: a line for each point, columns named after the arms."""
+        """Return the curves as CSV with a line for each time; `names` are the names of the arms."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         arms = [f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False)]
@@ -153,7 +158,15 @@ class CurveHistory:
         return text.getvalue().encode()
 
     def data(self, curve: int, arms: int) -> tuple[Array, ...]:
-        """Return times relative to the last one [s], and a curve for each arm, (k,) each."""
+        """Return the data of one curve for the plot, arrays (k,).
+
+        Args:
+            curve: Index of the curve in CURVES.
+            arms: Number of arms.
+
+        Returns:
+            Times relative to the last time [s], then the values of each arm.
+        """
         if len(self._rows) < 2 or len(self._rows[-1]) != 1 + len(CURVES) * arms:
             return (np.array([-CURVE_DURATION, 0.0]), *np.full((arms, 2), np.nan))
         table = np.array(self._rows)
@@ -163,24 +176,24 @@ class CurveHistory:
 
 # Colours
 
-# Arms in the scene, plots and bars: distinct for colour-blind eyes, on white and on black.
+# Colours of arms, distinct for colour-blind people on a white and on a black background
 ARM_COLOURS: tuple[Colour, ...] = ((43, 112, 239), (234, 98, 12), (20, 160, 120), (192, 80, 190))
 LETTERS = "ABCD"
 TIME = "time [s]"
 GREEN: Colour = (22, 163, 74)
 AMBER: Colour = (245, 158, 11)
 RED: Colour = (220, 38, 38)
-# Remaining distance to the nearest limit, as a share of the range
+# Distances to the closest limit, relative to the joint's range, with amber and with red colour
 NEAR_LIMIT, AT_LIMIT = 0.15, 0.05
 
 
 def css(colour: Colour) -> str:
-    """Format a colour for a style sheet."""
+    """Format a colour as a value of CSS."""
     return f"rgb{colour}"
 
 
 def limit_colour(q: float, lower: float, upper: float) -> Colour:
-    """Return green for a joint far from limits or without limits, amber near one, red at one."""
+    """Return the colour for a joint at q: red at a limit, amber near a limit, otherwise green."""
     width = upper - lower
     distance = min(q - lower, upper - q)
     if not np.isfinite(width):
@@ -196,10 +209,10 @@ PLOT_HEIGHT = 178  # [px]
 
 
 class Plots:
-    """Shows the curves of all arms, in tabs of viser named as in ``CURVES``.
+    """Plots of all curves over time, with a line for each arm, in tabs as in ``CURVES``.
 
-    Plots are hidden, never removed: within a frame, a page applies new data after removals, and
-    logs an error for the data of each removed plot.
+    Unneeded plots are hidden, never removed. The page applies removals before new data in the same
+    frame, and logs an error for the data of each removed plot.
 
     Args:
         arms: Number of arms.
@@ -208,7 +221,7 @@ class Plots:
 
     def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int, units: Sequence[str]) -> None:
         self._arms = arms
-        # Displayed names, and whether rotation is shown; None: hidden
+        # Displayed names of the arms, and whether the rotation error is shown; None if hidden
         self._label: tuple[tuple[str, ...], bool] | None = None
         self._handles: list[Any] = []
         self._is_taller = False
@@ -220,7 +233,7 @@ class Plots:
                 self._handles.append(_plot(gui, curve, unit, data, ("",) * arms))
 
     def label(self, names: tuple[str, ...], has_rotation: bool) -> bool:
-        """Show the plots with these names of arms; return whether that changes the page.
+        """Show the plots with the names of the arms; return whether the page has changed.
 
         Args:
             names: Names of the arms.
@@ -235,13 +248,16 @@ class Plots:
         return True
 
     def show(self, history: CurveHistory) -> None:
-        """Draw the curves."""
+        """Draw the curves of a history."""
         for i, handle in enumerate(self._handles):
             if handle.visible:
                 handle.data = history.data(i, self._arms)
 
     def refresh(self) -> None:
-        """Change the height by a pixel and back: only this makes new charts draw time ticks."""
+        """Change the height of the plots by a pixel, or back.
+
+        New charts draw the ticks of the time axis only after a change of size.
+        """
         self._is_taller = not self._is_taller
         for handle in self._handles:
             handle.height = PLOT_HEIGHT + int(self._is_taller)
@@ -254,7 +270,7 @@ class Plots:
 
 
 def speed_unit(units: Sequence[str]) -> str:
-    """Return the unit of the fastest joint, given the units (n,) of the joints."""
+    """Return the unit of the speed of the fastest joint, given the units (n,) of the joints."""
     return " or ".join(f"{unit}/s" for unit in dict.fromkeys(units))
 
 
@@ -282,7 +298,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
 
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Return the time axis and a line for each arm, as uPlot describes them."""
+    """Return the series options of uPlot: the time axis, then a line for each arm."""
     lines = [
         {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
         for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
@@ -313,7 +329,7 @@ MAX_NAME_LENGTH = 18  # characters that fit next to a bar; longer names are plac
 
 
 def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
-    """Format a row for each joint, with a mark for each arm in the arm's colour.
+    """Return HTML with a bar for each joint, and a mark for each arm in the arm's colour.
 
     The mark of a single arm is green, amber near a limit and red at a limit.
 
@@ -353,7 +369,7 @@ def _mark(value: float, colour: Colour, lower: float, upper: float) -> str:
 
 
 def _bands() -> str:
-    """Return the background of a bar: grey, with amber and red bands at both ends."""
+    """Return the CSS background of a bar: grey, with amber and red bands at both ends."""
     red, amber = (f"rgba{(*colour, 0.35)}" for colour in (RED, AMBER))
     at, near = 100 * AT_LIMIT, 100 * NEAR_LIMIT
     return (
@@ -370,7 +386,7 @@ MAX_ROWS = 500_000
 
 
 class CsvRecorder:
-    """Writes a row for each arm and step, at most MAX_ROWS."""
+    """Recording as CSV with a row for each arm and step, at most MAX_ROWS rows."""
 
     def __init__(self, robot: RobotModel) -> None:
         self._text = io.StringIO(newline="")
@@ -379,7 +395,7 @@ class CsvRecorder:
         self.rows = 0
 
     def add(self, arms: Iterable[tuple[str, Sample, Measures]]) -> None:
-        """Write a row for each arm: its name, sample and measures."""
+        """Write a row for each arm, given the name, state and measures of each."""
         if self.rows >= MAX_ROWS:
             return
         for arm in arms:
@@ -392,7 +408,7 @@ class CsvRecorder:
 
 
 def csv_header(robot: RobotModel) -> list[str]:
-    """Return the names of the columns."""
+    """Return the names of the columns of a recording."""
     joints = [*zip(robot.joint_names, robot.units, strict=True)]
     return [
         TIME,
@@ -410,14 +426,14 @@ def csv_header(robot: RobotModel) -> list[str]:
 
 
 def _pose_columns(robot: RobotModel) -> list[str]:
-    """Return the columns of a pose, with the names of the tips if there are several."""
+    """Return the column names of the pose of each tip; several tips are told apart by name."""
     if len(robot.tips) == 1:
         return [*POSE_COLUMNS]
     return [f"{tip} {column}" for tip in robot.tips for column in POSE_COLUMNS]
 
 
 def _csv_row(arm: str, sample: Sample, measures: Measures) -> list[str]:
-    """Format the values of an arm; cells without a value, such as a missing target, are empty."""
+    """Return the cells of an arm's row; a cell without a value, such as no target, is empty."""
     numbers = [
         *sample.q,
         *sample.velocity,

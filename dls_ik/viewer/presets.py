@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Presets: target paths, computed for the robot, that show how methods differ.
+"""Presets: target paths that are computed for the robot and show how methods differ.
 
-The path through a singularity is that of :mod:`dls_ik.solver.hard_paths`.
+:mod:`dls_ik.solver.hard_paths` computes the path through a singularity.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ FOLLOWER = "dls"
 
 
 class Preset(NamedTuple):
-    """Closed path of the target, and methods to compare on it."""
+    """Closed path of the target, and methods to compare on this path."""
 
     title: str
-    watch: str  # one sentence about what to watch
+    watch: str  # one sentence about what the viewer should watch
     methods: tuple[str, ...]
     start: Array  # (n,) initial joint positions of the arms [rad or m]
     Ts: Array  # (m, 4, 4) poses T_base_tip at equal time steps; the last one equals the first
-    period: float  # [s]
-    bare: bool = True  # whether steps are bare, not within the limits of the controller
+    period: float  # [s] time for the whole path
+    bare: bool = True  # whether the arms make steps of the methods without the controller's limits
 
     def pose(self, time: float) -> Array:
-        """Return the target T_base_tip (4, 4) at a time since the start [s]."""
+        """Return the target T_base_tip (4, 4) at a time since the start of the preset [s]."""
         share = (time % self.period) / self.period * (len(self.Ts) - 1)
         i = min(int(share), len(self.Ts) - 2)
         T: Array = moved(self.Ts[i], difference(self.Ts[i], self.Ts[i + 1]) * (share - i))
@@ -58,7 +58,7 @@ class Preset(NamedTuple):
 
 
 def make_presets(robot: RobotModel, start: Array, task: Tasks = None) -> tuple[Preset, ...]:
-    """Make the presets that suit a robot with one tip; takes about a second.
+    """Compute the presets that are possible with a robot; this takes about a second.
 
     Args:
         robot: Robot with one tip.
@@ -77,7 +77,7 @@ def pair_in_the_way(
 ) -> Pair | None:
     """Return the first pair that collides while an arm follows a preset, or None.
 
-    Presets are computed for the robot alone, without obstacles.
+    Presets are computed without obstacles, so the path of a preset may be blocked.
     """
     stepper = paced_stepper(robot, FOLLOWER, preset.start, STEP, task)
     Ts = np.array([preset.pose(time) for time in np.arange(STEP, preset.period, STEP)])
@@ -87,11 +87,14 @@ def pair_in_the_way(
 
 
 def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
-    """Return a closed path along poses and back, with rests at both ends, and its period [s].
+    """Return a closed path along given poses and back, with a rest at both ends.
 
     Args:
         Ts: Poses (m, 4, 4).
-        duration: Time for one direction [s].
+        duration: Time from the first to the last pose [s].
+
+    Returns:
+        Poses (k, 4, 4) at equal time steps, and the time for the whole path [s].
     """
     rests = round(REST_TIME * (len(Ts) - 1) / duration)
     path = [Ts[:1]] * rests + [Ts] + [Ts[-1:]] * rests + [Ts[-2::-1]]
@@ -108,13 +111,14 @@ FLOOR_TOLERANCE = 1e-3  # [m]
 def start_configuration(
     robot: RobotModel, clearance: Callable[[Array], Array] | None = None
 ) -> Array:
-    """Return a configuration (n,) [rad or m] far from singularities; deterministic.
+    """Return a configuration (n,) [rad or m] far from singularities, the same one at each call.
 
     Args:
-        robot: Robot to place.
+        robot: Robot.
         clearance: Returns the minimum height [m] of each moving link (k,) above the floor at joint
-            positions (n,). Of the configurations with all links above the floor the best is
-            returned (ignoring links that never are), else the highest.
+            positions (n,). If this function is given, the result is the best configuration with
+            all links above the floor; links that are never above the floor are ignored. If there
+            is no such configuration, the result is the configuration with the highest links.
     """
     lower, upper = robot.finite_limits()
     middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
@@ -127,15 +131,15 @@ def start_configuration(
     s = np.asarray(np.linalg.svd(robot.jacobian(q), compute_uv=False), np.float64)
     rank = int((s > 1e-6 * s[:, :1]).sum(axis=1).max())
     merit = s[:, rank - 1] * (0.2 + front)
-    # The second half counts only if no configuration near the middle is above the floor
+    # Samples of the second half are chosen only if no sample near mid-range is above the floor
     merit[START_SAMPLES:] *= 0.1
     order = np.argsort(-merit)
     if clearance is None:
         return np.asarray(q[order[0]])
     tried = order[:TRIED_STARTS]
     heights = np.array([clearance(q[i]) for i in tried])
-    attainable = np.minimum(heights.max(axis=0), 0.0)  # a base inside the floor stays there
-    # All configurations above the floor are equally good
+    attainable = np.minimum(heights.max(axis=0), 0.0)  # links that are always below the floor
+    # All configurations above the floor get equal heights; argmax chooses the first, the best one
     lowest = np.minimum((heights - attainable).min(axis=1), -FLOOR_TOLERANCE)
     return np.asarray(q[tried[np.argmax(lowest)]])
 
@@ -154,7 +158,7 @@ NONREDUNDANT_ARM_NOTE = "The arm has no joint to spare that could take another w
 
 
 def through_singularity(search: PathSearch) -> Preset | None:
-    """Choose a path through a singularity on which the methods differ; None if there is none."""
+    """Return a preset through a singularity on which the methods differ; None if there is none."""
     found = search.hardest()
     if found is None:
         return None
@@ -175,10 +179,10 @@ def through_singularity(search: PathSearch) -> Preset | None:
     return Preset("Through a singularity", watch, METHODS, path.start, closed, period)
 
 
-# Path out of reach: straight away from the first revolute joint, farther than the reach
+# Path out of reach: a straight line away from the first revolute joint to a point out of reach
 
 NUM_POSES = 61
-REACH_FACTOR = 1.2  # factor of the reach
+REACH_FACTOR = 1.2  # largest distance of the target, relative to the reach of the arm
 REACH_WATCH = (
     "all arms stretch after a target that leaves their reach, and an error remains. The stretched "
     "arm is singular: A, the plain pseudoinverse, thrashes about (see the fastest joint), the "
@@ -187,7 +191,7 @@ REACH_WATCH = (
 
 
 def out_of_reach(arm: PathSearch) -> Preset:
-    """Move the target from the start along the line from the shoulder, out of reach and back."""
+    """Return a preset whose target moves away from the shoulder, out of reach, and back."""
     T = arm.robot.fk(arm.start)
     away, reach = T[:3, 3] - arm.middle, arm.reach
     length = float(np.linalg.norm(away))
@@ -198,11 +202,11 @@ def out_of_reach(arm: PathSearch) -> Preset:
     return Preset("Out of reach", REACH_WATCH, METHODS, arm.start, *_there_and_back(Ts, 4.0))
 
 
-# Path into a joint limit: poses for which one joint alone would have to pass its limit
+# Path into a joint limit: tip poses of a motion in which a single joint moves beyond its limit
 
-# Motions of a joint past its limit that are tried, as shares of its range
+# Distances beyond the limit that are tried, relative to the joint's range
 LIMIT_OVERRUNS = (0.35, 0.22, 0.12)
-MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of a joint leads to another posture
+MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of any joint counts as another posture
 LIMIT_METHODS = ("jp", "ctp+sd+svf")
 LIMIT_WATCH = (
     "{joint} comes to its limit (red in the bars), where the controller stops it. A does not "
@@ -213,17 +217,20 @@ NOT_REDUNDANT = "No other joints can make up for the one that is held: an error 
 
 
 class _LimitCase(NamedTuple):
-    is_reached: bool  # whether the other joints compensate
-    travel: float  # travel of the tip [m]
+    is_reached: bool  # whether the other joints can reach the last pose within all limits
+    travel: float  # length of the path of the tip [m]
     joint: int
     Ts: Array  # (NUM_POSES, 4, 4) poses T_base_tip
 
 
 def into_limit(arm: PathSearch) -> Preset | None:
-    """Choose the joint that moves the tip most, preferably one that the other joints compensate.
+    """Return a preset whose target would need one joint to move beyond its limit.
+
+    Joints for which the other joints can still reach the target are preferred. Of these, the joint
+    that moves the tip the most is chosen.
 
     Returns:
-        The preset; None for a robot without limits.
+        The preset; None for a robot without joint limits.
     """
     robot = arm.robot
     limited = [int(j) for j in np.flatnonzero(robot.limited) if robot.upper[j] > robot.lower[j]]
@@ -239,7 +246,11 @@ def into_limit(arm: PathSearch) -> Preset | None:
 
 
 def _limit_case(arm: PathSearch, solver: IkSolver, j: int, beyond: float) -> _LimitCase:
-    """Move joint j past its nearest limit, and test if the other joints reach the last pose."""
+    """Return the tip poses while joint j moves beyond its closest limit by `beyond` [rad or m].
+
+    The result also has the length of the path, and whether the arm reaches the last pose within
+    all limits.
+    """
     robot, q = arm.robot, arm.start
     lower, upper = float(robot.lower[j]), float(robot.upper[j])
     past = beyond * (upper - lower)

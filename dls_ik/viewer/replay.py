@@ -27,10 +27,10 @@ class PathFileError(DlsIkError):
 
 
 class ReplayPath(NamedTuple):
-    """Joint positions over time."""
+    """Path in joint space that the page replays."""
 
     name: str
-    t: Array  # (b,) increasing times from 0 [s]
+    t: Array  # (b,) increasing times [s]; the first time is 0
     q: Array  # (b, n) [rad or m]
     velocity: Array  # (b, n) [rad/s or m/s]
 
@@ -41,11 +41,11 @@ class ReplayPath(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Sentence that describes the path."""
+        """Sentence about the path for the page."""
         return f"{len(self.t)} points in {self.duration:.4g} s"
 
     def at(self, seconds: float) -> tuple[Array, Array]:
-        """Return positions (n,) and velocities (n,) at a time [s], interpolated linearly."""
+        """Return joint positions (n,) and velocities (n,) at a time [s], interpolated linearly."""
         i = int(np.clip(np.searchsorted(self.t, seconds, "right") - 1, 0, len(self.t) - 2))
         share = np.clip((seconds - self.t[i]) / (self.t[i + 1] - self.t[i]), 0.0, 1.0)
         return self.q[i] + share * (self.q[i + 1] - self.q[i]), self.velocity[i]
@@ -54,11 +54,11 @@ class ReplayPath(NamedTuple):
 def joint_path(
     robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "path"
 ) -> ReplayPath:
-    """Make a path of joint positions.
+    """Return a path for the replay from times and joint positions.
 
     Args:
         robot: Robot of the path.
-        times: (b,) increasing times [s]; two or more.
+        times: (b,) increasing times [s]; at least two.
         qs: (b, n) joint positions [rad or m].
         name: Name to show.
 
@@ -85,9 +85,14 @@ def joint_path(
 
 
 def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
-    """Read a file of ``dls-ik path``, CSV or JSON, or a recording of the page.
+    """Read a path from a file of ``dls-ik path`` (CSV or JSON) or from a recording of the page.
 
-    Joints of the file that the robot does not have are ignored.
+    Joints in the file that the robot does not have are ignored.
+
+    Args:
+        robot: Robot of the path.
+        name: Name of the file.
+        content: Content of the file.
 
     Raises:
         PathFileError: If the file has another format, lacks joints, or is too large.

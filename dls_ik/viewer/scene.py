@@ -24,20 +24,20 @@ from dls_ik.viewer.shapes import (
     wxyz_from_pose,
 )
 
-VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction from the point in view to the camera
+VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction of the camera, seen from the robot
 FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical angle
-# [px] width below which the panels cover a bottom share of the window, and this share
+# In a window narrower than PHONE [px], the panels cover the lowest share SHEET of the window
 PHONE, SHEET = 576, 0.45
-MAX_ASPECT_CHANGE = 1.15  # ratio of new to old aspect ratio above which the arm is framed again
-FRAME_MARGIN = 1.08  # factor of the camera's distance, for a margin around the framed points
+MAX_ASPECT_CHANGE = 1.15  # a larger relative change of the aspect ratio moves the camera again
+FRAME_MARGIN = 1.08  # factor of the camera's distance that leaves a margin around the arm
 LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
-NUM_SIZE_SAMPLES = 80  # number of random configurations
+NUM_SIZE_SAMPLES = 80  # number of random configurations that determine the robot's size
 TARGET_COLOUR: Colour = (217, 28, 92)
 PATH_COLOUR: Colour = (128, 136, 149)
 GIZMO_SCALE = 0.16  # relative to the robot's size
 HANDLE_LENGTH = 1.35 * GIZMO_SCALE  # length of a gizmo's handles, relative to the robot's size
 TRAIL_POINTS = 600
-TRAIL_STEP = 2e-3  # relative to the robot's size
+TRAIL_STEP = 2e-3  # minimum distance of points of a trail, relative to the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] a speed of 1 m/s is drawn 0.2 m long
 VISIBLE_CHANGE = 1e-6  # [m, or 1 for entries of R] smaller changes of a pose are not drawn
 NO_SEGMENTS = np.zeros((1, 2, 3), np.float32)  # invisible line segment
@@ -45,7 +45,7 @@ FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54),
 
 
 class SceneView:
-    """Draws everything in the scene."""
+    """View of the scene: floor, camera, arms, targets, paths, trails and ellipsoid."""
 
     def __init__(self, server: Any, robot: RobotModel, shapes: Shapes) -> None:
         self._server, self._scene = server, server.scene
@@ -75,11 +75,16 @@ class SceneView:
         server.on_client_connect(self._greet)
 
     def clearance(self, q: Array) -> Array:
-        """Return the minimum height of each moving link (k,) above the floor [m] at q (n,)."""
+        """Return the height [m] of the lowest point of each moving link (k,) above the floor."""
         return self._boxes.heights(q) - self.floor
 
     def show(self, views: Sequence[ArmView], target: Array | None) -> None:
-        """Draw the arms; move the gizmos to the target (as by robot.fk) if it is not None."""
+        """Draw the arms, and move the target gizmos.
+
+        Args:
+            views: States of the arms.
+            target: Target (4, 4), or (k, 4, 4) for k tips; None leaves the gizmos unchanged.
+        """
         if views:
             self._q = views[0].sample.q
             self._figures.show([view.sample.q for view in views])
@@ -91,20 +96,20 @@ class SceneView:
                 gizmo.show(T)
 
     def frame(self, q: Array, points: Array | None = None, client: Any = None) -> None:
-        """Point the camera at the arm at q (n,), the floor, the target and more points (k, 3) [m].
+        """Move the camera so that it shows the arm, the floor, the target and given points.
 
         Args:
-            q: Joint positions (n,) [rad or m].
-            points: More points (k, 3) to show, in the base frame [m].
+            q: Joint positions (n,) of the arm [rad or m].
+            points: Additional points (k, 3) to show, in the base frame [m].
             client: Client whose camera moves; None moves the cameras of all clients.
         """
         parts = [self._boxes.corners(q)]
         axes = HANDLE_LENGTH * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
         if points is not None:
-            rim = 0.4 * HANDLE_LENGTH * self.size  # room for the handles at the ends of a path
+            rim = 0.4 * HANDLE_LENGTH * self.size  # margin for target handles at the ends of a path
             parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
-        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # handles of a target at the tip
+        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # handles of a target at each tip
         seen = np.concatenate(parts)
         base = np.append(0.5 * (seen.min(axis=0) + seen.max(axis=0))[:2], self.floor)
         self._framed = np.concatenate([seen, base[None], [[0.0, 0.0, self.floor]]])
@@ -115,7 +120,7 @@ class SceneView:
             self._frame_client(each)
 
     def frame_again(self, client: Any = None) -> None:
-        """Point the camera at the current positions of the arm and the targets."""
+        """Move the camera so that it shows the current arm and targets."""
         gizmos = np.array([gizmo.pose[:3, 3] for gizmo in self.targets])
         self.frame(self._q, gizmos, client)
 
@@ -130,18 +135,18 @@ class SceneView:
         self._ellipsoid.handle.visible = is_shown
 
     def show_trails(self, is_shown: bool) -> None:
-        """Show trails from now on, or hide them."""
+        """Start new trails of the tips, or hide the trails."""
         self._has_trails = is_shown
         self.clear_trails()
 
     def clear_trails(self) -> None:
-        """Restart the trails."""
+        """Remove all points of the trails."""
         for trail in self._trails:
             trail.clear()
             trail.handle.visible = self._has_trails
 
     def darken(self, is_dark: bool) -> None:
-        """Use the colours for a dark or for a white background."""
+        """Use the colours for a dark or a white background."""
         self._grid.cell_color, self._grid.section_color = FLOOR_COLOURS[is_dark]
 
     def _show_trails(self, views: Sequence[ArmView]) -> None:
@@ -156,7 +161,10 @@ class SceneView:
                 trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
 
     def _greet(self, client: Any) -> None:
-        """Frame the arm for a client, and again when the aspect ratio of its window changes."""
+        """Move the camera of a new client to the arm.
+
+        The camera is moved again when the aspect ratio of the client's window changes.
+        """
         self._frame_client(client)
 
         def follow_window(_: Any) -> None:
@@ -172,17 +180,17 @@ class SceneView:
         shown = 1.0 - SHEET if camera.image_width < PHONE else 1.0
         position, look_at = _camera(self._framed, camera.aspect, shown)
         with client.atomic():
-            client.camera.position = position  # this moves look_at too
+            client.camera.position = position  # viser moves look_at by the same distance
             client.camera.look_at = look_at
 
 
 def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Array]:
-    """Return the position (3,) of a camera that sees all points (k, 3), and the point it looks at.
+    """Return the position (3,) of a camera that sees all points, and the point (3,) in its centre.
 
     Args:
-        points: Points to see [m].
+        points: Points (k, 3) to see [m].
         aspect: Width of the picture divided by its height.
-        shown: Upper share of the picture that no panel covers.
+        shown: Share of the height of the picture above the panels.
     """
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     backward = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
@@ -203,7 +211,7 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
 def _furnish(server: Any, floor: float, size: float) -> Any:
     """Set up light and floor for a robot of a given size [m]; return the grid of the floor."""
     scene = server.scene
-    # Shadows and reflections cost most of the frame rate on a machine without a graphics card.
+    # Shadows and reflections take most of the time of a frame on a machine without graphics card.
     scene.configure_environment_map(None)
     scene.configure_default_lights(False)
     sky, ground = (255, 255, 255), (150, 152, 160)
@@ -226,7 +234,10 @@ def _furnish(server: Any, floor: float, size: float) -> Any:
 
 
 def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
-    """Return the height of the floor, below all links that never move, and the robot's size [m]."""
+    """Return the height of the floor and the size of the robot [m].
+
+    The floor is below all links that do not move.
+    """
     rng = np.random.default_rng(0)
     boxes = LinkBoxes(robot, shapes)
     drawn = [boxes.corners(q) for q in robot.random(rng, NUM_SIZE_SAMPLES)]
@@ -238,21 +249,22 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 
 # Arms
 
-# Distances relative to the robot's size: ghost hidden, ghost fully shown
+# Distances below which a ghost's link is hidden, and above which it has full opacity, relative to
+# the robot's size
 GHOST_HIDDEN_DISTANCE, GHOST_SHOWN_DISTANCE = 0.006, 0.03
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
 MAX_GHOST_FACES = 4000  # browsers draw larger translucent meshes slowly
-GHOST_GROWTH = 0.015  # growth of each arm relative to the one before
-MAX_DARK_BRIGHTNESS = 90.0  # brightness below which a part stays darker than others when tinted
+GHOST_GROWTH = 0.015  # increase of the scale from each arm to the next
+MAX_DARK_BRIGHTNESS = 90.0  # parts below this brightness get a darker tint than others
 
 
 class Figures:
-    """Draws the arms: one arm in its own colours, several arms in the colours of the plots.
+    """Drawings of the arms: one arm in its own colours, several arms in the colours of the plots.
 
-    The first arm is solid and the others, the ghosts, are translucent. A ghost's link fades in with
-    its distance from the same link of the earlier arms, and each arm is slightly larger than the
-    one before, because coinciding surfaces would flicker.
+    The first arm is solid; the other arms, called ghosts, are translucent. The opacity of a ghost's
+    link increases with the distance from the same link of the previous arms. Each arm is drawn
+    slightly larger than the previous arm, because coinciding surfaces would flicker.
     """
 
     def __init__(
@@ -292,7 +304,12 @@ class Figures:
     def _opacities(
         self, own: Mapping[str, Array], others: Sequence[Mapping[str, Array]]
     ) -> dict[str, float]:
-        """Return each link's opacity by its distance from the same link of the other arms."""
+        """Return the opacity (0 to 1) of each link of a ghost.
+
+        Args:
+            own: Poses T_base_link of the ghost by link.
+            others: Poses T_base_link of each previous arm by link.
+        """
         near, apart = GHOST_HIDDEN_DISTANCE * self._size, GHOST_SHOWN_DISTANCE * self._size
         found = {}
         for link, box in self._boxes.boxes.items():
@@ -303,16 +320,16 @@ class Figures:
 
 
 class Figure:
-    """Draws the shapes of a robot and moves them with the joints.
+    """Drawing of one arm, whose shapes move with the joints.
 
     Args:
         scene: Scene of viser.
-        root: Parent of all nodes, such as ``/arm``.
+        root: Parent node of all nodes of the arm, such as ``/arm``.
         robot: Robot to draw.
-        shapes: Shapes of its links.
-        tint: Colour of all shapes; None keeps their own colours.
-        scale: Factor of the size of each shape about its middle. With a tint and a scale other
-            than 1, all shapes have the same colour.
+        shapes: Shapes of the robot's links.
+        tint: Colour of the arm; None for the own colours of the shapes.
+        scale: Factor by which each shape is scaled about its middle. If `tint` is given and the
+            scale is not 1, all shapes have exactly the same colour.
     """
 
     def __init__(
@@ -347,7 +364,7 @@ class Figure:
             self._meshes[piece.link].append(mesh)
 
     def show(self, poses: Mapping[str, Array]) -> None:
-        """Move the links to ``T_base_link`` (4, 4)."""
+        """Move the links to their poses ``T_base_link`` (4, 4), given by link."""
         for link, frame in self._frames.items():
             T, drawn = poses[link], self._drawn.get(link)
             if drawn is None or np.abs(T - drawn).max() > VISIBLE_CHANGE:
@@ -355,7 +372,7 @@ class Figure:
                 self._drawn[link] = T
 
     def fade(self, opacities: Mapping[str, float]) -> None:
-        """Set the opacity of the links; hide links with opacity 0."""
+        """Set the opacity (0 to 1) of the links, given by link; hide links with opacity 0."""
         for link, meshes in self._meshes.items():
             opacity = opacities.get(link, GHOST_OPACITY)
             if self._opacity.get(link) == opacity:
@@ -367,19 +384,19 @@ class Figure:
 
 
 def _tinted(tint: Colour, colour: Colour | None) -> Colour:
-    """Return the colour for a part of a tinted arm; dark parts stay darker."""
+    """Return the tint for a part with the given colour; dark parts get a darker tint."""
     is_dark = colour is not None and sum(colour) / 3.0 < MAX_DARK_BRIGHTNESS
     red, green, blue = (round(0.75 * c + (0.0 if is_dark else 64.0)) for c in tint)
     return red, green, blue
 
 
 def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
-    """Return a numbered node name for each link, as link names may contain slashes."""
+    """Return a numbered node name for each link, because a link name may contain slashes."""
     return {link: f"{root}/link{i}" for i, link in enumerate(links)}
 
 
 def _scaled(mesh: Any, scale: float) -> Any:
-    """Return a mesh scaled about its middle; a mesh with many faces becomes its convex hull."""
+    """Return a mesh scaled about its middle; the convex hull replaces a mesh with many faces."""
     if scale == 1.0:
         return mesh
     middle = mesh.bounds.mean(axis=0)
@@ -392,7 +409,7 @@ def _scaled(mesh: Any, scale: float) -> Any:
 
 
 class TargetGizmo:
-    """Pose that a person can drag.
+    """Target in the scene, a frame with handles by which a person can drag the target.
 
     Args:
         scene: Scene of viser.
@@ -416,7 +433,7 @@ class TargetGizmo:
         return pose_from_wxyz(self._handle.wxyz, self._handle.position)
 
     def show(self, T: Array) -> None:
-        """Move the gizmo to T_base_target (4, 4); it is hidden before the first call."""
+        """Move the gizmo to T_base_target (4, 4); the first call makes the gizmo visible."""
         if not self._handle.visible:
             self._handle.visible = True
         if np.abs(T - self.pose).max() > VISIBLE_CHANGE:
@@ -434,7 +451,7 @@ class TipTrail:
         )
 
     def show(self, point: Array) -> None:
-        """Extend the trail to a point (3,) [m] in the base frame."""
+        """Append a point (3,) [m] in the base frame to the trail."""
         if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
             return
         self._points.append(point.copy())
@@ -449,7 +466,7 @@ class TipTrail:
 
 
 class VelocityEllipsoid:
-    """Manipulability ellipsoid of the tip's position: the speed of the tip in each direction."""
+    """Manipulability ellipsoid: linear tip velocities for joint velocities of norm 1."""
 
     def __init__(self, scene: Any, robot: RobotModel, size: float) -> None:
         self._robot, self._min_length = robot, 2e-3 * size
@@ -459,7 +476,7 @@ class VelocityEllipsoid:
         self.handle.visible = False
 
     def show(self, q: Array, T_tip: Array) -> None:
-        """Draw the ellipsoid at joint positions q (n,), centred at the tip T_base_tip (4, 4)."""
+        """Draw the ellipsoid of joint positions q (n,), centred at the tip `T_tip` (4, 4)."""
         if not self.handle.visible:
             return
         axes, lengths = velocity_ellipsoid(self._robot, q)

@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Server of the page: viser's server, closed to other pages and to the network.
+"""Server of the page: viser's server, which refuses requests from pages of other hosts.
 
-viser 1.1 lets any page in the same browser connect and change what the page shows. A browser sends
-the origin of a page in `Origin`, and the host that it connects to in `Host`. This server requires
-that both are this machine. It refuses pages of other hosts, whose `Origin` differs, and foreign
-names that resolve to this machine's address (DNS rebinding), which appear in both headers. Clients
-that are not browsers may send any header and are accepted. The check precedes every connection and
-every file. viser's feature to publish the page through its own host is disabled.
+viser 1.1 lets any page in the same browser connect to the server and change what the viewer shows.
+A browser sends the host of the requesting page in the header `Origin`, and the host to which the
+browser connects in the header `Host`. This server accepts a request only if both headers name this
+machine. So the server refuses pages of other hosts, which `Origin` names. It also refuses foreign
+names that resolve to the address of this machine (DNS rebinding), which both headers have. A client
+that is not a browser can send any header, so such clients are not refused. Every connection and
+every request for a file is checked. viser's feature to publish a page through a host of viser is
+disabled.
 """
 
 import contextlib
@@ -30,13 +32,14 @@ TRIED_PORTS = 50
 PORTS = 65536
 BRAND = (37, 99, 235)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")  # noqa: S104  only where --host says so
+ANY = ("0.0.0.0", "::", "")  # noqa: S104  used only if a person gives this host
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
-OWN = "'self'"  # pages that may frame this one
+OWN = "'self'"  # only pages of this server may embed the page
 NOTEBOOKS = f"{OWN} http://localhost:* http://127.0.0.1:* vscode-webview:"
 REFUSED = b"dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
-# viser's page connects to any server that its own address names (?websocket=), and runs the
-# messages of that server. The policy allows this server only, and no embedding in other pages.
+# viser's page connects to any server that the parameter ?websocket= of its address names, and obeys
+# the messages of that server. The policy allows connections to this server only, and allows only
+# the pages {frames} to embed the page.
 HEADERS = {
     "Content-Security-Policy": "connect-src 'self' ws://{host} data: blob:; "
     "frame-ancestors {frames}; form-action 'none'; base-uri 'none'; object-src 'none'",
@@ -46,7 +49,7 @@ HEADERS = {
 
 
 class GateError(DlsIkError):
-    """A server whose requests cannot be checked, so it is not used."""
+    """A server that is not used, because its requests cannot be checked."""
 
 
 class PortError(DlsIkError):
@@ -54,12 +57,12 @@ class PortError(DlsIkError):
 
 
 class PageServer(viser.ViserServer):  # type: ignore[misc]
-    """A viser server that is not published and accepts only its own page.
+    """Server of viser that accepts requests from its own page only, and cannot be published.
 
     Args:
         host: Name or address of this machine.
-        port: Port; 0 for any.
-        frames: Pages that may embed this page, as in `frame-ancestors`.
+        port: Port; 0 for any unused port.
+        frames: Pages that may embed this page, in the format of `frame-ancestors` of CSP.
 
     Raises:
         PortError: If the port is in use, or the host is not an address of this machine.
@@ -76,7 +79,7 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
             raise
 
     def request_share_url(self, verbose: bool = True) -> None:
-        """Do nothing: the page stays on this machine."""
+        """Do nothing, because viser would publish the page outside this machine."""
 
 
 def open_server(host: str, port: int, title: str, is_framed: bool = False) -> PageServer:
@@ -84,7 +87,7 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
 
     Args:
         host: Name or address of this machine.
-        port: Port; 0 for any.
+        port: Port; 0 for any unused port.
         title: Title of the panel.
         is_framed: Whether a notebook on this machine may embed the page.
 
@@ -92,7 +95,7 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
         PortError: If the port is in use, or the host is not an address of this machine.
         GateError: If the requests of the server cannot be checked.
     """
-    rich.get_console().quiet = True  # viser prints a table of addresses
+    rich.get_console().quiet = True  # suppresses viser's table of addresses
     server = PageServer(host, port, NOTEBOOKS if is_framed else OWN)
     set_theme(server, is_dark=False)
     server.gui.set_panel_label(title)
@@ -111,7 +114,7 @@ def set_theme(server: Any, is_dark: bool) -> None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Check that a port can be used; viser would silently take another port.
+    """Check that a port is unused, because viser would silently use another port.
 
     Raises:
         PortError: If the port is in use or the host is unknown; the message names an unused port.
@@ -142,7 +145,11 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 @contextlib.contextmanager
 def guarded(host: str, frames: str = OWN) -> Iterator[None]:
-    """Check the requests of the server that viser starts inside this context.
+    """Make the server that viser starts within this context check its requests.
+
+    Args:
+        host: Host at which the server listens.
+        frames: Pages that may embed the page.
 
     Raises:
         GateError: If viser did not start a server whose requests can be checked.
@@ -171,12 +178,13 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
 
 
 def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
-    """Return whether to accept a request.
+    """Return whether the server accepts a request with these headers.
 
     Args:
-        origin: Header `Origin`; None if the client is not a browser, or has no page yet.
-        asked: Header `Host`: host and port that the client connects to.
-        host: Host that the server listens at.
+        origin: Header `Origin`; None if no page made the request, as for the first request of a
+            browser, or if the client is not a browser.
+        asked: Header `Host`: host and port to which the client connects.
+        host: Host at which the server listens.
     """
     match = HOST_HEADER.fullmatch(asked.lower()) if asked else None
     if match is None or not _is_this_machine(match["name"].strip("[]"), host):
@@ -185,7 +193,7 @@ def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
 
 
 def _is_this_machine(name: str, host: str) -> bool:
-    """Return whether a name can only mean this machine, if the server listens at ."""
+    """Return whether a host name can only mean this machine, given the host of the server."""
     if name in LOOPBACK or name == host.lower():
         return True
     if host in LOOPBACK:

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Up to four arms that follow one target, without a page: methods, presets, replays, recordings.
+"""Session of the viewer: up to four arms that follow one target, presets, replays, recordings.
 
-All members may be used from any thread, except :meth:`Session.step`, which belongs to one loop.
-Arms of this process run on the session's own clock in steps of equal length, so a preset causes the
-same motion each time, at any speed.
+A session does not depend on the page. Any thread may use the members of a session; only one
+thread may call :meth:`Session.step`. Arms that this process simulates run on the clock of the
+session in steps of equal length. So a preset causes the same motion each time, at any speed of the
+clock.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.scene.srdf import Pair
 
-DRAG_HOLD_TIME = 1.0  # [s] a dragged target stays for this time even if others send targets
+DRAG_HOLD_TIME = 1.0  # [s] time after a drag in which targets from other senders are not shown
 MAX_ARMS = 4
-MAX_LAG = 0.1  # [s] a longer gap between calls is not caught up
-STEP_ROUNDING = 1e-6  # rounding tolerance of a time, relative to a step
+MAX_LAG = 0.1  # [s] maximum time that is caught up after a gap between calls of Session.step
+STEP_ROUNDING = 1e-6  # rounding tolerance of a time, relative to the length of a step
 
 MakeSource = Callable[[str, Array | None], Source]  # arguments: method, start (n,)
 
@@ -44,11 +45,11 @@ class SharedScene(Protocol):
     note: str  # reason why the copy is missing or incomplete; empty if it is complete
 
     def publish(self, name: str) -> None:
-        """Inform the other process that an object was moved, added or removed here."""
+        """Inform the other process that this process moved, added or removed an object."""
 
 
 class ArmView(NamedTuple):
-    """State of one arm to show."""
+    """State of one arm, as shown on the page."""
 
     name: str
     sample: Sample
@@ -57,12 +58,12 @@ class ArmView(NamedTuple):
 
 
 class Session:
-    """Arms, their target, a preset that moves the target, and a recording.
+    """Arms that follow one target, with a preset or replay, and a recording.
 
     Args:
-        source: The first arm.
-        make_source: Makes the other arms; None if there cannot be others.
-        shared: Scene of an arm in another process.
+        source: First arm.
+        make_source: Makes an additional arm; None if there can be only one arm.
+        shared: Copy of the scene, if the arm is in another process.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Session:
     ) -> None:
         self.robot = source.robot
         self.history = CurveHistory()
-        self.target: Array | None = None  # last target set here, shaped as by robot.fk
+        self.target: Array | None = None  # last target of this session, (4, 4) or (k, 4, 4)
         self.preset: Preset | None = None  # the preset that moves the target
         self.replay: ReplayPath | None = None  # the path shown instead of the arms
         self.speed = 1.0  # speed of the clock
@@ -85,10 +86,10 @@ class Session:
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]
-        self._ticks = 0  # ticks of the clock, one per STEP
+        self._ticks = 0  # time of the clock as a number of steps
         self._begin = 0  # [ticks] start of the preset or replay
         self._lag = 0.0  # [s] time that the clock has to catch up
-        self._last: float | None = None  # [s] time of the last call
+        self._last: float | None = None  # [s] time of the last call of step
         self._is_due = True  # whether a step is due even if the clock stands still
         self._dragged = 0.0  # [s] time when a person last moved the target
         self._recorder: CsvRecorder | None = None
@@ -102,7 +103,7 @@ class Session:
 
     @property
     def can_compare(self) -> bool:
-        """Whether there can be more than one arm."""
+        """Whether arms can be added to compare methods."""
         return self._make_source is not None
 
     @property
@@ -117,7 +118,7 @@ class Session:
 
     @property
     def bare(self) -> bool | None:
-        """Whether arms take bare steps of their methods; None if there is no choice."""
+        """Whether arms make steps of their methods without limits; None if there is no choice."""
         return self._sources[0].bare
 
     @property
@@ -127,22 +128,22 @@ class Session:
 
     @property
     def joint_values(self) -> Array:
-        """Copy of the latest joint positions (n,) of the first arm [rad or m]."""
+        """Latest joint positions (n,) of the first arm [rad or m], a new array."""
         with self._lock:
-            if self._is_due or not self._views:  # a change is not yet part of the views
+            if self._is_due or not self._views:  # the views do not show the last change yet
                 for each in self._due(self._last or 0.0):
                     self._advance(each)
             return self._views[0].sample.q.copy()
 
     def step(self, now: float) -> Sequence[ArmView]:
-        """Advance to a time [s] of a steady clock, and return the states of the arms."""
+        """Advance the arms to a time `now` [s] of a steady clock, and return their states."""
         with self._lock:
             for each in self._due(now):
                 self._advance(each)
             return self._views
 
     def _due(self, now: float) -> Iterator[float]:
-        """Yield the times of the steps that are due."""
+        """Yield the time [s] of each step that is due at a time `now` [s]."""
         if self.is_remote and self.replay is None:
             yield now
             return
@@ -177,7 +178,11 @@ class Session:
             self._recorder.add(view[:3] for view in views)
 
     def displayed_target(self) -> Array | None:
-        """Return the target if a preset or others move it; None keeps the target of the page."""
+        """Return the target (4, 4), or (k, 4, 4), that the page has to show.
+
+        None means that the page keeps its target, because a person has just moved the target, or
+        because no state of an arm is known yet.
+        """
         if self.preset is not None:
             return self.target
         if time.monotonic() < self._dragged + DRAG_HOLD_TIME or not self._views:
@@ -199,11 +204,11 @@ class Session:
         self.is_paused = paused and not self.is_remote
 
     def drag_target(self, T: Array, tip: int = 0) -> None:
-        """Set the target pose T_base_tip (4, 4) of a tip for all arms; stop a preset or replay.
+        """Set the target of all arms, and stop a preset or replay.
 
         Args:
-            T: Target (4, 4), or (k, 4, 4) for all tips.
-            tip: Number of the tip; the targets of other tips stay.
+            T: Target pose T_base_tip (4, 4) of one tip, or poses (k, 4, 4) of all k tips.
+            tip: Index of the tip for one pose; targets of other tips do not change.
         """
         with self._lock:
             self._dragged = time.monotonic()
@@ -219,10 +224,10 @@ class Session:
             self._set_target(whole)
 
     def set_method(self, arm: int, method: str | None) -> None:
-        """Set the method of an arm, or add an arm at the configuration of the first one.
+        """Set the method of an arm; or add an arm, at the configuration of the first arm.
 
         Args:
-            arm: Number of the arm; a number beyond the last arm adds one.
+            arm: Index of the arm; an index beyond the last arm adds an arm.
             method: Name of the method; None removes the arm.
         """
         with self._lock:
@@ -241,7 +246,7 @@ class Session:
             self._peaks = []
 
     def set_methods(self, methods: Sequence[str]) -> None:
-        """Set the methods of the arms, one arm for each method, MAX_ARMS at most."""
+        """Make one arm for each method, at most MAX_ARMS arms."""
         with self._lock:
             for arm, method in enumerate(methods[: MAX_ARMS if self.can_compare else 1]):
                 self.set_method(arm, method)
@@ -249,13 +254,16 @@ class Session:
                 self.set_method(len(self._sources) - 1, None)
 
     def set_bare(self, bare: bool) -> None:
-        """Make arms take bare steps of their methods, or follow the target within limits."""
+        """Make arms follow the target by bare steps, or by the controller within all limits.
+
+        A bare step is the step of the method itself, without limits.
+        """
         with self._lock:
             for source in self._sources:
                 source.set_bare(bare)
 
     def play(self, preset: Preset) -> None:
-        """Start a preset: its methods, kind of steps, initial configuration, and moving target."""
+        """Start a preset: use its methods, kind of steps, start configuration and moving target."""
         with self._lock:
             self.set_methods(preset.methods)
             self.set_bare(preset.bare)
@@ -263,13 +271,13 @@ class Session:
             self._restart()
 
     def in_the_way(self, preset: Preset) -> Pair | None:
-        """Return the pair that stops the arms on the path of a preset; None if the path is free."""
+        """Return the first pair that collides on the path of a preset; None if there is none."""
         if self.scene is None:
             return None
         return pair_in_the_way(self.robot, preset, self.scene.snapshot, self.task)
 
     def stop_preset(self) -> None:
-        """Stop the preset; its target stays at the current pose."""
+        """Stop the preset; the target stays at its current pose."""
         self.preset = None
 
     def show_path(self, path: ReplayPath | None) -> None:
@@ -285,7 +293,7 @@ class Session:
             self._is_due = True
 
     def place(self, q: Array) -> None:
-        """Set the joint positions (n,) [rad or m] of all arms at once; move the target there."""
+        """Set all arms to joint positions (n,) [rad or m] without motion; set the target there."""
         values = self.robot.validated_one(q)
         with self._lock:
             self.preset = self.replay = None
@@ -295,7 +303,7 @@ class Session:
             self._is_due = True
 
     def reset(self) -> None:
-        """Restart the preset or the replay; without one, return the arms to their initial state."""
+        """Restart the preset or replay; if neither runs, return the arms to their initial state."""
         with self._lock:
             if self.preset is None and self.replay is None:
                 self.target = None
@@ -304,12 +312,12 @@ class Session:
             self._restart()
 
     def start_recording(self) -> None:
-        """Start to record rows."""
+        """Start to record a row for each arm and step."""
         with self._lock:
             self._recorder = CsvRecorder(self.robot)
 
     def stop_recording(self) -> bytes | None:
-        """Stop the recording; return the CSV, or None if there was no recording."""
+        """Stop the recording; return the CSV file, or None if nothing was being recorded."""
         with self._lock:
             recorder, self._recorder = self._recorder, None
         return None if recorder is None else recorder.content()
@@ -364,7 +372,11 @@ def _view(source: Source, now: float) -> ArmView | None:
 def _free(
     scene: PlanningScene, clearance: Callable[[Array], Array] | None
 ) -> Callable[[Array], Array]:
-    """Return the clearance, with a height of -1 m appended in collisions."""
+    """Return a clearance function that also avoids collisions of a scene.
+
+    The function returns the heights of `clearance`, and appends a height of -1 m if the arm is in
+    collision.
+    """
 
     def least(q: Array) -> Array:
         heights = np.zeros(0) if clearance is None else clearance(q)
@@ -381,18 +393,18 @@ def local_session(
     has_presets: bool = True,
     scene: PlanningScene | None = None,
 ) -> tuple[Session, Sequence[Preset]]:
-    """Make a session of one arm, or of one arm for each method, and the presets for the robot.
+    """Return a session of arms that this process simulates, and presets for the robot.
 
     Args:
         robot: Robot of the arms.
-        methods: Names of methods; empty for the default method.
+        methods: Names of methods, one for each arm; empty for one arm with the default method.
         task: See :class:`dls_ik.IkSolver`.
         clearance: See :func:`dls_ik.viewer.presets.start_configuration`.
         has_presets: Whether to compute presets.
-        scene: Scene of the robot. The arms avoid its collisions; the page shows and changes it.
+        scene: Scene of the robot. The arms avoid collisions; the page shows and changes the scene.
 
     Raises:
-        MethodError: If the method is unknown or cannot follow a target.
+        MethodError: If a method is unknown or cannot follow a target.
         SceneError: If the scene belongs to another robot.
     """
     start = start_configuration(robot, clearance if scene is None else _free(scene, clearance))

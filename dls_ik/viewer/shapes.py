@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of a robot's links, from the URDF or as a skeleton, and the poses of the links."""
+"""Shapes of a robot's links, read from the URDF or made as a skeleton, and poses of the links."""
 
 import io
 import re
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
     link: str
     mesh: trimesh.Trimesh  # coordinates in the link's frame [m]
-    colour: Colour | None  # None: the mesh has its own
+    colour: Colour | None  # None: the mesh has its own colours
 
 
 class Shapes(NamedTuple):
@@ -44,16 +44,16 @@ class Shapes(NamedTuple):
 
     pieces: tuple[Piece, ...]
     missing: tuple[str, ...] = ()  # names of meshes and shapes that could not be read
-    substitutes: tuple[str, ...] = ()  # kinds of shapes that are drawn instead
-    bare_links: tuple[str, ...] = ()  # links all of whose shapes are missing
+    substitutes: tuple[str, ...] = ()  # kinds of shapes that are drawn instead of missing ones
+    bare_links: tuple[str, ...] = ()  # links that have shapes, of which none could be read
 
     def of(self, links: Container[str]) -> "Shapes":
-        """Select the shapes of some links."""
+        """Return the shapes of the given links only."""
         return self._replace(pieces=tuple(p for p in self.pieces if p.link in links))
 
     @property
     def complaint(self) -> str:
-        """Line about missing meshes; empty if none are missing."""
+        """Line of text about missing shapes; empty if no shape is missing."""
         if not self.missing:
             return ""
         more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
@@ -67,9 +67,9 @@ class Shapes(NamedTuple):
 
 
 def link_poses(robot: RobotModel, q: Array) -> dict[str, Array]:
-    """Return ``T_base_link`` (4, 4) of all links by name at joint positions (n,) [rad or m].
+    """Return the poses ``T_base_link`` (4, 4) of all links by name at q (n,) [rad or m].
 
-    Joints outside the chain are at 0, or at the limit closest to 0. Compiles no kernel.
+    Joints outside the chain are at 0, or at the limit closest to 0. This function needs no kernel.
     """
     values = robot.tree.values(robot.named(q))
     poses = {robot.tree.root: np.eye(4)}
@@ -81,7 +81,7 @@ def link_poses(robot: RobotModel, q: Array) -> dict[str, Array]:
 
 
 def moving_links(robot: RobotModel) -> frozenset[str]:
-    """Return the links that the joints of the chain move relative to the base."""
+    """Return the names of the links that joints of the chain move relative to the base."""
     drives, links = robot.tree.mimic_of, set[str]()
     for joint in robot.tree.downward:
         drive = drives.get(joint.name)
@@ -92,7 +92,7 @@ def moving_links(robot: RobotModel) -> frozenset[str]:
 
 
 def wxyz_from_pose(T: Array) -> Array:
-    """Return the unit quaternion (4,) w x y z of a pose (4, 4), as viser orders it."""
+    """Return the rotation of a pose (4, 4) as a unit quaternion (4,), ordered w x y z for viser."""
     return np.roll(quaternion_from_rotation(T[:3, :3]), 1)
 
 
@@ -103,7 +103,7 @@ def pose_from_wxyz(wxyz: Array, position: Array) -> Array:
 
 
 class LinkBoxes:
-    """Boxes around the shapes of each link: a fast estimate of the space that the robot takes."""
+    """Box around the shapes of each link, a fast estimate of the space that the robot occupies."""
 
     def __init__(self, robot: RobotModel, shapes: Shapes) -> None:
         self.poses = partial(link_poses, robot)
@@ -111,14 +111,17 @@ class LinkBoxes:
         bounds: dict[str, list[Array]] = {}
         for piece in shapes.pieces:
             bounds.setdefault(piece.link, []).append(piece.mesh.bounds)
-        self.boxes: dict[str, Array] = {}  # (4, 8) homogeneous corners in the link's frame [m]
+        self.boxes: dict[str, Array] = {}  # (4, 8) homogeneous box corners in the link's frame [m]
         for link, found in bounds.items():
             low, high = np.min(found, axis=0)[0], np.max(found, axis=0)[1]
             grid = np.meshgrid(*zip(low, high, strict=True))
             self.boxes[link] = np.stack([*(axis.ravel() for axis in grid), np.ones(8)])
 
     def corners(self, q: Array, with_links: bool = True) -> Array:
-        """Return the corners (k, 3) [m] of all boxes at q (n,), and the origins of all links."""
+        """Return the corners (k, 3) [m] of all boxes in the base frame at q (n,) [rad or m].
+
+        If `with_links` is true, the result also has the origins of all links.
+        """
         poses = self.poses(q)
         parts = [(poses[link] @ box)[:3].T for link, box in self.boxes.items()]
         if with_links:
@@ -126,7 +129,10 @@ class LinkBoxes:
         return np.concatenate([np.zeros((1, 3)), *parts])
 
     def heights(self, q: Array) -> Array:
-        """Return the minimum height [m] of each moving link (k,), in a fixed order, at q (n,)."""
+        """Return the z [m] of the lowest point of each moving link (k,) at q (n,) [rad or m].
+
+        The order of the links is the same at each call.
+        """
         poses = self.poses(q)
         origin = np.array([[0.0], [0.0], [0.0], [1.0]])
         lows = [(poses[link] @ self.boxes.get(link, origin))[2].min() for link in self._moving]
@@ -136,11 +142,11 @@ class LinkBoxes:
 # Visuals of a URDF
 
 GREY: Colour = (170, 175, 182)
-MIN_SHARP_ANGLE = np.deg2rad(35.0)  # an edge with a larger angle stays sharp in smooth shading
+MIN_SHARP_ANGLE = np.deg2rad(35.0)  # edges with a larger angle are drawn as sharp edges
 MAX_SMOOTHED_FACES = 30_000
 MAX_COORDINATE = 1e6  # [m]
-NUM_SECTIONS = 40  # segments of a round shape
-MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # no archives
+NUM_SECTIONS = 40  # number of faces around a round shape
+MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # archives are not read
 MAX_SHAPES = 2000
 MAX_MESH_BYTES = 256 * 1024 * 1024
 NAMELESS = re.compile(rb"<robot(?=[\s>])(?![^>]*\sname\s*=)")
@@ -148,17 +154,17 @@ XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
 
 
 class MeshFolderResolver(FilePathResolver):
-    """Opens the materials and pictures of a mesh if they are in its folder or below."""
+    """Resolver of a mesh's materials and pictures that only opens files below the mesh's folder."""
 
     def __init__(self, mesh: Path) -> None:
         super().__init__(str(mesh))
         self._folder = mesh.parent.resolve()
 
     def get(self, name: str) -> bytes:
-        """Return the content of a file.
+        """Return the content of a file that a mesh names.
 
         Raises:
-            OSError: If the file is not in the folder, not a regular file, or too large.
+            OSError: If the file is outside the folder, not a regular file, or too large.
             ValueError: If the file name is not valid.
         """
         for inside in (name.strip(), name.strip().lstrip("/"), Path(name).name):
@@ -172,9 +178,9 @@ COLLISION, BONES = "collision shapes", "bones between joints"
 
 
 def described_shapes(robot: RobotModel) -> Shapes:
-    """Return the shapes of a robot according to the URDF that it was read from.
+    """Return the shapes of a robot from the URDF with which the robot was made.
 
-    If the URDF was given as text, meshes are opened in installed ROS packages only.
+    If the URDF was given as text, only meshes in installed ROS packages are opened.
     """
     given = robot.tree.description
     if given is None:
@@ -188,11 +194,11 @@ def robot_shapes(
     is_foreign: bool = False,
     folder: Path | None = None,
 ) -> Shapes:
-    """Return the shapes of a robot from its URDF; links without readable shapes get bones.
+    """Return the shapes of a robot from its URDF, with bones for links whose shapes are unreadable.
 
     Args:
         robot: Robot to draw.
-        description: URDF file or text; None if there is none, as for DH rows.
+        description: URDF file or text; None if the robot has no URDF, as a robot from DH rows.
         is_foreign, folder: See :func:`load_shapes`.
     """
     bones = skeleton(robot)
@@ -212,15 +218,15 @@ def robot_shapes(
 def load_shapes(
     description: Path | str | bytes, is_foreign: bool = False, folder: Path | None = None
 ) -> Shapes:
-    """Load the visuals of a URDF whose kinematics have been read before.
+    """Load the visual shapes of a URDF that is known to be valid.
 
-    The collision shapes of a link replace visuals that cannot be read.
+    If the visual shapes of a link cannot be read, the collision shapes of the link are used.
 
     Args:
         description: URDF file or text.
-        is_foreign: Whether the description came over the network; then meshes are opened in
-            installed ROS packages only.
-        folder: Base of relative paths in a text; default: the current folder.
+        is_foreign: Whether the description came over the network. If so, only meshes in installed
+            ROS packages are opened.
+        folder: Folder to which relative paths in a URDF text refer; default: the current folder.
     """
     if isinstance(description, Path):
         folder = description.resolve().parent
@@ -229,7 +235,7 @@ def load_shapes(
         robot = _parse(description)
         materials = {m.name: m for m in robot.materials or []}
         links = [(link.name, link.visuals, link.collisions) for link in robot.links]
-    except Exception as error:  # noqa: BLE001  the parser raises anything
+    except Exception as error:  # noqa: BLE001  the parser may raise any error
         return Shapes((), (f"all visuals ({escape(str(error))})",))
     pieces: list[Piece] = []
     missing: dict[str, None] = {}  # an ordered set
@@ -265,13 +271,16 @@ def _pieces(
                 mesh = _mesh(shape.geometry, beside)
             if mesh is not None:
                 pieces.append(_piece(link, mesh, shape, materials))
-        except Exception:  # noqa: BLE001, PERF203  readers of a dozen formats raise anything
+        except Exception:  # noqa: BLE001, PERF203  readers may raise any error
             lost.append(_visual_name(shape, link))
     return pieces, lost
 
 
 def _parse(description: Path | str | bytes) -> Any:
-    """Parse with yourdfpy; drop the encoding declaration of a text, which is already decoded."""
+    """Parse a URDF with yourdfpy.
+
+    The encoding declaration of a text is removed, because the text is already decoded.
+    """
     import yourdfpy
 
     if isinstance(description, str):
@@ -291,7 +300,7 @@ def _visual_name(visual: Any, link: str) -> str:
 
 
 def _smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """Split vertices at sharp edges, so that only sharp edges are visible."""
+    """Return a mesh with separate vertices at sharp edges, so that other edges look smooth."""
     if len(mesh.faces) > MAX_SMOOTHED_FACES:
         return mesh
     smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=MIN_SHARP_ANGLE)
@@ -318,7 +327,7 @@ def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
 
 
 def _mesh(geometry: Any, beside: Path | None) -> Any:
-    """Make the mesh of a geometry; raise any error of the readers if the geometry is not usable."""
+    """Return the mesh of a URDF geometry; errors of the mesh readers are not caught."""
     if geometry is None:
         return None
     make = trimesh.creation
@@ -353,19 +362,19 @@ def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
     )
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"an empty mesh: {name}")
-    if file.suffix.lower() == ".dae":  # trimesh ignores the unit of the file
+    if file.suffix.lower() == ".dae":  # trimesh ignores the length unit of a .dae file
         mesh.apply_transform(np.diag([*[read_unit(content)] * 3, 1.0]))
     return mesh
 
 
 def find_file(name: str, beside: Path | None) -> Path | None:
-    """Return the file that a URDF names; None if it is not found.
+    """Return the path of a file that a URDF names; None if the file is not found.
 
-    ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in the folders
-    above the URDF, and next to it.
+    A package of ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in
+    the folders above the URDF, and in the folder of the URDF.
 
     Args:
-        name: Name in the URDF.
+        name: Name of the file in the URDF.
         beside: Folder of the URDF; None for a foreign URDF, whose files must be in ROS packages.
     """
     paths = resource_candidates(name, beside)
@@ -379,20 +388,20 @@ def find_file(name: str, beside: Path | None) -> Path | None:
         return None
 
 
-# Skeleton: bones between joints, drums on revolute axes, blocks on prismatic axes
+# Skeleton: bones between joints, cylinders on revolute axes, boxes on prismatic axes
 
 BONE: Colour = (184, 190, 199)
 DRUM: Colour = (58, 64, 75)
 SLIDE: Colour = (90, 110, 140)
 TIP: Colour = (230, 115, 33)
-NUM_CIRCLE_CORNERS = 24  # corners of a circle
+NUM_CIRCLE_CORNERS = 24  # number of corners of a polygon that represents a circle
 MIN_BONE_LENGTH = 1e-6  # [m]
 # Maximum radius of a bone, relative to the robot's size and to the median length of bones
 RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2
 
 
 def skeleton(robot: RobotModel) -> Shapes:
-    """Return a skeleton: bones and axes of joints, and balls at the links without child joints."""
+    """Return shapes for a robot without meshes: bones, joint axes, and balls at the leaf links."""
     radius = _bone_radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
@@ -406,7 +415,7 @@ def skeleton(robot: RobotModel) -> Shapes:
 
 
 def _bone_radius(robot: RobotModel) -> float:
-    """Return the radius of bones [m], thin relative to the robot and to a bone of median length."""
+    """Return the radius of bones [m], small relative to the robot and to the median bone length."""
     lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
     points = np.array([T[:3, 3] for T in link_poses(robot, np.zeros(robot.n)).values()])
     size = max(float(np.ptp(points, axis=0).max()), sum(lengths) / 4.0) or 1.0
@@ -416,7 +425,7 @@ def _bone_radius(robot: RobotModel) -> float:
 
 
 def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
-    """Return the bone from the link's origin to one of its joints; empty if it is too short."""
+    """Return the bone from the origin of a link to one of its child joints; empty if too short."""
     end = joint.origin[:3, 3]
     length = float(np.linalg.norm(end))
     if length < MIN_BONE_LENGTH:
@@ -428,7 +437,7 @@ def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
 
 
 def _axis(joint: Joint, radius: float) -> list[Piece]:
-    """Return the axis of a driven joint, fixed to its child link; empty for other joints."""
+    """Return the shape of a driven joint's axis, fixed to the child link; empty if not driven."""
     if not joint.is_driven:
         return []
     along: Array = 1.6 * radius * np.array([-joint.axis, joint.axis])

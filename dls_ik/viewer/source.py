@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of motion for the page: the interface, and a controller in this process.
+"""Sources of motion for the page: the interface, and arms that this process simulates.
 
-The page knows a source through :class:`Source` only, and has no widgets for missing features.
-The other source is a running node, :class:`dls_ik.ros.viewer_source.NodeSource`.
+The page uses a source through the interface :class:`Source` only, and shows no widgets for features
+that a source does not have. For an arm of a running node, the source is
+:class:`dls_ik.ros.viewer_source.NodeSource`.
 """
 
 import math
@@ -31,22 +32,22 @@ from dls_ik.solver.task import Tasks, is_full_pose
 
 
 class Sample(NamedTuple):
-    """State of an arm and of its target at a time."""
+    """State of an arm and of its target at one time."""
 
-    time: float  # time of :meth:`Source.step` [s]
+    time: float  # argument of :meth:`Source.step` [s]
     q: Array  # (n,) [rad or m]
     velocity: Array  # (n,) [rad/s or m/s]
     T_tip: Array  # (4, 4) T_base_tip, (k, 4, 4) for k tips
-    T_target: Array | None  # T_base_target, shaped like T_tip; None: no target
+    T_target: Array | None  # T_base_target, with the shape of T_tip; None: no target
     position_error: float  # [m]; NaN without a target
     rotation_error: float  # [rad]; NaN without a target
     state: str  # name of a :class:`dls_ik.servo.ServoState`
     message: str  # one sentence about the state
-    J: Array | None = None  # (r, n) scaled Jacobian of the task; None: the full pose of one tip
+    J: Array | None = None  # (r, n) scaled Jacobian of the task; None: task is a pose of one tip
 
 
 class TunableParameter(NamedTuple):
-    """Parameter to change on the page: a number in a range, or one of several choices."""
+    """Parameter that a person can change on the page: a number in a range, or a choice."""
 
     name: str
     value: Any
@@ -68,15 +69,15 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in the legend, such as the method."""
+        """Name of the arm in the legend, such as its method."""
 
     @property
     def methods(self) -> Sequence[str]:
-        """Methods to choose from; empty if there is no choice."""
+        """Names of the methods that can be chosen; empty if there is no choice."""
 
     @property
     def method(self) -> str:
-        """Current method; empty if unknown."""
+        """Name of the current method; empty if unknown."""
 
     @property
     def parameters(self) -> Sequence[TunableParameter]:
@@ -88,46 +89,53 @@ class Source(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the arm is in another process: it can be paused, and others send targets too."""
+        """Whether the arm is in another process.
+
+        Such an arm can be paused, and may also receive targets from other senders.
+        """
 
     @property
     def bare(self) -> bool | None:
-        """Whether a step is the bare step of the method; None if there is no choice."""
+        """Whether a step is that of the method without limits; None if there is no choice."""
 
     def set_bare(self, bare: bool) -> None:
-        """Take bare steps of the method, or follow the target within limits."""
+        """Make bare steps of the method, without limits, or follow the target within limits."""
 
     def set_target(self, T: Array) -> None:
-        """Follow ``T_base_tip`` (4, 4), or (k, 4, 4) for k tips, until the next call."""
+        """Follow the target ``T_base_tip`` (4, 4), or (k, 4, 4) for k tips, until the next call."""
 
     def step(self, now: float) -> Sample | None:
-        """Advance to a time [s] of a steady clock, or return the latest state; None if unknown."""
+        """Advance to a time [s] of a steady clock, and return the state of the arm.
+
+        An arm in another process is not advanced; its latest state is returned, or None if no
+        state is known.
+        """
 
     def set_method(self, method: str) -> None:
-        """Continue with another method."""
+        """Continue with the method of a given name."""
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Change one of :attr:`parameters`."""
+        """Change the value of a parameter in :attr:`parameters`."""
 
     def place(self, q: Array) -> None:
-        """Set the joint positions (n,) [rad or m] at once, at rest and without a target."""
+        """Set the joint positions (n,) [rad or m] without motion; clear velocity and target."""
 
     def pause(self, paused: bool) -> None:
-        """Stop and ignore targets, or resume."""
+        """Stop the arm and ignore targets if `paused` is true; otherwise resume."""
 
     def reset(self) -> None:
-        """Clear target and faults; return to the initial configuration if the arm can be placed."""
+        """Clear the target and faults; return to the initial configuration if ``can_place``."""
 
     def close(self) -> None:
         """Release threads and connections."""
 
 
-# Controller in this process
+# Arms that this process simulates
 
-MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] longer and shorter gaps between steps are clipped
-DEFAULT_PARAMETERS = {"when_stuck": HOLD}  # hold: a dead end of a method is worth seeing
+MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] limits of the time step, which is clipped
+DEFAULT_PARAMETERS = {"when_stuck": HOLD}  # holds, to show where a method makes no more progress
 
-TUNABLE = {  # key: part of a method's name; value: its options
+TUNABLE = {  # key: part of the name of a method; value: options of this part
     "ed": ("error_gain",),
     "ied": ("error_gain", "omega"),
     "dls": ("lambda_",),
@@ -151,12 +159,12 @@ TUNABLE = {  # key: part of a method's name; value: its options
 }
 TUNABLE_ALWAYS = ("alpha",)
 SLIDER_STEPS = 200  # minimum number of steps of a slider
-SLIDER_SPAN = 5.0  # maximum of a slider relative to the value, if the valid range is wider
-NOT_TUNABLE = ("obstacle",)  # choices of options that need more input, such as points
+SLIDER_SPAN = 5.0  # maximum of a slider relative to the value, if larger values are valid too
+NOT_TUNABLE = ("obstacle",)  # choices that need other options, such as the position of an obstacle
 
 
 class _Controlled:
-    """Motion by the controller: full poses of one tip, within all limits."""
+    """Motion by the controller with its planner, within all limits, to full poses of one tip."""
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
@@ -190,7 +198,7 @@ class _Controlled:
 
 
 class _Limited:
-    """Motion by the controller's step without its planner: any task, any number of tips."""
+    """Motion by the step of the controller without its planner, for any task and several tips."""
 
     def __init__(self, local_ik: LocalIk, probe: Stepper) -> None:
         self._local_ik, self._probe = local_ik, probe
@@ -214,7 +222,7 @@ class _Limited:
 
 
 class _Bare:
-    """Motion by one step of the method per call, without limits."""
+    """Motion by one bare step of the method per call, without limits."""
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper
@@ -250,7 +258,17 @@ def sample_at(
     state: ServoState,
     message: str = "",
 ) -> Sample:
-    """Return the state of an arm at q (n,), with errors and Jacobian of the stepper's task."""
+    """Return the state of an arm, with the errors and the Jacobian of its task.
+
+    Args:
+        probe: Stepper with the task of the arm, used for errors and Jacobian only.
+        now: Time [s].
+        q: Joint positions (n,) [rad or m].
+        velocity: Joint velocities (n,) [rad/s or m/s].
+        T: Target (4, 4), or (k, 4, 4) for k tips; None without a target.
+        state: State to show.
+        message: Sentence about the state.
+    """
     probe.q = q
     errors = (math.nan, math.nan)
     if T is not None:
@@ -260,7 +278,9 @@ def sample_at(
 
 
 def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
-    """Return the largest position [m] and rotation error [rad] of the tips; NaN if not in the task.
+    """Return the maximum position error [m] and rotation error [rad] over all tips.
+
+    An error that is not part of the task is NaN.
 
     Args:
         task: Task with k tips.
@@ -275,20 +295,20 @@ FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # methods
 
 
 def follower_names() -> tuple[str, ...]:
-    """Return the methods that follow a target, including the plug-ins registered now."""
+    """Return the names of the methods that follow a target, including all registered plug-ins."""
     return (*FOLLOWERS, *plugin_names())
 
 
 class LocalSource:
-    """Follows the target with a method in this process.
+    """Source that simulates an arm in this process; the arm follows the target by a method.
 
-    :class:`dls_ik.servo.Controller` follows full poses of one tip, as in a node. For other tasks
-    and several tips, only the controller's step is used. Bare steps are those of
-    :class:`dls_ik.Stepper`, one per call.
+    A :class:`dls_ik.servo.Controller` follows full poses of one tip, as in the node. For other
+    tasks, or several tips, only the step of the controller is used. If bare steps are chosen, each
+    call of ``step`` makes one step of a :class:`dls_ik.Stepper`, without limits.
 
     Args:
         robot: Kinematic chain.
-        method: Name from :func:`dls_ik.method_names`; default: the controller's.
+        method: Name from :func:`dls_ik.method_names`; default: the default of the controller.
         start: (n,) initial joint positions [rad or m]; default: 0, or the limit closest to 0.
         task: See :class:`dls_ik.IkSolver`.
         options: Options of the controller and its method.
@@ -314,7 +334,7 @@ class LocalSource:
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s]
-        self._failure = ""  # error of the previous method, if that was a plug-in that failed
+        self._failure = ""  # error of a plug-in that failed and was replaced by another method
         options = {**DEFAULT_PARAMETERS, **options}
         self._use(self._build(method, options, bare=False), options)
         self._start = self._motion.q if start is None else start
@@ -322,22 +342,22 @@ class LocalSource:
 
     @property
     def methods(self) -> Sequence[str]:
-        """Methods that follow a target, including plug-ins, which may be registered at any time."""
+        """Names of the methods that follow a target, including the plug-ins registered so far."""
         return follower_names()
 
     @property
     def method(self) -> str:
-        """Current method, as in the papers."""
+        """Name of the current method."""
         return self._motion.method
 
     name = method
 
     def set_target(self, T: Array) -> None:
-        """Follow T_base_tip (4, 4), or (k, 4, 4) for k tips."""
+        """Follow the target T_base_tip (4, 4), or (k, 4, 4) for k tips."""
         self._target = T.copy()
 
     def step(self, now: float) -> Sample:
-        """Run one cycle at a time [s] of a steady clock."""
+        """Run one cycle at a time [s] of a steady clock, and return the new state of the arm."""
         with self._lock:
             dt = MIN_CYCLE if self._last_step is None else round(now - self._last_step, 9)
             self._last_step = now
@@ -353,7 +373,7 @@ class LocalSource:
             return sample._replace(message=self._failure) if self._failure else sample
 
     def _move(self, now: float, dt: float) -> Sample:
-        """Advance the motion by `dt` [s]."""
+        """Advance the motion by `dt` [s], and return the new state of the arm."""
         return self._motion.step(self._target, now, dt)
 
     def set_method(self, method: str) -> None:
@@ -361,30 +381,30 @@ class LocalSource:
         self._replace(method, self._options, self.bare)
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Set an option."""
+        """Set an option of the method or of the controller."""
         self._replace(self.method, {**self._options, name: value}, self.bare)
 
     def set_bare(self, bare: bool) -> None:
-        """Take bare steps, or follow within limits, from the current joint positions."""
+        """Make bare steps, or follow the target within limits, from the current joint positions."""
         if bare != self.bare:
             self._replace(self.method, self._options, bare)
 
     def place(self, q: Array) -> None:
-        """Set the joint positions (n,) [rad or m] at once, and discard the target."""
+        """Set the joint positions (n,) [rad or m] without motion, and discard the target."""
         values = self.robot.validated_one(q)
         with self._lock:
             self._target = None
             self._motion.seed(values)
 
     def pause(self, paused: bool) -> None:
-        """Do nothing: the session stops its clock instead."""
+        """Do nothing, because a session pauses this arm by stopping the session's clock."""
 
     def reset(self) -> None:
         """Return to the initial configuration."""
         self.place(self._start)
 
     def close(self) -> None:
-        """Stop the thread of the solver."""
+        """Stop the thread that solves and plans."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _replace(self, method: str, options: Mapping[str, Any], bare: bool) -> None:
@@ -418,10 +438,11 @@ class LocalSource:
 
 
 def check_follows(method: str) -> str:
-    """Return the name of a method that can follow a target.
+    """Check that a method can follow a target; return its name.
 
     Raises:
-        MethodError: If the method is unknown, or is a KDL method, which only solves for poses.
+        MethodError: If the method is unknown, or is a method of KDL, which can only solve for a
+            pose.
     """
     choice = parse_method(method)
     if choice.is_kdl:
@@ -430,11 +451,11 @@ def check_follows(method: str) -> str:
 
 
 def tunable_parameters(method: str, given: Mapping[str, Any]) -> tuple[TunableParameter, ...]:
-    """Return the options of a method, and of the controller, that the page can change.
+    """Return the options of a method and of the controller that a person can change on the page.
 
     Args:
         method: Name from :func:`dls_ik.method_names`.
-        given: Values by name that differ from the defaults.
+        given: Values of options that differ from the defaults, by name.
     """
     choice = parse_method(method)
     names = [name for part in choice.name.split("+") for name in TUNABLE.get(part, ())]
@@ -455,7 +476,7 @@ def _parameter(option: "Field[Any]", values: Mapping[str, Any]) -> TunableParame
 
 
 def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
-    """Return the range of a slider: the valid range, cut at a few times the value."""
+    """Return the range of a slider: the valid range, but at most SLIDER_SPAN times the value."""
     span = SLIDER_SPAN * abs(value) or 1.0
     unit = 10.0 ** math.floor(math.log10(span))
     top = min(high, round(span / unit + 0.4) * unit)
@@ -463,5 +484,5 @@ def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
 
 
 def slider_step(top: float) -> float:
-    """Return the step of a slider with maximum `top`: a power of ten."""
+    """Return the step of a slider with the maximum `top`, a power of ten."""
     return float(10.0 ** math.floor(math.log10(top / SLIDER_STEPS)))

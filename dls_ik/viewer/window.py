@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page opened from Python, in a browser or a notebook, while the program continues."""
+"""Viewer page opened from Python, in a browser or a notebook; the Python program continues."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dls_ik.viewer.presets import Preset
     from dls_ik.viewer.session import Session
 
-UPDATE_RATE = 60.0  # [Hz] rate of updates
-NOTEBOOK_HEIGHT = 600  # [px] height in a notebook
+UPDATE_RATE = 60.0  # [Hz] rate of the steps of the arms
+NOTEBOOK_HEIGHT = 600  # [px] height of the page in a notebook
 START_TIMEOUT, STOP_TIMEOUT = 120.0, 10.0  # [s] maximum times to start and to stop
 MAX_REPLAY_SPEED = 10.0  # maximum replay speed of a path, relative to real time
 FRAME = (
@@ -37,13 +37,13 @@ FRAME = (
 
 
 class ViewerError(DlsIkError):
-    """A page that cannot be shown."""
+    """A viewer page that cannot be opened or used."""
 
 
 class Viewer:
-    """Open page, made by :func:`open_viewer`.
+    """Viewer page that is open; :func:`open_viewer` returns one.
 
-    As the last expression of a notebook cell, the page is shown inline.
+    If a viewer is the last expression of a notebook cell, the notebook shows the page inline.
 
     Attributes:
         robot: Robot of the page.
@@ -78,7 +78,7 @@ class Viewer:
                     server, robot, shapes, make_session, UPDATE_RATE, None, self._ended, is_dark,
                     note, self._begin, is_compact,
                 )  # fmt: skip
-            except BaseException as error:  # noqa: BLE001  raised in the thread that waits for it
+            except BaseException as error:  # noqa: BLE001  the thread that opens the page raises it
                 self._error = error
             finally:
                 self._ended.set()
@@ -92,11 +92,11 @@ class Viewer:
         atexit.register(self.close)
 
     def __repr__(self) -> str:
-        """Return the robot and the address."""
+        """Return text with the robot and the address of the page."""
         return f"Viewer({self.robot.name}, {self.url if self.is_open else 'closed'})"
 
     def _repr_html_(self) -> str:
-        """Return a frame with the page, for a notebook."""
+        """Return HTML with which a notebook shows the page inline."""
         if not self.is_open:
             return escape(repr(self))
         return FRAME.format(url=self.url, height=NOTEBOOK_HEIGHT, name=escape(self.robot.name))
@@ -116,7 +116,7 @@ class Viewer:
 
     @property
     def session(self) -> Session:
-        """Arms on the page.
+        """Session with the arms on the page.
 
         Raises:
             ViewerError: If the page is closed.
@@ -135,10 +135,10 @@ class Viewer:
         return self.session.joint_values
 
     def show(self, q: ArrayLike) -> Viewer:
-        """Set the joint positions of the arms at once; stop a motion.
+        """Set the joint positions of all arms without motion; stop a preset or replay.
 
         Args:
-            q: Joint positions (n,) [rad or m], by order or by name.
+            q: Joint positions [rad or m], an array (n,) or a mapping by joint name.
 
         Raises:
             JointValueError: If `q` does not have n values, or they are not finite.
@@ -148,7 +148,7 @@ class Viewer:
         return self
 
     def play(self, times: ArrayLike, qs: ArrayLike, speed: float = 1.0) -> Viewer:
-        """Show a joint path in a loop.
+        """Replay a joint path in a loop instead of the arms.
 
         Args:
             times: (b,) increasing times [s].
@@ -174,7 +174,7 @@ class Viewer:
             T: T_base_tip (4, 4), or (k, 4, 4) for k tips.
 
         Raises:
-            PoseError: If `T` is not such a pose.
+            PoseError: If `T` is not a pose of this shape.
             ViewerError: If the page is closed.
         """
         from dls_ik.solver.poses import checked_poses
@@ -185,7 +185,7 @@ class Viewer:
         return self
 
     def wait(self) -> None:
-        """Wait until the page is closed, or until Ctrl-C; for the end of a script."""
+        """Wait until the page is closed, or until Ctrl-C; useful at the end of a script."""
         with contextlib.suppress(KeyboardInterrupt):
             self._ended.wait()
         self.close()
@@ -204,7 +204,7 @@ class Viewer:
         self._begun.set()
 
 
-_open: dict[RobotModel, Viewer] = {}  # pages of show and play, reused like figures of pyplot
+_open: dict[RobotModel, Viewer] = {}  # open pages, which show and play reuse for equal robots
 
 
 def open_viewer(
@@ -219,24 +219,26 @@ def open_viewer(
     presets: bool = True,
     scene: PlanningScene | None = None,
 ) -> Viewer:
-    """Open the page of ``dls-ik view`` for a robot, and return while it is served.
+    """Open the viewer page of ``dls-ik view`` for a robot; another thread serves the page.
 
     Args:
         robot: Robot to show.
-        methods: Up to four names, see :func:`dls_ik.method_names`.
+        methods: Up to four names of methods, see :func:`dls_ik.method_names`; one arm for each.
         task: See :class:`dls_ik.IkSolver`; default: poses, or positions if the robot has too few
-            joints.
+            joints for poses.
         host: Name or address of this machine.
         port: Port; 0 for any unused port.
-        browser: Whether to open a browser; default: if there is a screen and no notebook.
+        browser: Whether to open a browser; default: True if there is a screen and the program is
+            not a notebook.
         dark: Whether the page is dark at first.
         presets: Whether to compute presets, which takes about a second; without presets the plots
-            are folded at first.
-        scene: Scene of the robot. The arms avoid its collisions; its objects are shown and dragged.
+            are collapsed at first.
+        scene: Scene of the robot. The arms avoid collisions; the page shows the objects of the
+            scene, and a person can drag them.
 
     Raises:
         ViewerError: If viser is not installed, or there are too many methods.
-        PortError: If the port is taken, or the host is not this machine.
+        PortError: If the port is in use, or the host is not an address of this machine.
         MethodError, OptionError: If :class:`dls_ik.IkSolver` raises it.
     """
     names = [methods] if isinstance(methods, str) else [*methods]
@@ -266,15 +268,15 @@ def open_viewer(
 
 
 def show(robot: RobotModel, q: ArrayLike | None = None, **options: Any) -> Viewer:
-    """Show a robot at joint positions (n,) on a web page, inline in a notebook.
+    """Show a robot at given joint positions on a web page; a notebook shows the page inline.
 
-    Calls for equal robots share a page. Needs ``pip install 'dls-ik[viewer]'``.
+    Calls for equal robots use the same page. The page needs ``pip install 'dls-ik[viewer]'``.
 
     Args:
         robot: Robot to show.
-        q: Joint positions [rad or m]; None keeps those of the page, or, on a new page, a
-            configuration far from singularities.
-        options: Options of :func:`open_viewer`, used if a page is opened.
+        q: Joint positions (n,) [rad or m]. None keeps the joint positions of an open page; on a new
+            page, the robot is in a configuration far from singularities.
+        options: Options of :func:`open_viewer`, used only if a new page is opened.
 
     Raises:
         ViewerError: If viser is not installed, or the page cannot be opened.
@@ -287,14 +289,14 @@ def show(robot: RobotModel, q: ArrayLike | None = None, **options: Any) -> Viewe
 def play(
     robot: RobotModel, times: ArrayLike, qs: ArrayLike, speed: float = 1.0, **options: Any
 ) -> Viewer:
-    """Replay a joint path in a loop on the page of a robot, see :func:`show`.
+    """Replay a joint path in a loop on the web page of a robot, see :func:`show`.
 
     Args:
         robot: Robot to show.
         times: (b,) increasing times [s].
         qs: (b, n) joint positions [rad or m].
         speed: Factor of the replay speed; values below 1 are slow motion.
-        options: Options of :func:`open_viewer`, used if a page is opened.
+        options: Options of :func:`open_viewer`, used only if a new page is opened.
 
     Raises:
         ViewerError: If viser is not installed, the page cannot be opened, or `speed` is not valid.
@@ -311,13 +313,16 @@ def _page_of(robot: RobotModel, options: dict[str, Any]) -> Viewer:
 
 
 def has_screen() -> bool:
-    """Return whether there are windows; without them, a browser such as lynx takes the terminal."""
+    """Return whether this machine has a graphical display.
+
+    Without a display, Python would open a text browser such as lynx in the terminal.
+    """
     screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32") or any(screens)
 
 
 def _in_notebook() -> bool:
-    """Return whether this is a Jupyter kernel, which shows the page inline."""
+    """Return whether this process is a Jupyter kernel, in which the page is shown inline."""
     interactive = sys.modules.get("IPython")
     shell = interactive.get_ipython() if interactive is not None else None
     return shell is not None and hasattr(shell, "kernel")
