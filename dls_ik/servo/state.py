@@ -69,10 +69,7 @@ class Event(enum.Enum):
     TARGET = (ServoState.FOLLOWING, LATCHED)
     REFUSAL = (ServoState.REFUSED, LATCHED)  # invalid target
     TIMEOUT = (ServoState.TIMED_OUT, _ALL - {ServoState.FOLLOWING})  # no target received in time
-    FINISH = (
-        ServoState.FOLLOWING,
-        _ALL - {ServoState.FOLLOWING},
-    )  # move to the last pose
+    FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})  # move to the last pose
     PAUSE = (ServoState.PAUSED, frozenset({ServoState.FAULT}))
     RESUME = (ServoState.WAITING, _ALL - {ServoState.PAUSED})
     RESET = (ServoState.WAITING, frozenset[ServoState]())
