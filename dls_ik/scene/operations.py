@@ -64,7 +64,7 @@ class ReplaceAllowed(NamedTuple):
     """Replace the rules about which links and objects may touch."""
 
     pairs: Mapping[Pair, bool]  # whether each pair may touch
-    defaults: Mapping[str, bool]  # by name: whether a link or object may touch others
+    defaults: Mapping[str, bool]  # whether a link or object may touch all others
 
 
 class ResetAllowed(NamedTuple):
