@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Target following without ROS: a controller that returns a command and a state in each cycle."""
+"""Target following without ROS: a controller with one command and one state per cycle."""
 
 from dls_ik.servo.controller import Controller
 from dls_ik.servo.local_ik import DEFAULT_METHOD, LocalIk, ServoStep
