@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Application of changes to a snapshot of a scene, which gives a new snapshot."""
+"""Application of changes to a snapshot of a scene; the result is a new snapshot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dls_ik.text import listing, quoted, suggest_names
 
 MAX_PADDING = 10.0  # [m]
 MIN_SCALE, MAX_SCALE = 0.01, 100.0
-OBJECT_CHANGES = (AddObject, MoveObject, AttachObject)  # their errors are completed by the name
+OBJECT_CHANGES = (AddObject, MoveObject, AttachObject)  # their error messages name the object
 
 
 def apply_changes(
@@ -51,8 +51,9 @@ def apply_changes(
     Args:
         snapshot: Snapshot before the operations.
         operations: Operations, applied in order.
-        pairs: Links that may touch after :class:`ResetAllowed`.
-        at: Joint positions [rad or m] for poses of links, instead of those of the snapshot.
+        pairs: Pairs of links that may touch by default; :class:`ResetAllowed` restores them.
+        at: Joint positions by name [rad or m] at which the poses of links are computed; None: the
+            joint positions of the snapshot.
 
     Raises:
         SceneError: If a link, object or frame is unknown, or a value is out of range.
@@ -70,8 +71,9 @@ def apply_changes(
 def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
     """Return a change without the positions of joints that the robot does not have.
 
-    The joint state may belong to a larger system, and MoveIt ignores such joints as well. Notes
-    list ignored joints, and removals and touch links without effect.
+    The joint positions may describe a larger system than the robot; MoveIt also ignores unknown
+    joints. The notes of the result list the ignored joints, and removals and touch links that have
+    no effect.
     """
     kept, notes = list[Operation](), dict.fromkeys(change.notes)
     objects, held = set(now.objects), set(now.attached)
@@ -108,7 +110,7 @@ def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
 
 
 def about_object(change: Operation | None, error: Exception) -> str:
-    """Return the message of an error, starting with the object of the change if it is not named."""
+    """Return the message of an error; if it does not name the changed object, add the name."""
     is_named = isinstance(change, OBJECT_CHANGES)
     name = quoted(getattr(change, "name", "")) if is_named else ""
     return str(error) if name in str(error) else f"object {name}: {error}"
@@ -160,7 +162,7 @@ def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) 
     """Return the snapshot with an object added, replaced or extended.
 
     Raises:
-        SceneError: If the name is not valid or taken, or the frame is unknown.
+        SceneError: If the name is not valid or already used, or the frame is unknown.
     """
     name = change.name
     if not checked_name(name, "an object"):
@@ -187,7 +189,8 @@ def _attach(
     """Return the snapshot with an object attached to a link.
 
     Raises:
-        SceneError: If the link or the object is unknown, the name is taken, or a shape is a plane.
+        SceneError: If the link or the object is unknown, the name is already used, or a shape is a
+            plane.
     """
     name, link = change.name, change.link
     known_links(now, [link])
@@ -223,7 +226,7 @@ def _attach(
 def _detach(
     now: SceneSnapshot, change: DetachObject, at: Mapping[str, float] | None
 ) -> SceneSnapshot:
-    """Return the snapshot with attached objects put back to the world at their current poses."""
+    """Return the snapshot with attached objects moved to the world at their current poses."""
     objects, attached = dict(now.objects), dict(now.attached)
     for name, held in now.attached.items():
         if change.name in ("", name) and change.link in ("", held.link):
@@ -237,8 +240,9 @@ def frame_pose(now: SceneSnapshot, frame: str, at: Mapping[str, float] | None = 
 
     Args:
         now: Snapshot.
-        frame: Name of the frame; "" stands for the root link.
-        at: Joint positions [rad or m] for poses of links, instead of those of the snapshot.
+        frame: Name of the frame; "" is the root link.
+        at: Joint positions by name [rad or m] at which the poses of links are computed; None: the
+            joint positions of the snapshot.
 
     Raises:
         SceneError: If the frame is unknown.
@@ -261,10 +265,10 @@ def frame_pose(now: SceneSnapshot, frame: str, at: Mapping[str, float] | None = 
 
 
 def known_object(now: SceneSnapshot, name: str) -> PlacedBody:
-    """Return an object of the world.
+    """Return the object of the world that has a given name.
 
     Raises:
-        SceneError: If there is no object of this name.
+        SceneError: If there is no such object.
     """
     if name not in now.objects:
         where = (
@@ -290,7 +294,14 @@ def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
 def _by_link(
     now: SceneSnapshot, what: str, values: Mapping[str, float], low: float, high: float
 ) -> dict[str, float]:
-    """Return values by link as numbers.
+    """Return values by link as floats, after checking the links and the range of the values.
+
+    Args:
+        now: Snapshot.
+        what: Name of the value for error messages.
+        values: Values by link.
+        low: Smallest valid value.
+        high: Largest valid value.
 
     Raises:
         SceneError: If a link is unknown, or a value is out of range.
@@ -309,5 +320,5 @@ def _by_link(
 
 
 def _without(bodies: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a mapping of bodies without one name."""
+    """Return a copy of a mapping of bodies without the body `name`."""
     return {each: body for each, body in bodies.items() if each != name}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Triangles of COLLADA files (.dae), which need not be trusted."""
+"""Reader of the triangles in COLLADA files (.dae), for files from untrusted sources too."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from dls_ik.model.xml import MAX_DEPTH, XmlElement, read_elements
 from dls_ik.text import quoted
 
 MAX_TRIANGLES = 500_000
-MAX_NODES = 20_000  # maximum number of drawn nodes; instances may be nested and repeated
+MAX_NODES = 20_000  # maximum number of visited nodes; instances may be nested and repeated
 MAX_INPUTS = 64  # maximum number of inputs of a primitive
 MAX_COLLADA_BYTES = 64 * 1024 * 1024
 
@@ -40,7 +40,7 @@ Part = tuple[Array, NDArray[np.int64]]
 
 
 def read_collada(content: bytes) -> Part:
-    """Return vertices (k, 3) [m] and triangles (m, 3) of the scene in a COLLADA file.
+    """Return vertices (k, 3) [m] and triangles (m, 3) (vertex indices) of a COLLADA file.
 
     Raises:
         SceneError: If the text is not COLLADA, or a geometry is skinned, broken or not made of
@@ -82,7 +82,7 @@ def _unit(root: XmlElement) -> float:
 
 
 class _Document:
-    """The libraries of a COLLADA document, and the triangles of its scene."""
+    """The elements of a COLLADA document by id, and the triangles of its scene."""
 
     def __init__(self, root: XmlElement) -> None:
         self.root = root
@@ -98,12 +98,12 @@ class _Document:
                 node = waiting.pop()
                 self.nodes.setdefault(node.attributes.get("id", ""), node)
                 waiting += node.all("node")
-        self.read: dict[str, list[Part]] = {}  # triangles by the id of a geometry
+        self.read: dict[str, list[Part]] = {}  # triangles read so far, by geometry id
         self.parts: list[Part] = []
         self.triangles = self.drawn = 0
 
     def draw(self) -> list[Part]:
-        """Return the triangles of the scene [m]."""
+        """Return the triangles of the scene, in parts, with vertices in [m]."""
         scene = self._scene()
         meter = _unit(self.root)
         for node in scene.all("node"):
@@ -114,7 +114,7 @@ class _Document:
         """Return the scene of the document.
 
         Raises:
-            SceneError: If there is no scene, or more than one and none is chosen.
+            SceneError: If there is no scene, or the document does not choose one of several scenes.
         """
         scenes = [
             each
@@ -131,12 +131,12 @@ class _Document:
         return scenes[0]
 
     def _draw(self, node: XmlElement, T_above: Array, depth: int) -> None:
-        """Add the triangles of a node and its children.
+        """Add the triangles of a node and its children to `parts`.
 
         Args:
             node: Node.
-            T_above: (4, 4) pose and scale of the parent.
-            depth: Number of nodes above.
+            T_above: (4, 4) affine transform from the parent of the node to the scene.
+            depth: Number of nodes above the node.
 
         Raises:
             SceneError: If the node is not valid, or a limit is exceeded.
@@ -163,7 +163,7 @@ class _Document:
                 self._draw(child, T, depth + 1)
 
     def _place(self, instance: XmlElement, T: Array) -> None:
-        """Add the triangles of a geometry at T (4, 4).
+        """Add the triangles of an instance of a geometry to `parts`, transformed by T (4, 4).
 
         Raises:
             SceneError: If the geometry is not valid, or there are too many triangles.
@@ -182,7 +182,7 @@ class _Document:
 
 
 def _rotation(values: Array) -> Array:
-    """Return a rotation (4, 4) about an axis x y z by an angle [deg]; the identity without axis."""
+    """Return a rotation (4, 4) from an axis x y z and an angle [deg]; for a zero axis, identity."""
     length = np.linalg.norm(values[:3])
     if not length > 0.0:
         return np.eye(4)
@@ -198,10 +198,10 @@ _TRANSFORMS: dict[str, tuple[int, Callable[[Array], Array]]] = {
 
 
 def _transform(element: XmlElement) -> Array:
-    """Return the transform (4, 4) of an element.
+    """Return the transform (4, 4) of a <matrix>, <translate>, <rotate> or <scale> element.
 
     Raises:
-        SceneError: If it does not have the right number of finite numbers.
+        SceneError: If the element does not have the right number of finite numbers.
     """
     count, read = _TRANSFORMS[element.tag]
     values = _floats(element)
@@ -214,10 +214,10 @@ def _transform(element: XmlElement) -> Array:
 
 
 def _target(instance: XmlElement) -> str:
-    """Return the id that an instance refers to.
+    """Return the id of the element to which an instance refers.
 
     Raises:
-        SceneError: If it is in another file.
+        SceneError: If the instance refers to another file.
     """
     url = instance.attributes.get("url", "")
     if not url.startswith("#"):
@@ -226,10 +226,14 @@ def _target(instance: XmlElement) -> str:
 
 
 def _found(known: dict[str, XmlElement], instance: XmlElement) -> XmlElement:
-    """Return the element that an instance refers to.
+    """Return the element to which an instance refers.
+
+    Args:
+        known: Elements by id.
+        instance: Element with a ``url`` attribute.
 
     Raises:
-        SceneError: If it does not exist.
+        SceneError: If the element does not exist.
     """
     target = known.get(_target(instance))
     if target is None:
@@ -283,12 +287,12 @@ def _geometry(geometry: XmlElement) -> list[Part]:
 
 
 def _semantic(element: XmlElement) -> str:
-    """Return the semantic of an input."""
+    """Return the ``semantic`` attribute of an <input> element, such as VERTEX or POSITION."""
     return element.attributes.get("semantic", "")
 
 
 def _positions(source: XmlElement) -> Array:
-    """Return the positions (k, 3) of a source.
+    """Return the vertex positions (k, 3) in a <source> element.
 
     Raises:
         SceneError: If the source is not valid.
@@ -308,7 +312,7 @@ def _positions(source: XmlElement) -> Array:
 
 
 def _natural(element: XmlElement, attributes: dict[str, str], key: str, default: int) -> int:
-    """Return an attribute that is an integer of at least 0 with at most 9 digits.
+    """Return the attribute `key` as an integer of at least 0 with at most 9 digits.
 
     Raises:
         SceneError: If the attribute is not such an integer.
@@ -320,7 +324,11 @@ def _natural(element: XmlElement, attributes: dict[str, str], key: str, default:
 
 
 def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
-    """Return the triangles of a primitive; polygons are split into fans.
+    """Return the triangles of a primitive, such as <polylist>; split polygons into triangle fans.
+
+    Args:
+        primitive: Element with polygons.
+        positions: Vertex positions (k, 3) by the id of their source.
 
     Raises:
         SceneError: If the primitive is not valid.
@@ -350,10 +358,14 @@ def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
 
 
 def _triangles(primitive: XmlElement, runs: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the polygons of a primitive as triangles, vertex indices (m, 3).
+    """Return the polygons of a primitive as triangles: vertex indices (m, 3).
+
+    Args:
+        primitive: Element with polygons.
+        runs: Vertex indices of each <p> element.
 
     Raises:
-        SceneError: If the counts of corners are not consistent.
+        SceneError: If the numbers of corners are not consistent.
     """
     if primitive.tag == "triangles":
         joined = np.concatenate([*runs, np.empty(0, np.int64)])

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact collision checks and distances between two shapes, by the library coal.
+"""Exact collision checks and distances between two shapes, computed by the library coal.
 
-Meshes that are not watertight are surfaces; others are solids. For solids the library compares the
-surfaces, and a point of each shape shows whether the other shape contains it.
+Watertight meshes are solids; other meshes are surfaces. The library compares only the surfaces of
+two meshes. A test of one point of each part of a shape then shows whether a solid contains the
+part.
 """
 
 from functools import lru_cache
@@ -19,23 +20,23 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphe
 from dls_ik.scene.weak_memo import kept_with_owner
 
 GJK_TOLERANCE = 1e-9  # [m] tolerance of distances
-EPA_TOLERANCE = 1e-6  # [m] tolerance of depths; below 1e-7 the library's expansion diverges
-MAX_ITERATIONS = 1000
+EPA_TOLERANCE = 1e-6  # [m] tolerance of penetration depths; below 1e-7 the library diverges
+MAX_ITERATIONS = 1000  # maximum number of iterations of GJK and of EPA
 CONVEXITY_TOLERANCE = 1e-9  # distance of a vertex beyond a triangle's plane, relative to the size
 MAX_CONVEX_TRIANGLES = 2000  # larger meshes are not tested for convexity
 MAX_CONTACTS = 200  # contacts of two meshes among which the deepest is chosen
 
 
 class Separation(NamedTuple):
-    """Distance of two shapes, or their penetration depth."""
+    """Distance between two shapes, or their penetration depth."""
 
-    distance: float  # [m]; negative: minus the length of a translation that separates the shapes
-    points: Array  # (2, 3) closest points on the first and the second shape
+    distance: float  # [m]; if negative, minus the penetration depth (length that separates them)
+    points: Array  # (2, 3) closest points on the first and the second shape [m]
     normal: Array  # (3,) unit vector from the first to the second shape
 
 
 class PlacedShape(NamedTuple):
-    """A shape and its pose T (4, 4)."""
+    """A shape and its pose T (4, 4) in a common frame."""
 
     shape: Shape
     T: Array
@@ -57,10 +58,10 @@ def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
 
 
 def separation(a: PlacedShape, b: PlacedShape) -> Separation:
-    """Return the distance of two shapes, the closest points and the direction.
+    """Return the distance between two shapes, the closest points and the direction.
 
-    A depth is limited to the overlap of the shapes along each of their axes, whatever the library
-    returns.
+    A penetration depth is at most the overlap of the shapes along each of their axes, even if the
+    library returns a larger depth.
 
     Raises:
         SceneError: If coal is not installed.
@@ -80,14 +81,23 @@ def separation(a: PlacedShape, b: PlacedShape) -> Separation:
 
 
 def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
-    """Return the deepest contact of meshes, or the depth of a shape inside another shape."""
+    """Return the deepest contact of two overlapping shapes, at least one of which is a mesh.
+
+    If their surfaces do not touch, one shape contains the other; the depth is then the distance
+    between the surfaces.
+
+    Args:
+        a: First shape.
+        b: Second shape.
+        found: Separation of the surfaces, as returned by the library.
+    """
     coal = library()
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     _set_precision(request)
     request.enable_contact, request.num_max_contacts = True, MAX_CONTACTS
     coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
     contacts = [result.getContact(i) for i in range(result.numContacts())]
-    if not contacts:  # one shape contains the other; the exit is through the closest surface
+    if not contacts:  # one shape contains the other; the closest surface gives the depth
         return found._replace(distance=-abs(found.distance), normal=-found.normal)
     deepest = max(contacts, key=lambda contact: float(contact.penetration_depth))
     points = np.array([deepest.getNearestPoint1(), deepest.getNearestPoint2()])
@@ -96,9 +106,10 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
 
 
 def _limit_depth(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
-    """Return a separation whose depth is at most the overlap along any tested axis.
+    """Return a separation whose depth is at most the overlap of the shapes along any tested axis.
 
-    A translation by the overlap along an axis separates the shapes, so no depth is larger.
+    A translation by the overlap along an axis separates the shapes. The depth is the length of the
+    shortest separating translation, and therefore no larger than any overlap.
     """
     axes = np.concatenate([a.T[:3, :3].T, b.T[:3, :3].T, _plane_normals(a, b)])
     for normal in np.concatenate([axes, -axes]):
@@ -112,7 +123,7 @@ def _limit_depth(a: PlacedShape, b: PlacedShape, found: Separation) -> Separatio
 
 
 def _plane_normals(*shapes: PlacedShape) -> Array:
-    """Return the unit normals (k, 3) of planes among some shapes."""
+    """Return the unit normals (k, 3) of those shapes that are planes."""
     planes = [
         each.T[:3, :3] @ each.shape.normal for each in shapes if isinstance(each.shape, Plane)
     ]
@@ -120,7 +131,10 @@ def _plane_normals(*shapes: PlacedShape) -> Array:
 
 
 def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
-    """Return the farthest point (3,) of a shape along a unit vector (3,), None if unbounded."""
+    """Return the point (3,) of a shape that is farthest along a unit vector (3,).
+
+    None is returned if the shape is unbounded in that direction.
+    """
     n = direction @ placed.T[:3, :3]
     match placed.shape:
         case Box(size=size):
@@ -211,7 +225,7 @@ def _convex(mesh: Mesh) -> Any:
 
 @kept_with_owner
 def is_convex(mesh: Mesh, /) -> bool:
-    """Return whether a mesh is closed, and no vertex is beyond the plane of a triangle."""
+    """Return whether a mesh is convex: closed, and no vertex is outside the plane of a triangle."""
     if not mesh.is_watertight or len(mesh.triangles) > MAX_CONVEX_TRIANGLES:
         return False
     a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
@@ -223,7 +237,11 @@ def is_convex(mesh: Mesh, /) -> bool:
 
 
 def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
-    """Return whether a solid mesh contains a part of another shape, given that none touches it."""
+    """Return whether a solid mesh contains a connected part of a shape.
+
+    The surfaces of `outer` and `inner` must not touch. The result is also False if the library
+    handles `outer` as a convex solid.
+    """
     if not isinstance(outer.shape, Mesh) or isinstance(inner.shape, Plane):
         return False
     if not outer.shape.is_watertight or is_convex(outer.shape):  # the library knows convex solids
@@ -240,7 +258,7 @@ def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
 
 @kept_with_owner
 def _part_points(shape: Shape, /) -> Array:
-    """Return one point of each connected part of a shape, (k, 3)."""
+    """Return one point of each of the k connected parts of a shape (k, 3) [m]."""
     if not isinstance(shape, Mesh):
         return np.zeros((1, 3))
     label = np.arange(len(shape.vertices))

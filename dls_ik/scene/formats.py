@@ -34,8 +34,8 @@ from dls_ik.text import listing, quoted
 
 MAX_SCENE_BYTES = 64 * 1024 * 1024
 MAX_YAML_BYTES = 16 * 1024 * 1024
-MAX_NESTING = 30  # maximum nesting of YAML
-TEXT = "the text"  # name of a source without a file in messages
+MAX_NESTING = 30  # maximum nesting depth of YAML
+TEXT = "the text"  # name in error messages of a source that is not a file
 SUFFIXES = (".scene", ".yaml", ".yml", ".json")
 
 
@@ -45,18 +45,19 @@ def read_scene(
     folder: str | os.PathLike[str] | None = None,
     allow: Iterable[str | os.PathLike[str]] = (),
 ) -> SceneChange:
-    """Read a scene, which need not be trusted.
+    """Read a scene, also from an untrusted source.
 
     Args:
         source: A file (``.scene``, or YAML with one or more documents); the text of such a file; a
             message moveit_msgs/PlanningScene, PlanningSceneWorld, CollisionObject or
-            AttachedCollisionObject; a mapping with the same fields; or a sequence of these.
-        folder: Folder for relative paths of mesh files; None stands for the folder of the file.
+            AttachedCollisionObject; a mapping with the same fields as a message; or a sequence of
+            messages or mappings.
+        folder: Folder for relative paths of mesh files; None: the folder of the file.
         allow: Folders from which meshes may be read, in addition to `folder` and ROS packages.
 
     Raises:
-        SceneError: If the file cannot be read, or a part of it is not usable; the message names the
-            object or the line.
+        SceneError: If the file cannot be read, or a part of the scene is not usable; the message
+            names the object or the line.
     """
     where = None if folder is None else Path(folder)
     if not isinstance(source, (str, os.PathLike)):
@@ -99,7 +100,7 @@ def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
 
 
 def read_yaml(text: str) -> Iterator[Any]:
-    """Yield the documents of plain YAML: mappings, lists, strings, numbers, booleans and null.
+    """Yield the documents of a YAML text of mappings, lists, strings, numbers, booleans and nulls.
 
     Raises:
         SceneError: If the text is not YAML, has anchors or tags, or is nested too deeply; the
@@ -128,7 +129,7 @@ def _documents(events: Iterable[Any]) -> Iterator[Any]:
     Raises:
         SceneError: If an event is not supported.
     """
-    open_ones: list[tuple[Any, list[Any]]] = []  # open containers, each with a key without value
+    open_ones: list[tuple[Any, list[Any]]] = []  # open containers, each with its pending key
     for event in events:
         kind = type(event).__name__
         line = event.start_mark.line + 1
@@ -168,7 +169,7 @@ WORDS: dict[str, Any] = {
 
 
 def _scalar(word: str) -> Any:
-    """Return the value of an unquoted word."""
+    """Return the value of an unquoted YAML word: a number, boolean, null or string."""
     if word.lower() in WORDS:
         return WORDS[word.lower()]
     if word[:1] not in "+-.0123456789" or "_" in word:
@@ -184,14 +185,17 @@ def _scalar(word: str) -> Any:
 
 
 def _is_scene_text(text: str) -> bool:
-    """Return whether a text is a ``.scene``: its second line starts an object or ends the file."""
+    """Return whether a text has MoveIt's ``.scene`` format.
+
+    The second line that is not empty then starts an object (``*``) or ends the file (``.``).
+    """
     lines = (line.strip() for line in text.splitlines()[1:])
     first = next((line for line in lines if line), "")
     return first == "." or first.startswith("* ")
 
 
 class _Words:
-    """Reader of the words of a text."""
+    """Reader of a text, one word after another."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
@@ -202,7 +206,7 @@ class _Words:
         """Return the next word.
 
         Raises:
-            SceneError: If there is none.
+            SceneError: If the text has no further word.
         """
         while not self.words:
             if self.at == len(self.lines):
@@ -212,10 +216,10 @@ class _Words:
         return self.words.pop()
 
     def rest(self) -> str:
-        """Return the remaining words of the line, which are a name.
+        """Return the remaining words of the current line, which form the name of an object.
 
         Raises:
-            SceneError: If there is no name, or it is not printable.
+            SceneError: If there is no name, or the name is not printable.
         """
         name = " ".join(reversed(self.words))
         self.words = []
@@ -224,10 +228,10 @@ class _Words:
         return name
 
     def numbers(self, count: int) -> list[float]:
-        """Return the next numbers.
+        """Return the next `count` words as numbers.
 
         Raises:
-            SceneError: If they are not numbers.
+            SceneError: If a word is not a number.
         """
         words = [self.word() for _ in range(count)]
         try:
@@ -239,7 +243,7 @@ class _Words:
         """Return the next word as an integer of at least 0.
 
         Raises:
-            SceneError: If it is not such an integer.
+            SceneError: If the word is not such an integer.
         """
         word = self.word()
         if not (word.isascii() and word.isdigit() and len(word) < 8):
@@ -247,10 +251,10 @@ class _Words:
         return int(word)
 
     def pose(self) -> Array:
-        """Return the next seven numbers as a pose (4, 4).
+        """Return the next seven numbers, a position and a quaternion x y z w, as a pose (4, 4).
 
         Raises:
-            SceneError: If they are not a pose.
+            SceneError: If the words are not numbers, or the numbers are not a pose.
         """
         values = self.numbers(7)
         try:
@@ -260,14 +264,14 @@ class _Words:
             raise self.error(str(error)) from None
 
     def error(self, message: str) -> SceneError:
-        """Return an error with the line number."""
+        """Return an error whose message starts with the number of the current line."""
         return SceneError(f"line {self.at}: {message}")
 
 
 def read_scene_text(text: str) -> SceneChange:
-    """Read a ``.scene`` text of MoveIt, of either version; it replaces all objects of the world.
+    """Read a text in MoveIt's ``.scene`` format, in its older or newer version.
 
-    Colours are ignored.
+    The returned change replaces all objects of the world. Colours are ignored.
 
     Raises:
         SceneError: If the text has another format, or a shape is not valid; the message gives the
@@ -275,7 +279,7 @@ def read_scene_text(text: str) -> SceneChange:
     """
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if i and line.startswith("*")), None)
-    # After its name, an object has a pose in the newer version and a count in the older one.
+    # The name of an object is followed by a pose (newer version) or by a count (older version).
     has_poses = first is not None and len(lines) > first + 1 and " " in lines[first + 1].strip()
     words = _Words(text)
     words.at = 1  # the first line is the name of the scene
@@ -300,7 +304,7 @@ def read_scene_text(text: str) -> SceneChange:
 
 
 def _shape_of_text(words: _Words) -> Shape:
-    """Return the next shape.
+    """Return the next shape of a ``.scene`` text.
 
     Raises:
         SceneError: If the shape is unknown or not valid.
@@ -323,14 +327,14 @@ def _shape_of_text(words: _Words) -> Shape:
 
 
 def _plane_of_text(words: _Words) -> Plane:
-    """Return the next plane, given as a x + b y + c z + d = 0."""
+    """Return the next plane of a ``.scene`` text: four numbers for a x + b y + c z + d = 0."""
     a, b, c, d = words.numbers(4)
     length = math.hypot(a, b, c)
     return Plane(np.array([a, b, c]), -d / length if length > 0.0 else 0.0)
 
 
 def _mesh_of_text(words: _Words) -> Mesh:
-    """Return the next mesh.
+    """Return the next mesh of a ``.scene`` text.
 
     Raises:
         SceneError: If the mesh is not valid.
@@ -353,14 +357,14 @@ def scene_text(
     name: str = "scene",
     has_poses: bool = True,
 ) -> str:
-    """Return the objects of the world as a ``.scene`` text of MoveIt.
+    """Return the objects of the world as text in MoveIt's ``.scene`` format.
 
     Args:
-        objects: By name, the body, ``T_root_body`` (4, 4), and optionally ``T_body_subframe``
-            (4, 4) by name.
+        objects: By object name: the body, ``T_root_body`` (4, 4), and optionally
+            ``T_body_subframe`` (4, 4) by subframe name.
         name: Name of the scene.
-        has_poses: Whether objects have poses and subframes; False for versions before MoveIt 2 and
-            MoveIt 1.1.
+        has_poses: Whether to write poses and subframes of objects; False: write the older format,
+            of versions before MoveIt 2 and MoveIt 1.1.
 
     Raises:
         SceneError: If the name of a subframe is not a single word, or a shape is not supported.
@@ -385,7 +389,15 @@ def scene_text(
 
 
 def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
-    """Return a shape as shapes that MoveIt knows: a capsule as a cylinder and two spheres."""
+    """Return a capsule as a cylinder and two spheres, because MoveIt has no capsules.
+
+    Args:
+        shape: Shape; a shape other than a capsule is returned unchanged.
+        T: (4, 4) pose of the shape.
+
+    Returns:
+        The shapes with their poses (4, 4).
+    """
     if not isinstance(shape, Capsule):
         return [(shape, T)]
     ends = (transform(translation=np.array([0.0, 0.0, z * shape.length])) for z in (0.5, -0.5))
@@ -394,17 +406,17 @@ def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
 
 
 def _row(values: Iterable[float]) -> str:
-    """Return numbers as text in full precision."""
+    """Return numbers as text, separated by spaces, in full precision."""
     return " ".join(repr(float(value)) for value in values)
 
 
 def _pose_lines(T: Array) -> list[str]:
-    """Return the lines of a pose: position, and quaternion x y z w."""
+    """Return the two lines of a pose (4, 4): the position, and the quaternion x y z w."""
     return [_row(T[:3, 3]), _row(quaternion_from_rotation(T[:3, :3]))]
 
 
 def _shape_lines(shape: Shape) -> list[str]:
-    """Return the lines of a shape.
+    """Return the lines of a shape in MoveIt's ``.scene`` format.
 
     Raises:
         SceneError: If the shape is not supported.
@@ -421,4 +433,4 @@ def _shape_lines(shape: Shape) -> list[str]:
         lines = ["mesh", f"{len(shape.vertices)} {len(shape.triangles)}"]
         lines += [_row(vertex) for vertex in shape.vertices]
         return lines + [" ".join(map(str, corners)) for corners in shape.triangles.tolist()]
-    raise SceneError(f"a {type(shape).__name__} cannot be written")  # capsules are split before
+    raise SceneError(f"a {type(shape).__name__} cannot be written")  # the caller splits capsules

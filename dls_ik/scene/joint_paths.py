@@ -18,24 +18,24 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.text import quoted
 
-MAX_BRANCH_LENGTH = 0.7  # [rad or m]
-MAX_TREE_NODES = 10_000  # default maximum number of configurations of both trees
-MAX_SHORTCUTS, MAX_FAILURES = 200, 30  # attempts to shorten a path, in all and failed in a row
-SEARCH_TIMEOUT = 10.0  # [s] bounds searches in scenes whose checks are slow
+MAX_BRANCH_LENGTH = 0.7  # [rad or m] longest segment that is added to a tree
+MAX_TREE_NODES = 10_000  # default maximum number of configurations in both trees together
+MAX_SHORTCUTS, MAX_FAILURES = 200, 30  # attempts to shorten a path: total, consecutive failures
+SEARCH_TIMEOUT = 10.0  # [s] longest time of a search, for scenes in which checks are slow
 ESCAPE_SPREADS = np.geomspace(
     0.01, 1.0, 12
-)  # [rad or m] deviations of configurations around an end
-NUM_ESCAPE_SAMPLES = 32  # configurations per deviation
+)  # [rad or m] standard deviations of random configurations around the start or a goal
+NUM_ESCAPE_SAMPLES = 32  # random configurations per standard deviation
 APPROACH_TOLERANCE = 1e-6  # [m] allowed decrease of a distance that is below its margin
 MIN_CLEARANCE = 1e-6  # [m] minimum distance of collision-free shapes
 
 
 class JointPath(NamedTuple):
-    """A joint path between two configurations, or the reason why none was found."""
+    """A joint path between two configurations, or the pair that blocks the path."""
 
-    q: Array  # (m, n) joined by collision-free straight joint paths; (0, n) if none was found
-    goal: int  # index of the reached goal; -1 if none was reached
-    names: Pair | None  # pair that blocks the straight path to the first goal, or an end
+    q: Array  # (m, n) configurations joined by straight segments; (0, n) if no path was found
+    goal: int  # index of the reached goal; -1 if no path was found
+    names: Pair | None  # pair that blocks the straight path to the first goal, the start or a goal
     nodes: int  # number of path segments that were checked
 
     @property
@@ -45,21 +45,30 @@ class JointPath(NamedTuple):
 
 
 class PathPairs(NamedTuple):
-    """Pairs of shapes that keep a distance along paths."""
+    """Pairs of shapes that must keep a distance along paths.
+
+    There are p pairs of moving shapes and s pairs of a moving and a standing shape.
+    """
 
     packed: tuple[Array, Indices]  # arrays of the kernels in :mod:`dls_ik.core.distance_bounds`
-    reach: Array  # (p + s, n) maximum approach of the shapes per unit of a joint [m per unit]
+    reach: Array  # (p + s, n) maximum approach of the shapes per joint motion [m/rad or m/m]
     names: tuple[Pair, ...]  # (p + s,)
     margins: Array  # (p + s,) distance that each pair must keep [m], above 0
 
     def block(self, q0: Array, q1: Array) -> Pair | None:
-        """Return a pair not proven to keep its margin on a straight path, or None."""
+        """Return a pair that may violate its margin on the straight path from q0 to q1 (n,).
+
+        None is returned if all pairs are proven to keep their margins.
+        """
         speed = self.reach @ np.abs(q1 - q0)
         k = block_of_path(*self.packed, (q0, q1), speed, self.margins, np.empty(1))
         return None if k < 0 else self.names[k]
 
     def distances(self, q: Array) -> Array:
-        """Return lower bounds (p + s,) of the distances at q (n,), tight up to the margins [m]."""
+        """Return lower bounds (p + s,) on the distances at q (n,) [m].
+
+        The bounds are tight for distances up to the largest margin.
+        """
         bounds = np.empty((len(self.names), 2))
         bound_pairs(*self.packed, q, self.margins.max(initial=0.0), False, bounds)
         return bounds[:, 0]
@@ -72,18 +81,18 @@ class PathPairs(NamedTuple):
 
 
 def path_pairs(world: SceneSnapshot, min_distance: float = 0.0) -> PathPairs:
-    """Return all pairs of a scene, each with a distance that must be kept [m]."""
+    """Return all pairs of a scene; each pair must keep `min_distance` [m]."""
     margins = np.full(len(world.names), max(min_distance, MIN_CLEARANCE))
     return PathPairs(world.packed, world.leverage[0], world.names, margins)
 
 
 class PathLimits(NamedTuple):
-    """Bounds of a search for a path."""
+    """Limits of a search for a path."""
 
-    lower: Array  # (n,) lower bounds of random configurations [rad or m]
-    upper: Array  # (n,) upper bounds of random configurations [rad or m]
-    max_nodes: int = MAX_TREE_NODES
-    seed: int = 0  # seed of random configurations
+    lower: Array  # (n,) lower bounds on random configurations [rad or m]
+    upper: Array  # (n,) upper bounds on random configurations [rad or m]
+    max_nodes: int = MAX_TREE_NODES  # maximum number of configurations in both trees together
+    seed: int = 0  # seed of the random configurations
 
 
 def path_limits(
@@ -93,9 +102,10 @@ def path_limits(
     max_nodes: int = MAX_TREE_NODES,
     seed: int = 0,
 ) -> PathLimits:
-    """Return the bounds of a search from a configuration (n,) to goals (g, n).
+    """Return the limits of a search from a start configuration (n,) to goals (g, n).
 
-    Joints without limits stay within half a turn beyond the start and the goals.
+    For a joint without limits, random positions are at most half a turn beyond the start and the
+    goals.
 
     Raises:
         OptionError: If `max_nodes` is negative or not finite.
@@ -121,20 +131,21 @@ def plan_path(
 ) -> JointPath:
     """Find a collision-free path from a configuration (n,) to one of several goals (g, n).
 
-    The first goal with a collision-free straight path is chosen. Otherwise two trees of
-    collision-free configurations grow toward random configurations and toward each other
-    (RRT-Connect; Kuffner & LaValle 2000), one from the start and one from all goals. Each branch is
-    proven collision-free along its whole length. The path is then shortened. The result is
-    deterministic.
+    The first goal to which the straight path is collision-free is chosen. If there is no such goal,
+    two trees of collision-free configurations grow toward random configurations and toward each
+    other (RRT-Connect; Kuffner & LaValle 2000), one tree from the start and one from all goals.
+    Each branch is proven collision-free along its whole length. The path is then shortened. The
+    result is deterministic.
 
-    A pair that is closer than its margin at the start or at a goal must leave its margin first.
+    If a pair is closer than its margin at the start or at a goal, the path first moves from there
+    to a nearby configuration that keeps all margins.
 
     Args:
         world: Scene.
         start: Start configuration (n,).
         goals: Goal configurations (g, n), in the order of preference.
-        limits: Bounds of the search.
-        pairs: Pairs that must keep a distance; None stands for all pairs of the scene.
+        limits: Limits of the search.
+        pairs: Pairs that must keep a distance; None: all pairs of the scene.
     """
     return _PathSearch(world, start, limits, pairs).run(goals)
 
@@ -142,12 +153,19 @@ def plan_path(
 def escape_path(
     world: SceneSnapshot, start: Array, limits: PathLimits, pairs: PathPairs | None = None
 ) -> JointPath:
-    """Find a path from a configuration (n,) with too small distances to one that keeps them."""
+    """Find a path from a configuration (n,) that violates margins to one that keeps all margins.
+
+    Args:
+        world: Scene.
+        start: Start configuration (n,).
+        limits: Limits of the search.
+        pairs: Pairs that must keep a distance; None: all pairs of the scene.
+    """
     return _PathSearch(world, start, limits, pairs).out()
 
 
 class _PathSearch:
-    """A search for one path."""
+    """A search for a path from one start configuration."""
 
     def __init__(
         self, world: SceneSnapshot, start: Array, limits: PathLimits, pairs: PathPairs | None
@@ -184,31 +202,35 @@ class _PathSearch:
         return self._found([*first[:-1], *found, *lasts[which][-2::-1]], numbers[which])
 
     def out(self) -> JointPath:
-        """Return the path to a configuration that keeps all distances."""
+        """Return the path from the start to a configuration that keeps all margins."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
             return self._none(self._pairs.near(self._start))
         return JointPath(np.array(first), 0, None, self._checks)
 
     def _none(self, names: Pair | None) -> JointPath:
-        """Return the result of a failed search."""
+        """Return the result of a failed search, with the blocking pair `names`."""
         return JointPath(np.empty((0, len(self._start))), -1, names, self._checks)
 
     def _found(self, points: Sequence[Array], number: int) -> JointPath:
-        """Return the result of a successful search, with the path shortened."""
+        """Return the result of a successful search: the shortened path to goal `number`."""
         return JointPath(np.array(self._shortened(points)), number, None, self._checks)
 
     def _block(self, q0: Array, q1: Array) -> Pair | None:
-        """Return a pair not proven to keep its margin on a straight path, or None."""
+        """Return a pair that may violate its margin on a straight path, or None; count checks."""
         self._checks += 1
         return self._pairs.block(q0, q1)
 
-    # Start and goals with too small distances
+    # Start and goals that violate margins
 
     def _escape(self, q: Array, may_collide: bool = False) -> list[Array] | None:
-        """Return configurations from q (n,) to one that keeps all distances, or None.
+        """Return the configurations of a path from q (n,) to one that keeps all margins, or None.
 
-        Pairs below their margin do not come closer on this path.
+        Pairs that are closer than their margin at q do not come closer on this path.
+
+        Args:
+            q: (n,) start of the path.
+            may_collide: Whether q may be in collision.
         """
         distances, margins = self._pairs.distances(q), self._pairs.margins
         if (distances > margins).all():
@@ -225,16 +247,25 @@ class _PathSearch:
         return None
 
     def _leaves(self, q: Array, to: Array, first: PathPairs) -> bool:
-        """Return whether the path to another configuration touches nothing new."""
+        """Return whether the straight path from q to `to` (n,) causes no new contact.
+
+        Args:
+            q: (n,) start of the path.
+            to: (n,) end of the path.
+            first: Pairs, with margins that are at most the distances at q.
+        """
         if (first.margins > -APPROACH_TOLERANCE).all():
             return first.block(q, to) is None
-        contact = self._world.path_in_collision(q, to)  # spheres cannot exclude a contact
+        contact = self._world.path_in_collision(q, to)  # exact check: spheres do not suffice
         return contact is None or self._world.colliding_pair(q) == contact.names
 
     # Two trees
 
     def _connect(self, start: Array, goals: Sequence[Array]) -> list[Array]:
-        """Return a path between collision-free configurations (n,); [] if none was found."""
+        """Return a path from a start (n,) to one of the goals, found by two trees; [] if none.
+
+        The start and the goals are collision-free.
+        """
         trees = [_Tree([start]), _Tree(goals)]
         while len(trees[0]) + len(trees[1]) < self._limits.max_nodes:
             if time.perf_counter() > self._until:
@@ -249,7 +280,11 @@ class _PathSearch:
         return []
 
     def _grow(self, tree: _Tree, goal: Array) -> int | None:
-        """Add a point closer to the goal (n,); return its index, or None if it is blocked."""
+        """Extend a tree toward a configuration `goal` (n,) by one segment.
+
+        Returns:
+            Index of the new point; None if the segment is not collision-free.
+        """
         i = tree.nearest(goal)
         ahead = goal - tree.points[i]
         length = float(np.linalg.norm(ahead))
@@ -263,7 +298,11 @@ class _PathSearch:
         return tree.add(q, i)
 
     def _reach(self, tree: _Tree, goal: Array) -> int | None:
-        """Grow a tree to the goal; return the index of the goal, or None if it is not reached."""
+        """Extend a tree to a configuration `goal` (n,) by several segments.
+
+        Returns:
+            Index of the point `goal` in the tree; None if a segment is not collision-free.
+        """
         while (tip := self._grow(tree, goal)) is not None:
             if tree.points[tip] is goal:
                 return tip
@@ -272,7 +311,7 @@ class _PathSearch:
     # Shortening
 
     def _shortened(self, points: Sequence[Array]) -> list[Array]:
-        """Replace parts of a path by straight segments between random points."""
+        """Return a path shortened by straight segments between random points of the path."""
         path, failures = list(points), 0
         for _ in range(MAX_SHORTCUTS):
             if len(path) < 3 or failures >= MAX_FAILURES or time.perf_counter() > self._until:
@@ -295,7 +334,7 @@ class _PathSearch:
         return self._without_corners(path)
 
     def _without_corners(self, path: list[Array]) -> list[Array]:
-        """Return a path without corners that collision-free straight segments can skip."""
+        """Return a path without the corners that collision-free straight segments can skip."""
         found, i = path[:1], 0
         while i < len(path) - 1:
             later = range(len(path) - 1, i + 1, -1)
@@ -305,7 +344,7 @@ class _PathSearch:
 
 
 class _Tree:
-    """Configurations joined to roots by collision-free segments."""
+    """Tree of configurations; collision-free segments join each of them to one of the roots."""
 
     def __init__(self, roots: Sequence[Array]) -> None:
         self.points = list(roots)
@@ -321,7 +360,7 @@ class _Tree:
         return int(np.einsum("ij,ij->i", away, away).argmin())
 
     def add(self, q: Array, parent: int) -> int:
-        """Add a point, and return its index."""
+        """Add the point q (n,), joined to the point of index `parent`; return the index of q."""
         number = len(self.points)
         if number == len(self._array):
             self._array = np.concatenate([self._array, self._array])
@@ -331,7 +370,7 @@ class _Tree:
         return number
 
     def branch(self, tip: int) -> list[Array]:
-        """Return the points from a tip to the root."""
+        """Return the points from the point of index `tip` to its root."""
         found = []
         while tip >= 0:
             found.append(self.points[tip])

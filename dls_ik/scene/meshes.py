@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files, which need not be trusted: vertices and triangles of STL, OBJ and COLLADA.
+"""Readers of the vertices and triangles in STL, OBJ and COLLADA files, from untrusted sources too.
 
-Content that is not understood is an error, because an ignored surface would count as free space.
+Content that a reader does not know is an error, because an ignored surface would be free space for
+the robot.
 """
 
 import os
@@ -40,19 +41,19 @@ Triangles = tuple[Array, NDArray[np.int64]]  # (k, 3) vertices [m], (m, 3) verte
 
 
 def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[str]] = ()) -> Path:
-    """Return the file of a name in a description: ``package://NAME/PATH``, ``file://PATH``, a path.
+    """Return the path of a mesh file that a robot or scene description names.
 
     Files may be read from ROS packages (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH). If the folder of the
-    description is known, files may also be read from this folder, its parent, and packages in or
-    above them.
+    description is known, files may also be read from that folder, from its parent, and from the
+    named ROS package if the package is in that folder, above it, or next to a folder above it.
 
     Args:
-        name: Name of the file.
+        name: ``package://NAME/PATH``, ``file://PATH``, or a path.
         folder: Folder of the description, for relative paths; None if unknown.
-        allow: Further folders in which files are searched and from which they may be read.
+        allow: Further folders in which files are searched and from which files may be read.
 
     Raises:
-        SceneError: If the file is not found, or is in none of these folders.
+        SceneError: If the file is not found, or is outside all allowed folders.
     """
     further = [Path(normpath(abspath(root))) for root in allow]
     allowed = [*(Path(normpath(abspath(root))) for root in package_roots()), *further]
@@ -64,7 +65,7 @@ def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[
         found = [Path(normpath(abspath(path))) for path in paths]
         inside = [path for path in found if any(map(path.is_relative_to, allowed))]
         file = next((path for path in inside if path.is_file()), None)
-    except (OSError, ValueError):  # not a possible file name
+    except (OSError, ValueError):  # the name is not a valid file name
         raise SceneError(f"there is no file {quoted(name)}") from None
     if file is not None:
         return file
@@ -81,9 +82,10 @@ def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[
 
 
 def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
-    """Read a mesh file; COLLADA is converted to [m] by its unit, other formats have no unit.
+    """Read the vertices and triangles of a mesh file.
 
-    The up axis of COLLADA is ignored, as by RViz and MoveIt.
+    Vertices of a COLLADA file are converted to [m] by the unit in the file; other formats have no
+    unit. The up axis in a COLLADA file is ignored, as RViz and MoveIt do.
 
     Raises:
         SceneError: If the file is not a complete mesh; the message names the file.
@@ -104,10 +106,10 @@ def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
 
 
 def _checked(count: int) -> int:
-    """Return a number of triangles after checking that it is not too large.
+    """Return a number of triangles, after checking that it is at most `MAX_TRIANGLES`.
 
     Raises:
-        SceneError: If it is too large.
+        SceneError: If there are too many triangles.
     """
     if count > MAX_TRIANGLES:
         raise SceneError(f"a mesh may have at most {MAX_TRIANGLES} triangles; got {count}")
@@ -118,7 +120,7 @@ def _checked(count: int) -> int:
 
 
 def read_stl(content: bytes) -> Triangles:
-    """Read an STL file, binary or text.
+    """Return the vertices and triangles in the content of an STL file, binary or text.
 
     Raises:
         SceneError: If the size of the data does not match the header, or a facet lacks vertices.
@@ -140,7 +142,7 @@ def read_stl(content: bytes) -> Triangles:
 
 
 def _corners_of_text(content: bytes) -> Array:
-    """Return the corners (3 m, 3) of a text STL.
+    """Return the corners (3 m, 3) of the m triangles in a text STL file.
 
     Raises:
         SceneError: If vertices are missing or are not numbers.
@@ -159,7 +161,7 @@ def _corners_of_text(content: bytes) -> Array:
 
 
 def read_obj(content: bytes) -> Triangles:
-    """Read vertices and faces of an OBJ file; polygons are split into fans.
+    """Return the vertices and triangles in the content of an OBJ file; split polygons into fans.
 
     Raises:
         SceneError: If a vertex or a face is not valid; the message gives the line.
@@ -187,7 +189,13 @@ def read_obj(content: bytes) -> Triangles:
 
 
 def _obj_index(word: str, count: int) -> int:
-    """Return a vertex index from 0; negative indices count back from the last vertex so far.
+    """Return the vertex index, counted from 0, that a word of an OBJ face gives.
+
+    OBJ counts vertices from 1. A negative index counts backward from the last vertex read so far.
+
+    Args:
+        word: Word of a face, such as ``3`` or ``3/1/2``.
+        count: Number of vertices read so far.
 
     Raises:
         ValueError: If there is no such vertex.

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of MoveIt messages: names, numbers, poses, shapes.
+"""Readers of the fields of MoveIt messages: names, numbers, poses, shapes.
 
-A message is any object with its fields as attributes, or a mapping. Positions and quaternions may
-be lists, and shape types may be names, as MotionBenchMaker writes them.
+A message is an object whose attributes are the fields, or a mapping with the fields as keys.
+Positions and quaternions may be lists, and shape types may be names, because MotionBenchMaker
+writes lists and names.
 """
 
 import math
@@ -23,7 +24,7 @@ from dls_ik.text import listing, quoted, suggest_names
 ADD, REMOVE, APPEND, MOVE = range(4)  # CollisionObject.operation
 BOX, SPHERE, CYLINDER, CONE, PRISM = range(1, 6)  # SolidPrimitive.type
 KINDS = {"box": BOX, "sphere": SPHERE, "cylinder": CYLINDER, "cone": CONE, "prism": PRISM}
-CONE_SIDES = 32  # sides of the mesh around a cone
+CONE_SIDES = 32  # number of sides of the mesh that encloses a cone
 MAX_NAME_LENGTH = 256
 
 FIELDS = {
@@ -57,15 +58,15 @@ FIELDS = {
     "Header": ("stamp", "frame_id", "seq"),
     "Mesh": ("triangles", "vertices", "resource", "dimensions"),
 }  # fmt: skip
-Given = Any  # a message, or a mapping with its fields
-PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)  # no fields
+Given = Any  # a message, or a mapping with the fields of a message
+PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)  # no messages
 
 
 def field_of(given: Given, key: str, default: Any = None) -> Any:
-    """Return a field, or a default if the field is missing or null.
+    """Return the field `key` of a message, or a default if the field is missing or null.
 
     Raises:
-        SceneError: If the value is neither a message nor a mapping.
+        SceneError: If `given` is neither a message nor a mapping.
     """
     if isinstance(given, PLAIN):
         raise SceneError(f"{quoted(given, 60)} has no {key}{shortened(given)}")
@@ -74,10 +75,12 @@ def field_of(given: Given, key: str, default: Any = None) -> Any:
 
 
 def record(given: Given, key: str, kind: str) -> Given:
-    """Return a field that is a message; a missing field is a message without fields.
+    """Return the field `key` of a message, which is itself a message of type `kind`.
+
+    If the field is missing, a message without fields is returned.
 
     Raises:
-        SceneError: If the value is not a message, or has unknown fields.
+        SceneError: If the value of the field is not a message, or has unknown fields.
     """
     value = field_of(given, key, {})
     try:
@@ -88,17 +91,18 @@ def record(given: Given, key: str, kind: str) -> Given:
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a value is a list, a tuple, or an array with rows."""
+    """Return whether a value is a list, a tuple, or an array of at least one dimension."""
     return isinstance(value, (list, tuple, array)) or (
         isinstance(value, np.ndarray) and value.ndim > 0
     )
 
 
 def sequence(given: Given, key: str) -> list[Any]:
-    """Return a field that is a list.
+    """Return the field `key` of a message, which is a list; a missing field is an empty list.
 
     Raises:
-        SceneError: If the value is not a list, or was cut off by a printing tool.
+        SceneError: If the value is not a list, or a tool such as ``ros2 topic echo`` shortened the
+            list when printing it.
     """
     values = field_of(given, key, ())
     if not is_list(values):
@@ -109,13 +113,17 @@ def sequence(given: Given, key: str) -> list[Any]:
 
 
 def shortened(value: Any) -> str:
-    """Return a hint if a value is a list that was cut off by ``ros2 topic echo``, or ""."""
+    """Return a hint for messages if ``ros2 topic echo`` has shortened a value, else ""."""
     is_cut = isinstance(value, str) and (value.endswith("...") or value.startswith("<"))
     return "; print all of it with ros2 topic echo --full-length" if is_cut else ""
 
 
 def checked_name(value: Any, what: str) -> str:
-    """Return a name, which may be empty.
+    """Return a name, which may be empty, after checking it.
+
+    Args:
+        value: Name.
+        what: Start of the error message: the meaning of the name.
 
     Raises:
         SceneError: If the value is not printable text, or too long.
@@ -129,7 +137,11 @@ def checked_name(value: Any, what: str) -> str:
 
 
 def read_number(value: Any, what: str) -> float:
-    """Return a finite number.
+    """Return a number as a float, after checking that it is finite.
+
+    Args:
+        value: Number.
+        what: Start of the error message: the meaning of the number.
 
     Raises:
         SceneError: If the value is not a finite number.
@@ -144,7 +156,11 @@ def read_number(value: Any, what: str) -> float:
 
 
 def read_flag(value: Any, what: str) -> bool:
-    """Return a boolean.
+    """Return a boolean, which may be given as 0 or 1.
+
+    Args:
+        value: Boolean.
+        what: Start of the error message: the meaning of the boolean.
 
     Raises:
         SceneError: If the value is not a boolean.
@@ -155,10 +171,15 @@ def read_flag(value: Any, what: str) -> bool:
 
 
 def read_vector(value: Given, axes: str, what: str) -> list[float]:
-    """Return numbers given as a list or by axis; missing axes are 0, and w is 1.
+    """Return the components of a vector or quaternion, given as a list or by axis.
+
+    Args:
+        value: List, or a message with one field per axis. A missing axis is 0; a missing w is 1.
+        axes: Names of the axes, one letter each, such as ``xyz``.
+        what: Start of the error message: the meaning of the vector.
 
     Raises:
-        SceneError: If the value has other axes, or is not numbers.
+        SceneError: If the value has other axes, or a component is not a finite number.
     """
     if is_list(value):
         if len(value) != len(axes):
@@ -176,7 +197,12 @@ def read_vector(value: Given, axes: str, what: str) -> list[float]:
 def read_pose(
     value: Given, what: str, keys: tuple[str, str] = ("position", "orientation")
 ) -> Array:
-    """Return a pose (4, 4); missing parts are those of the identity.
+    """Return the pose (4, 4) of a Pose message; a missing part is that of the identity.
+
+    Args:
+        value: Message.
+        what: Start of the error message: the meaning of the pose.
+        keys: Names of the fields with the position and the quaternion.
 
     Raises:
         SceneError: If the pose is not valid.
@@ -208,7 +234,7 @@ def read_transform(value: Given, what: str) -> Array:
 
 
 def read_frame(given: Given) -> str:
-    """Return the frame of a message with a header; "" stands for the planning frame.
+    """Return the frame in the header of a message; "" is the planning frame.
 
     Raises:
         SceneError: If the name is not valid.
@@ -218,7 +244,9 @@ def read_frame(given: Given) -> str:
 
 
 def read_operation(value: Any) -> int:
-    """Return an operation, given as a number, a byte of a message, or a name.
+    """Return an operation of a CollisionObject as a number: ADD, REMOVE, APPEND or MOVE.
+
+    The operation may be given as a number, as a byte (the type in the message), or as a name.
 
     Raises:
         SceneError: If the operation is unknown.
@@ -236,10 +264,10 @@ def read_operation(value: Any) -> int:
 
 
 def check_fields(given: Given, kind: str) -> None:
-    """Check that a mapping has only the fields of a message.
+    """Check that a mapping has only fields of the message type `kind`.
 
     Raises:
-        SceneError: If it has others, or is not a mapping or message.
+        SceneError: If the mapping has other fields, or the value is not a mapping or message.
     """
     if isinstance(given, Mapping):
         unknown = [key for key in given if key not in FIELDS[kind]]
@@ -251,7 +279,7 @@ def check_fields(given: Given, kind: str) -> None:
 
 
 def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
-    """Return vertex indices (m, 3).
+    """Return the vertex indices (m, 3) of MeshTriangle messages.
 
     Raises:
         SceneError: If a triangle is not three integers.
@@ -267,7 +295,7 @@ def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
 
 
 def read_primitive(given: Given) -> Shape:
-    """Return the shape of a SolidPrimitive; cones and prisms become enclosing meshes.
+    """Return the shape of a SolidPrimitive message; cones and prisms become enclosing meshes.
 
     Raises:
         SceneError: If the type or the dimensions are not valid.
@@ -305,7 +333,7 @@ def read_primitive(given: Given) -> Shape:
 
 
 def _hull(points: list[list[float]]) -> Array:
-    """Return the corners (k, 2) of the convex hull of points, counter-clockwise.
+    """Return the corners (k, 2) of the convex hull of points (x, y), counter-clockwise.
 
     Raises:
         SceneError: If the hull has no area.
@@ -330,7 +358,13 @@ def _hull(points: list[list[float]]) -> Array:
 
 
 def _prism(rim: Array, height: float, tip: bool = False) -> Mesh:
-    """Return the mesh of a prism over a convex outline (k, 2), centred along z; or of a pyramid."""
+    """Return the mesh of a prism or pyramid along z, whose middle height is z = 0.
+
+    Args:
+        rim: (k, 2) convex outline of the base [m], counter-clockwise.
+        height: Height [m].
+        tip: Whether the mesh is a pyramid with its tip on the z axis.
+    """
     count, half = len(rim), 0.5 * height
     low = np.column_stack([rim, np.full(count, -half)])
     here = np.arange(count)
@@ -351,7 +385,7 @@ def _prism(rim: Array, height: float, tip: bool = False) -> Mesh:
 
 
 def read_plane(given: Given) -> Plane:
-    """Return the half-space below a plane a x + b y + c z + d = 0.
+    """Return the half-space a x + b y + c z + d <= 0 of a Plane message.
 
     Raises:
         SceneError: If the coefficients are not four numbers.

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of MoveIt messages, or mappings with the same fields, to changes of a scene.
 
-Fields are read by name, and constants by value, without ROS. Missing fields have their default.
-Positions and quaternions may be lists, and shape types names, as MotionBenchMaker writes them.
+This module does not need ROS: fields are read by name, and constants are compared by value. A
+missing field has its default value. Positions and quaternions may be lists, and shape types may be
+names, because MotionBenchMaker writes lists and names.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,18 +65,19 @@ MAX_ALLOWED = 1000  # maximum number of names in an allowed collision matrix
 
 
 def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = None) -> SceneChange:
-    """Read one or more messages.
+    """Return the change that one or more messages describe.
 
-    The types are PlanningScene, PlanningSceneWorld, CollisionObject and AttachedCollisionObject.
+    The messages may be of type PlanningScene, PlanningSceneWorld, CollisionObject or
+    AttachedCollisionObject.
 
     Args:
         given: A message, or a list of messages.
-        meshes: Reader of the mesh files named by ``resource``; None stands for a reader of files in
-            ROS packages.
+        meshes: Reader of the mesh files that ``resource`` fields name; None: a reader that reads
+            files in ROS packages only.
 
     Raises:
         SceneError: If a message has another type, an unknown field or a value that is not valid;
-            the message names the object.
+            the error message names the object.
     """
     reader = _MessageReader(meshes or MeshLibrary(None))
     several = given if isinstance(given, (list, tuple)) else [given]
@@ -85,10 +87,10 @@ def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = N
 
 
 def _kind(given: Given) -> str:
-    """Return the type of a message, determined by its fields.
+    """Return the name of the type of a message, determined by its fields.
 
     Raises:
-        SceneError: If the fields are of no known type.
+        SceneError: If no known type has these fields.
     """
 
     def has(*keys: str) -> bool:
@@ -109,7 +111,7 @@ def _kind(given: Given) -> str:
 
 
 class _MessageReader:
-    """Collector of the changes that messages describe, in order."""
+    """Reader of messages that collects the changes that the messages describe, in order."""
 
     def __init__(self, meshes: MeshLibrary) -> None:
         self.meshes = meshes
@@ -117,8 +119,8 @@ class _MessageReader:
         self.notes: dict[str, None] = {}  # ordered set
 
     def read(self, given: Given) -> None:
-        """Read a message of any supported type."""
-        if isinstance(given, Mapping) and [*given] == ["scene"]:  # request of a service
+        """Read a message of any supported type, and collect its changes."""
+        if isinstance(given, Mapping) and [*given] == ["scene"]:  # service request
             given = given["scene"]
         if isinstance(given, (str, bytes)) or given is None:
             raise SceneError(f"expected a message of a scene; got {quoted(given, 80)}")
@@ -132,7 +134,7 @@ class _MessageReader:
         readers[kind](given)
 
     def scene(self, given: Given) -> None:
-        """Read a PlanningScene."""
+        """Read a PlanningScene message."""
         check_fields(given, "PlanningScene")
         is_diff = read_flag(field_of(given, "is_diff", False), "is_diff")
         for each in sequence(given, "fixed_frame_transforms"):
@@ -155,7 +157,13 @@ class _MessageReader:
         self.world(record(given, "world", "PlanningSceneWorld"))
 
     def state(self, given: Given, is_diff: bool) -> None:
-        """Read a RobotState."""
+        """Read a RobotState message.
+
+        Args:
+            given: Message.
+            is_diff: Whether the scene message is a difference. If not, all attached objects of the
+                scene are removed first.
+        """
         joints = record(given, "joint_state", "JointState")
         many = record(given, "multi_dof_joint_state", "MultiDOFJointState")
         names, positions = sequence(joints, "name"), sequence(joints, "position")
@@ -173,7 +181,7 @@ class _MessageReader:
         for name, given_pose in zip(sequence(many, "joint_names"), transforms, strict=False):
             T = read_transform(given_pose, f"the transform of joint {quoted(name)}")
             if frame or not np.array_equal(T, np.eye(4)):
-                # A virtual joint places the robot in the frame of the scene.
+                # The transform of a virtual joint is the pose of the robot in the scene's frame.
                 self.operations.append(SetFrame(frame, "", inverse(T)))
         attached = sequence(given, "attached_collision_objects")
         is_addition = read_flag(field_of(given, "is_diff", False), "is_diff")
@@ -183,7 +191,13 @@ class _MessageReader:
             self.attached(each)
 
     def allowed(self, given: Given, is_diff: bool) -> None:
-        """Read an AllowedCollisionMatrix."""
+        """Read an AllowedCollisionMatrix message.
+
+        Args:
+            given: Message.
+            is_diff: Whether the scene message is a difference. If so, an empty matrix has no
+                effect; otherwise an empty matrix restores the pairs of the robot.
+        """
         names = [
             checked_name(each, "a name in entry_names") for each in sequence(given, "entry_names")
         ]
@@ -226,7 +240,7 @@ class _MessageReader:
         self.operations.append(ReplaceAllowed(pairs, free))
 
     def world(self, given: Given) -> None:
-        """Read a PlanningSceneWorld."""
+        """Read a PlanningSceneWorld message."""
         check_fields(given, "PlanningSceneWorld")
         objects = sequence(given, "collision_objects")
         if len(objects) > MAX_OBJECTS:
@@ -238,7 +252,7 @@ class _MessageReader:
             self.notes["an octomap is not supported; its space counts as free"] = None
 
     def object(self, given: Given) -> None:
-        """Read a CollisionObject."""
+        """Read a CollisionObject message."""
         check_fields(given, "CollisionObject")
         name, operation = _id(given), read_operation(field_of(given, "operation", ADD))
         try:
@@ -247,7 +261,7 @@ class _MessageReader:
             raise SceneError(f"object {quoted(name)}: {error}") from error
 
     def _object(self, given: Given, name: str, operation: int) -> None:
-        """Read a CollisionObject with a known name and operation."""
+        """Read a CollisionObject message whose name and operation have been read already."""
         frame = read_frame(given)
         if operation == REMOVE:
             self.operations.append(RemoveObject(name))
@@ -283,7 +297,7 @@ class _MessageReader:
         self.operations.append(AddObject(name, parts, frame, T, subframes, operation == APPEND))
 
     def attached(self, given: Given) -> None:
-        """Read an AttachedCollisionObject."""
+        """Read an AttachedCollisionObject message."""
         check_fields(given, "AttachedCollisionObject")
         link = checked_name(field_of(given, "link_name", ""), "link_name")
         inner = record(given, "object", "CollisionObject")
@@ -306,7 +320,7 @@ class _MessageReader:
         )
 
     def shapes(self, given: Given) -> tuple[Parts, Array]:
-        """Return the shapes of an object, and its pose (4, 4) in its frame.
+        """Return the shapes of a CollisionObject, and the object's pose (4, 4) in its header frame.
 
         Raises:
             SceneError: If a shape or a pose is not valid.
@@ -334,7 +348,7 @@ class _MessageReader:
         return tuple(parts), T
 
     def _mesh(self, given: Given) -> Mesh:
-        """Return the shape of a Mesh message or of a mesh file."""
+        """Return the mesh of a Mesh message, or of the mesh file that the message names."""
         check_fields(given, "Mesh")
         resource = field_of(given, "resource")
         if resource is not None:
@@ -352,12 +366,12 @@ class _MessageReader:
 
 
 def _by_link(given: Given, key: str, value: str, kind: str) -> dict[str, float]:
-    """Return a value by link from a list of messages.
+    """Return numbers by link name, such as paddings, from a list of messages in a field.
 
     Args:
-        given: Message with the list.
-        key: Field with the list.
-        value: Field with the value of a link.
+        given: Message that has the list.
+        key: Name of the field with the list.
+        value: Name of the field with the number, in each message of the list.
         kind: Type of the messages in the list.
     """
     values = {}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a planning scene, independent of the message or file that they come from."""
+"""Operations that change a planning scene, independent of the format of messages and files."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,43 +17,43 @@ class AddObject(NamedTuple):
 
     name: str
     parts: Parts
-    frame: str  # frame of the pose; "" stands for the planning frame
+    frame: str  # frame of the pose T; "" is the planning frame
     T: Array  # (4, 4) T_frame_object
     subframes: Mapping[str, Array]  # T_object_subframe (4, 4) by name
-    appends: bool  # whether an existing object is extended instead of replaced
+    appends: bool  # whether to add the shapes to an existing object instead of replacing it
 
 
 class MoveObject(NamedTuple):
     """Move an object of the world."""
 
     name: str
-    frame: str
+    frame: str  # frame of the pose T; "" is the planning frame
     T: Array  # (4, 4) T_frame_object
 
 
 class RemoveObject(NamedTuple):
     """Remove an object of the world, if it exists."""
 
-    name: str  # "" stands for all objects
+    name: str  # "": all objects
 
 
 class AttachObject(NamedTuple):
     """Attach an object to a link."""
 
     name: str
-    link: str
-    parts: Parts  # () stands for the shapes of the object in the world
-    frame: str  # frame of the pose
+    link: str  # link that carries the object
+    parts: Parts  # (): the shapes of the object of this name in the world
+    frame: str  # frame of the pose T
     T: Array  # (4, 4) T_frame_object
-    touch_links: tuple[str, ...]
-    appends: bool
+    touch_links: tuple[str, ...]  # further links that the object may touch
+    appends: bool  # whether to add the shapes to an attached object instead of replacing it
 
 
 class DetachObject(NamedTuple):
-    """Put an attached object back into the world at its current pose, if it is attached."""
+    """Move an attached object into the world at its current pose; no effect if not attached."""
 
-    name: str  # "" stands for all objects of the link
-    link: str  # "" stands for any link
+    name: str  # "": all objects attached to the link
+    link: str  # "": any link
 
 
 class RemoveAttached(NamedTuple):
@@ -61,24 +61,24 @@ class RemoveAttached(NamedTuple):
 
 
 class ReplaceAllowed(NamedTuple):
-    """Replace the pairs that may touch."""
+    """Replace the rules about which links and objects may touch."""
 
-    pairs: Mapping[Pair, bool]
-    defaults: Mapping[str, bool]  # values by name for pairs not in `pairs`
+    pairs: Mapping[Pair, bool]  # whether each pair may touch
+    defaults: Mapping[str, bool]  # whether a link or object may touch all others
 
 
 class ResetAllowed(NamedTuple):
-    """Restore the pairs that may touch to those of the robot."""
+    """Restore the pairs that may touch to the pairs given for the robot, for example by an SRDF."""
 
 
 class SetPadding(NamedTuple):
-    """Enlarge the shapes of links."""
+    """Set the padding that enlarges the shapes of links."""
 
     values: Mapping[str, float]  # padding by link [m]
 
 
 class SetScale(NamedTuple):
-    """Scale the shapes of links."""
+    """Set the factors by which the shapes of links are scaled."""
 
     values: Mapping[str, float]  # factor by link
 
@@ -90,10 +90,10 @@ class SetJoints(NamedTuple):
 
 
 class SetFrame(NamedTuple):
-    """Define a fixed frame."""
+    """Define a frame that is fixed in its parent frame."""
 
     name: str
-    parent: str  # parent frame; "" stands for the root link
+    parent: str  # parent frame; "" is the root link
     T: Array  # (4, 4) T_parent_name
 
 
@@ -114,8 +114,8 @@ Operation = (
 
 
 class SceneChange(NamedTuple):
-    """Changes that are applied as a whole or not at all."""
+    """Operations of which either all or none are applied."""
 
     operations: tuple[Operation, ...]
-    notes: tuple[str, ...] = ()  # one line for each part that is ignored
-    source: str = ""  # prefix of messages: the name of a file and a colon
+    notes: tuple[str, ...] = ()  # one line for each ignored part of the source
+    source: str = ""  # prefix of error messages: the name of a file and a colon

@@ -26,15 +26,18 @@ from dls_ik.scene.spheres import sphere_tree
 
 
 class LinkFrames(NamedTuple):
-    """The f frames that joints move, that of the root link first, and the links on them."""
+    """The root frame, one frame for each moving joint (f frames in all), and the links in them.
 
-    parent: list[int]
-    variable: list[int]
-    prismatic: list[bool]
-    fixed: list[Array]  # (4, 4) transform from the parent frame
-    scale: list[float]
-    offset: list[float]
-    links: dict[str, tuple[int, Array]]  # index of the frame, and T_frame_link (4, 4)
+    The position of the joint of a frame is ``scale * q[variable] + offset``.
+    """
+
+    parent: list[int]  # index of the parent frame
+    variable: list[int]  # index of the variable in q that moves the joint
+    prismatic: list[bool]  # whether the joint is prismatic
+    fixed: list[Array]  # (4, 4) transform from the parent frame at joint position 0
+    scale: list[float]  # factor of the variable, as of a mimic joint
+    offset: list[float]  # offset of the joint position [rad or m]
+    links: dict[str, tuple[int, Array]]  # frame index and T_frame_link (4, 4) by link
 
 
 def link_frames(tree: Tree, joint_names: Sequence[str], values: Mapping[str, float]) -> LinkFrames:
@@ -42,8 +45,9 @@ def link_frames(tree: Tree, joint_names: Sequence[str], values: Mapping[str, flo
 
     Args:
         tree: Robot.
-        joint_names: (n,) joints that are variables, together with the joints that mimic them.
-        values: Positions of all other joints [rad or m].
+        joint_names: (n,) joints whose positions are the variables; joints that mimic one of these
+            joints move, too.
+        values: Positions by name of all other joints, which are fixed [rad or m].
     """
     number = {name: i for i, name in enumerate(joint_names)}
     frames = LinkFrames([0], [0], [False], [np.eye(4)], [0.0], [0.0], {tree.root: (0, np.eye(4))})
@@ -75,10 +79,10 @@ class MovingShape(NamedTuple):
 
     name: str  # name of the link or object
     shape: Shape  # shape after scaling
-    spheres: SphereTree  # spheres in the moving frame
-    frame: int  # index of the moving frame
+    spheres: SphereTree  # spheres of the shape, in the coordinates of the frame
+    frame: int  # index of the frame that carries the shape
     T: Array  # (4, 4) T_frame_shape
-    padding: float  # [m]
+    padding: float  # [m] distance by which the shape is enlarged
 
 
 class StandingShape(NamedTuple):
@@ -90,9 +94,9 @@ class StandingShape(NamedTuple):
 
 
 class PackedTrees(NamedTuple):
-    """Several sphere trees in one array."""
+    """Several sphere trees in common arrays; the fields are those of :class:`SphereTree`."""
 
-    root: NDArray[np.int64]  # (g,) root node of each tree
+    root: NDArray[np.int64]  # (g,) index of the root node of each tree
     child: NDArray[np.int64]  # (N,)
     node: Array  # (N, 5)
     hull: NDArray[np.int64]  # (N, 2)
@@ -100,7 +104,13 @@ class PackedTrees(NamedTuple):
 
 
 def pack_trees(trees: Sequence[SphereTree], before: tuple[int, int] = (0, 0)) -> PackedTrees:
-    """Return several trees in one, whose node and ball numbers start at `before`."""
+    """Return several trees in common arrays.
+
+    Args:
+        trees: Trees.
+        before: Numbers of nodes and of balls that precede these trees in the final arrays; they are
+            added to all indices.
+    """
     starts = np.cumsum([before[0], *(len(tree.node) for tree in trees)])
     balls = np.cumsum([before[1], *(len(tree.ball) for tree in trees)])
     hulls = [tree.hull + np.array([start, 0]) for tree, start in zip(trees, balls, strict=False)]
@@ -125,14 +135,14 @@ def pack_shapes(
     outside: Sequence[tuple[int, int]],
     own: PackedTrees,
 ) -> SceneArrays:
-    """Return the arrays of shapes and pairs.
+    """Return the arrays of shapes and pairs that the collision kernels use.
 
     Args:
         frames: Frames of the links.
         moving: Shapes of links and attached objects.
         standing: Shapes of objects of the world.
-        pairs: Pairs of indices of moving shapes.
-        outside: Pairs of an index of a moving shape and one of a standing shape.
+        pairs: (p,) pairs of moving shapes, each as two indices.
+        outside: (s,) pairs of an index of a moving shape and an index of a standing shape.
         own: Sphere trees of the moving shapes.
     """
     rows = [_object(each.shape) for each in standing]
@@ -172,7 +182,10 @@ def pack_shapes(
 
 
 def _object(shape: Shape) -> tuple[int, Array, Array]:
-    """Return the kind of a shape in the kernels, its size (3,) and its own frame (4, 4)."""
+    """Return the kind, the size (3,) and the pose (4, 4) with which kernels represent a shape.
+
+    The pose is that of the kernels' frame in the frame of the shape.
+    """
     match shape:
         case Box(size=size):
             return BOX, 0.5 * size, np.eye(4)
@@ -208,9 +221,9 @@ def scaled(shape: Shape, scale: float) -> Shape:
 
 
 def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
-    """Return upper bounds on how fast variables bring shapes together, (p + s, n) [m per unit].
+    """Return bounds on the approach of each pair per motion of each variable, (p + s, n).
 
-    Only joints between the two shapes of a pair count.
+    The unit is [m/rad] or [m/m]. Only joints between the two shapes of a pair contribute.
 
     Args:
         arrays: Arrays of the scene.
@@ -235,10 +248,10 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
 
 
 def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
-    """Return how far variables rotate the shapes of pairs relative to each other, (p + s, n).
+    """Return bounds on the relative rotation of each pair per motion of each variable, (p + s, n).
 
-    A revolute joint that carries a prismatic joint counts twice: the Coriolis acceleration of a
-    sliding point is twice the product of both speeds.
+    A revolute joint that carries a prismatic joint is counted twice, because the Coriolis
+    acceleration of a sliding point is twice the product of both joint speeds.
     """
     turns = np.zeros((len(arrays.frame), len(arrays.parent)))
     for shape, frame in enumerate(arrays.frame):
@@ -253,9 +266,9 @@ def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
 
 
 def _by_variable(arrays: SceneArrays, by_shape: Array, n: int) -> Array:
-    """Return (p + s, n) by pair and variable from (g, f) by shape and frame.
+    """Convert bounds by shape and frame (g, f) to bounds by pair and variable (p + s, n).
 
-    Frames that move both shapes of a pair do not count.
+    Frames that move both shapes of a pair are ignored.
     """
     a, b = arrays.pairs.T
     one, two = by_shape[a], by_shape[b]

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that need no check, found without an SRDF by sampling as in MoveIt's assistant."""
+"""Pairs of links that need no collision check, found by random sampling if there is no SRDF.
+
+The method is that of MoveIt's Setup Assistant.
+"""
 
 import hashlib
 import json
@@ -20,10 +23,10 @@ from dls_ik.scene.spheres import kept_folder, read_kept, shape_digest, write_kep
 from dls_ik.scene.srdf import Pair, pair_of
 
 ADJACENT, DEFAULT, ALWAYS, NEVER = "Adjacent", "Default", "Always", "Never"  # reasons in SRDF
-SAMPLES = 10_000  # random configurations
-EXACT = 500  # maximum number of exact checks of a pair; undecided samples are subsampled
-OFTEN = 0.95  # share of colliding samples at which a pair counts as always in collision
-SOURCES = (  # files that determine the result
+SAMPLES = 10_000  # number of random configurations
+EXACT = 500  # maximum number of exact checks of a pair; if more are needed, a sample is checked
+OFTEN = 0.95  # share of colliding samples above which a pair counts as always in collision
+SOURCES = (  # source files that determine the result; a change invalidates the cache
     *FIT_SOURCES,
     "core/collision.py",
     "core/scene_arrays.py",
@@ -36,16 +39,17 @@ SOURCES = (  # files that determine the result
 
 
 def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> dict[Pair, str]:
-    """Return the pairs of links that may touch, each with the reason; cached on disk.
+    """Return the pairs of links that need no collision check, each with the reason; cache on disk.
 
-    Adjacent: a joint connects the links. Default: they collide with all joints at 0. Always: they
-    collide in almost all of 10 000 random configurations. Never: they collide in none of them.
+    The reasons are Adjacent (a joint connects the links), Default (the links collide with all
+    joints at 0), Always (the links collide in almost all of 10 000 random configurations) and Never
+    (the links collide in none of the random configurations).
 
     Args:
         tree: Robot.
         links: Collision geometry by link.
-        exact: Whether coal decides configurations that spheres leave undecided. Without it, a pair
-            with an undecided configuration does not count as Never.
+        exact: Whether the library coal decides configurations that spheres leave undecided. If
+            False, the reason of a pair with an undecided configuration cannot be Never.
     """
     folder = kept_folder()
     path = (
@@ -64,7 +68,7 @@ def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> 
 
 
 def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[Pair, str]]:
-    """Yield the pairs that may touch, with reasons."""
+    """Yield the pairs that need no collision check, each with its reason."""
     adjacent = set(_adjacent(tree, links))
     yield from ((pair, ADJACENT) for pair in sorted(adjacent))
     masters = {mimic.master for mimic in tree.mimic_of.values()}
@@ -82,9 +86,9 @@ def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[
 
 
 def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
-    """Yield the pairs of links connected by a joint.
+    """Yield the pairs of links that a joint connects.
 
-    Links without geometry are skipped: their neighbours count as connected to each other.
+    Two links also count as connected if only links without geometry are between them.
     """
     beside: dict[str, set[str]] = {link: set() for link in tree.links}
     for joint in tree.joints:
@@ -101,7 +105,7 @@ def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
 
 
 def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
-    """Return random configurations (b, n) within the limits; in the first one joints are at 0."""
+    """Return random configurations (b, n) within the limits; row 0 has all joints at 0."""
     joints = [tree.joint[name] for name in joint_names]
     lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
     upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
@@ -111,10 +115,11 @@ def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
 
 
 def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]:
-    """Return for each pair whether it collides at q[0], and the share of q (b, n) in collision.
+    """Return for each pair whether it collides at q[0], and in which share of q (b, n).
 
-    Exact checks are made only where they can decide. Without them only certain collisions count,
-    and an undecided configuration counts as one collision.
+    Exact checks are made only for pairs whose reason depends on undecided configurations. Without
+    exact checks, only certain collisions are counted; if a pair has no certain collision but an
+    undecided configuration, one collision is counted.
     """
     pairs = sorted(set(snapshot.names))
     number = {pair: i for i, pair in enumerate(pairs)}
@@ -137,14 +142,14 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
 
 
 def _certain_pairs(snapshot: SceneSnapshot, q: Array) -> set[Pair]:
-    """Return the pairs that certainly collide at q (n,) according to their spheres."""
+    """Return the pairs whose spheres prove a collision at q (n,)."""
     states = np.empty(len(snapshot.names), np.int64)
     check_pairs(*snapshot.packed, q, states)
     return {snapshot.names[k] for k in np.flatnonzero(states == COLLIDING)}
 
 
 def _digest(tree: Tree, links: Mapping[str, Body], exact: bool) -> str:
-    """Return a digest of all data that determine the result."""
+    """Return a digest of all data that determine the result of :func:`default_pairs`."""
     digest = hashlib.sha256(tree.digest + bytes([exact]))
     for name, body in links.items():
         digest.update(name.encode())

@@ -57,9 +57,9 @@ from dls_ik.text import quoted, suggest_names
 class PlanningScene:
     """Collision geometry of a robot and objects of its world, as in MoveIt's planning scene.
 
-    Coordinates are in the frame of the robot's root link [m]. Changes are applied as a whole or not
-    at all. They replace the snapshot from which queries and solvers read, so that each of them sees
-    a consistent world.
+    Coordinates are in the frame of the robot's root link [m]. A change is applied as a whole or not
+    at all. Each change replaces the immutable snapshot from which queries and solvers read;
+    therefore every query and every solver run sees a consistent world.
     """
 
     def __init__(
@@ -74,20 +74,21 @@ class PlanningScene:
         """Read the robot's collision geometry, and determine which links may touch.
 
         Args:
-            robot: Robot, whose joints are those of configurations. Other joints are at 0, or at the
-                limit closest to 0, until :meth:`set_joints`.
-            srdf: File or text of an SRDF with the pairs of links that are not checked. None finds
-                such pairs by random sampling.
-            bodies: Collision geometry by link, instead of that of the URDF.
-            allow: Folders from which meshes may be read, in addition to those of the URDF and of
-                its packages.
-            exact: Whether coal decides pairs that bounding spheres leave undecided. False counts
-                undecided pairs as collisions, and needs no library: shapes that touch are always
-                reported, but shapes up to a few millimetres apart may be reported, too.
+            robot: Robot. Configurations q (n,) have the positions of its joints. All other joints
+                of the tree are at 0, or at the limit closest to 0, until :meth:`set_joints`.
+            srdf: File or text of an SRDF with the pairs of links that are not checked. None: the
+                pairs that need no check are found by random sampling.
+            bodies: Collision geometry by link; None: the collision geometry of the URDF.
+            allow: Folders from which meshes may be read, in addition to the folder of the URDF and
+                to ROS packages.
+            exact: Whether the library coal decides pairs that bounding spheres leave undecided. If
+                False, coal is not needed, and undecided pairs count as collisions: shapes that
+                touch are always reported, but shapes up to a few millimetres apart may be reported
+                as well.
 
         Raises:
-            SceneError: If there is no collision geometry, or it is not usable, or `srdf` is not an
-                SRDF.
+            SceneError: If the robot has no collision geometry, the geometry is not usable, or
+                `srdf` is not an SRDF.
         """
         self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
@@ -117,7 +118,7 @@ class PlanningScene:
 
     @property
     def snapshot(self) -> SceneSnapshot:
-        """Current snapshot of the scene, which later changes do not affect."""
+        """Current snapshot of the scene; later changes of the scene do not affect the snapshot."""
         return self._snapshot
 
     @property
@@ -127,7 +128,7 @@ class PlanningScene:
 
     @property
     def attached(self) -> dict[str, str]:
-        """Links that carry attached objects, by the name of the object."""
+        """Names of the links that carry attached objects, by the name of the object."""
         return {name: each.link for name, each in self._snapshot.attached.items()}
 
     def __repr__(self) -> str:
@@ -155,7 +156,10 @@ class PlanningScene:
     # Changes
 
     def set_joints(self, values: Mapping[str, float]) -> None:
-        """Set positions of joints outside the chain, and defaults for the chain's [rad or m].
+        """Set positions of joints by name [rad or m].
+
+        Joints outside the chain keep these positions. For a joint of the chain, the position is
+        used where a method needs link poses and no configuration q is given.
 
         Raises:
             JointValueError: If a joint is unknown, or a position is not finite.
@@ -172,11 +176,11 @@ class PlanningScene:
         Args:
             name: Name of the object.
             parts: A shape, or several shapes, each with ``T_object_shape`` (4, 4).
-            T: ``T_root_object`` (4, 4), a pose in another form, or a position (3,). None stands for
-                the identity.
+            T: ``T_root_object`` (4, 4), a pose in another form, or a position (3,). None: the
+                identity.
 
         Raises:
-            SceneError: If the name is empty or that of a link, or the pose is not rigid.
+            SceneError: If the name is empty or the name of a link, or the pose is not rigid.
         """
         several = ((parts, np.eye(4)),) if isinstance(parts, Shape) else tuple(parts)
         pose = np.eye(4) if T is None else _pose(name, T)
@@ -201,7 +205,7 @@ class PlanningScene:
     def add_cylinder(
         self, name: str, radius: float, length: float, T: PoseLike | None = None
     ) -> None:
-        """Add a cylinder [m] about the z axis of T (4, 4), with its centre at T.
+        """Add a cylinder of a radius and length [m] about the z axis of T (4, 4), centred at T.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
@@ -211,7 +215,9 @@ class PlanningScene:
     def add_capsule(
         self, name: str, radius: float, length: float, T: PoseLike | None = None
     ) -> None:
-        """Add a cylinder of a length [m] with a hemisphere at each end, about the z axis of T.
+        """Add a capsule about the z axis of T (4, 4), centred at T.
+
+        A capsule is a cylinder of a radius and length [m] with a hemisphere at each end.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
@@ -272,9 +278,9 @@ class PlanningScene:
             name: Name of the object.
             link: Link that carries the object.
             touch_links: Further links that the object may touch.
-            T: ``T_link_object`` (4, 4); None keeps the current pose of the object.
-            q: Configuration (n,) at which the current pose is kept; None stands for the positions
-                set by :meth:`set_joints`.
+            T: ``T_link_object`` (4, 4); None: the pose relative to the link that the object has
+                when the robot is at q.
+            q: Configuration (n,) of the robot; None: the positions set by :meth:`set_joints`.
 
         Raises:
             SceneError: If the object or a link is unknown, or a shape is a plane.
@@ -290,7 +296,9 @@ class PlanningScene:
             self._apply((change,), self._named(q))
 
     def detach(self, name: str, *, q: JointValues | None = None) -> None:
-        """Put an attached object back into the world, at its pose at the configuration q (n,).
+        """Move an attached object into the world, to its pose at the configuration q (n,).
+
+        Without q, the positions set by :meth:`set_joints` are used.
 
         Raises:
             SceneError: If the object is not attached.
@@ -304,11 +312,11 @@ class PlanningScene:
             self._apply((DetachObject(name, ""),), self._named(q))
 
     def allow(self, a: str, b: str | None = None, allowed: bool = True) -> None:
-        """Allow or forbid contact of two links or objects, or of one with all others.
+        """Allow or forbid contact between two links or objects, or between one and all others.
 
         Args:
             a: Link or object.
-            b: Link or object; None stands for all, except pairs that were set by name.
+            b: Link or object; None: all others, except those whose pair with `a` was set by name.
             allowed: Whether contact is allowed.
 
         Raises:
@@ -328,7 +336,7 @@ class PlanningScene:
                 self._snapshot = replace(now, allowed={**now.allowed, pair: allowed})
 
     def set_padding(self, padding: float | Mapping[str, float]) -> None:
-        """Set the padding [m] that enlarges shapes of links, for all links or by link.
+        """Set the padding [m] that enlarges the shapes of links: one number, or numbers by link.
 
         Raises:
             SceneError: If a link is unknown, or a padding is not from 0 to 10 m.
@@ -336,7 +344,9 @@ class PlanningScene:
         self._change(SetPadding(self._by_link(padding)))
 
     def set_scale(self, scale: float | Mapping[str, float]) -> None:
-        """Set the factor by which shapes are scaled about their origins, for all links or by link.
+        """Set the factor that scales the shapes of links: one number, or numbers by link.
+
+        Each shape is scaled about its origin.
 
         Raises:
             SceneError: If a link is unknown, or a factor is not from 0.01 to 100.
@@ -353,15 +363,16 @@ class PlanningScene:
         """Apply a scene of MoveIt, as a whole or not at all.
 
         Args:
-            source: A file (``.scene`` or YAML), its text, a message (moveit_msgs/PlanningScene,
-                full or as a difference, CollisionObject, AttachedCollisionObject), or a mapping
-                with the same fields.
-            folder: Folder for relative paths of mesh files; None stands for the folder of the file.
-            allow: Folders from which meshes may be read, in addition to those given for the robot.
+            source: A file (``.scene`` or YAML); the text of such a file; a message of type
+                moveit_msgs/PlanningScene (full or as a difference), CollisionObject or
+                AttachedCollisionObject; or a mapping with the same fields as a message.
+            folder: Folder for relative paths of mesh files; None: the folder of the file.
+            allow: Folders from which meshes may be read, in addition to the folders that were
+                allowed when the scene was created.
 
         Returns:
-            One line for each part without effect, such as an octomap, joints that the robot does
-            not have, or the removal of an unknown object.
+            One line of text for each part without effect, such as an octomap, joints that the robot
+            does not have, or the removal of an unknown object.
 
         Raises:
             SceneError: If the source is not a scene or does not fit the robot; the scene is then
@@ -386,8 +397,9 @@ class PlanningScene:
 
         Args:
             operations: Changes, applied in order.
-            at: Joint positions [rad or m] for poses of links, instead of those of the scene.
-            prepare: Whether to build the arrays for queries now instead of at the first query.
+            at: Joint positions by name [rad or m] at which the poses of links are computed; None:
+                the joint positions of the scene.
+            prepare: Whether to build the arrays for queries now instead of in the first query.
 
         Returns:
             The new snapshot.
@@ -415,11 +427,11 @@ class PlanningScene:
             self._snapshot = snapshot
 
     def take_over(self, other: PlanningScene) -> tuple[str, ...]:
-        """Copy the objects, joint positions and changed pairs of another scene.
+        """Copy objects, joint positions and changed pairs from another scene.
 
-        The other scene may be of another robot. Objects of the world and frames are copied if both
-        robots have the same root link. Attached objects are copied if this robot has the link that
-        carries them.
+        The other scene may belong to another robot. Objects of the world and frames are copied if
+        both robots have the same root link. An attached object is copied if this robot has the link
+        that carries the object.
 
         Returns:
             Names of the objects that were not copied.
@@ -450,7 +462,7 @@ class PlanningScene:
         return tuple(name for name in names if name not in objects and name not in attached)
 
     def _take_changed_pairs(self, other: PlanningScene) -> None:
-        """Copy the pairs that may touch from another scene, as far as they were changed there."""
+        """Copy from another scene which pairs may touch, for pairs whose rule was changed there."""
         now, before = self._snapshot, other.snapshot
         default = dict.fromkeys(other.pairs, True)
         if before.allowed == default and not before.passes:
@@ -473,12 +485,13 @@ class PlanningScene:
         """Write the scene to a file that MoveIt can also read.
 
         Args:
-            path: File. With the ending ``.yaml`` it contains the whole scene as a message
-                moveit_msgs/PlanningScene, with ``.scene`` the objects of the world. A capsule is
-                written as a cylinder and two spheres.
+            path: Path of the file. If the path ends with ``.yaml``, the file contains the whole
+                scene as a message moveit_msgs/PlanningScene; if the path ends with ``.scene``, only
+                the objects of the world. A capsule is written as a cylinder and two spheres.
 
         Raises:
-            SceneError: If the ending is not valid, or the format does not support an object.
+            SceneError: If the ending of the path is not valid, or the format does not support an
+                object.
             OSError: If the file cannot be written.
         """
         suffix = Path(path).suffix
@@ -492,22 +505,28 @@ class PlanningScene:
         Path(path).write_text(text, encoding="utf-8")
 
     def _change(self, *operations: Operation) -> None:
-        """Apply operations under the lock."""
+        """Take the lock and apply operations."""
         with self._lock:
             self._apply(operations)
 
     def _apply(
         self, operations: Iterable[Operation], at: Mapping[str, float] | None = None
     ) -> None:
-        """Apply operations; the caller holds the lock."""
+        """Apply operations while the caller holds the lock.
+
+        Args:
+            operations: Operations, applied in order.
+            at: Joint positions by name [rad or m] at which the poses of links are computed; None:
+                the joint positions of the scene.
+        """
         self._snapshot = apply_changes(self._snapshot, operations, self.pairs, at)
 
     def _named(self, q: JointValues | None) -> dict[str, float] | None:
-        """Return positions by joint name of a configuration (n,), or None."""
+        """Return the positions by joint name of a configuration q (n,); None if q is None."""
         return None if q is None else self.robot.named(self.robot.validated_one(q))
 
     def _by_link(self, given: float | Mapping[str, float]) -> Mapping[str, float]:
-        """Return values by link; a single number is for all links with geometry."""
+        """Return values by link; a single number is the value of all links with geometry."""
         if isinstance(given, Mapping):
             return given
         return dict.fromkeys(self._snapshot.links, given)
@@ -515,13 +534,16 @@ class PlanningScene:
     # Queries
 
     def in_collision(self, q: JointValues) -> bool | NDArray[np.bool_]:
-        """Return whether configurations are in collision; with `exact`, both answers are certain.
+        """Return whether configurations are in collision.
+
+        If the scene is `exact`, every answer is certain. Otherwise only the answer False is
+        certain.
 
         Args:
-            q: (n,) or (b, n).
+            q: One configuration (n,) or several configurations (b, n).
 
         Returns:
-            A bool, or (b,).
+            A bool for one configuration, an array (b,) for several.
 
         Raises:
             JointValueError: If q is not valid, see :meth:`dls_ik.RobotModel.validated`.
@@ -533,10 +555,10 @@ class PlanningScene:
         return self._snapshot.in_collision(values)
 
     def distance(self, q: JointValues) -> ClosestPair | None:
-        """Return the closest pair at q (n,): distance, names, closest points, normal.
+        """Return the closest pair of links or objects at a configuration q (n,).
 
         Returns:
-            The pair, or None if no pair is checked.
+            Distance, names, closest points and normal of the pair; None if no pair is checked.
 
         Raises:
             JointValueError: If q is not a valid configuration.
@@ -545,7 +567,7 @@ class PlanningScene:
         return self._snapshot.distance(self.robot.validated_one(q))
 
     def contacts(self, q: JointValues) -> tuple[Contact, ...]:
-        """Return the contacts of all pairs in collision at q (n,), the deepest first.
+        """Return the contacts of all pairs in collision at q (n,), deepest contact first.
 
         Raises:
             JointValueError: If q is not a valid configuration.
@@ -554,11 +576,11 @@ class PlanningScene:
         return self._snapshot.contacts(self.robot.validated_one(q))
 
     def clearance(self, q: JointValues, within: float = np.inf) -> dict[Pair, float]:
-        """Return the distance [m] of each pair at q (n,), the closest first.
+        """Return the distance [m] of each pair at a configuration q (n,), smallest first.
 
         Args:
-            q: Configuration.
-            within: Maximum distance of the returned pairs [m]; a smaller value saves time.
+            q: (n,) configuration.
+            within: Only pairs closer than this distance are returned [m]; a small value saves time.
 
         Raises:
             JointValueError: If q is not a valid configuration.
@@ -567,13 +589,14 @@ class PlanningScene:
         return self._snapshot.clearance(self.robot.validated_one(q), within)
 
     def path_in_collision(self, q0: JointValues, q1: JointValues) -> PathContact | None:
-        """Return the first contact on the straight joint path from q0 to q1, (n,) each.
+        """Return the first contact on the straight joint path from q0 (n,) to q1 (n,).
 
-        The check is continuous, so that thin objects are never missed. Shapes closer than 1e-5 m
+        The check is continuous and therefore never misses thin objects. Shapes closer than 1e-5 m
         count as touching.
 
         Returns:
-            The time from 0 at q0 to 1 at q1 and the names of the pair; None without a contact.
+            Names of the pair, and the time of the contact (0 at q0, 1 at q1); None without a
+            contact.
 
         Raises:
             JointValueError: If q0 or q1 is not a valid configuration.
@@ -594,21 +617,21 @@ class PlanningScene:
     ) -> JointPath:
         """Find a collision-free joint path from q0 to q1.
 
-        The result is the straight joint path, or a shortened path found by RRT-Connect (Kuffner &
-        LaValle 2000). The whole path is proven collision-free, not only samples. The result is
-        deterministic.
+        The result is the straight joint path if it is collision-free, otherwise a path that
+        RRT-Connect finds and that is then shortened (Kuffner & LaValle 2000). The path is proven
+        collision-free along its whole length, not only at samples. The result is deterministic.
 
         Args:
             q0: Start (n,).
-            q1: Goal (n,), or several alternative goals (g, n), the preferred ones first.
-            min_distance: Distance that pairs keep [m]. A pair that is closer at the start or the
-                goal may leave or enter this distance.
-            max_nodes: Maximum number of configurations of the search.
+            q1: Goal (n,), or several alternative goals (g, n) in order of preference.
+            min_distance: Distance that all pairs keep along the path [m]. A pair that is closer at
+                the start or at the goal may be closer near that end of the path.
+            max_nodes: Maximum number of configurations in the search trees.
             seed: Seed of the random configurations.
 
         Returns:
-            The path: ``q`` (m, n) from q0 on, joined by straight joint paths. Without success ``q``
-            is empty, and ``names`` is a colliding pair.
+            The path, whose ``q`` (m, n) starts at q0 and is joined by straight joint paths. If no
+            path was found, ``q`` is empty, and ``names`` is a pair that blocks the path.
 
         Raises:
             JointValueError: If a configuration is not valid.
@@ -626,7 +649,7 @@ class PlanningScene:
 
 
 def _pose(name: str, given: PoseLike) -> Array:
-    """Return the pose of an object (4, 4), given in any form.
+    """Return the pose (4, 4) of the object `name`, given in any form of a pose.
 
     Raises:
         SceneError: If the pose is not rigid.

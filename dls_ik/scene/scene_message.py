@@ -13,11 +13,13 @@ from dls_ik.scene.shapes import Body, Box, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import pair_of
 
-Fields = dict[str, Any]  # fields of a message by name; missing fields have their default
+Fields = dict[str, Any]  # fields of a message by name; missing fields have their default value
 
 
 def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
-    """Return the fields of a full PlanningScene; capsules become a cylinder and two spheres.
+    """Return the fields of a full PlanningScene message.
+
+    A capsule becomes a cylinder and two spheres.
 
     Args:
         scene: Snapshot.
@@ -62,9 +64,10 @@ def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
 
 
 def allowed_fields(scene: SceneSnapshot) -> Fields:
-    """Return the fields of an AllowedCollisionMatrix.
+    """Return the fields of an AllowedCollisionMatrix message.
 
-    The matrix contains all links with geometry, and all names in pairs and defaults.
+    The matrix contains all links with geometry, and all other names that occur in the pairs that
+    may touch and in the defaults.
     """
     named = {name for pair in scene.allowed for name in pair}
     names = sorted({*named, *scene.passes, *scene.links})
@@ -89,12 +92,12 @@ def allowed_fields(scene: SceneSnapshot) -> Fields:
 def object_fields(
     body: Body, T: Array, frame: str, subframes: Mapping[str, Array] | None = None
 ) -> Fields:
-    """Return the fields of a CollisionObject that adds a body.
+    """Return the fields of a CollisionObject message that adds a body.
 
     Args:
         body: Body.
         T: ``T_frame_body`` (4, 4).
-        frame: Frame of the pose.
+        frame: Name of the frame of the pose T.
         subframes: ``T_body_subframe`` (4, 4) by name.
     """
     fields: Fields = {"header": {"frame_id": frame}, "pose": _pose(T), "id": body.name}
@@ -109,7 +112,7 @@ def object_fields(
 
 
 def yaml_text(fields: Fields) -> str:
-    """Return fields as YAML, for ``ros2 topic pub`` and for this package."""
+    """Return fields as YAML text, which ``ros2 topic pub`` and this package can read."""
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -118,7 +121,7 @@ def yaml_text(fields: Fields) -> str:
 
 
 def _shape(shape: Shape) -> tuple[str, Fields]:
-    """Return the kind of a shape, and the fields of its message.
+    """Return the field of a CollisionObject for a shape, and the fields of the shape's message.
 
     Raises:
         TypeError: If the shape is a capsule.
@@ -135,11 +138,11 @@ def _shape(shape: Shape) -> tuple[str, Fields]:
         triangles = [{"vertex_indices": corners} for corners in shape.triangles.tolist()]
         vertices = [_vector(vertex, "xyz") for vertex in shape.vertices.tolist()]
         return "mesh", {"triangles": triangles, "vertices": vertices}
-    raise TypeError(f"a {type(shape).__name__} cannot be written")  # capsules are split before
+    raise TypeError(f"a {type(shape).__name__} cannot be written")  # the caller splits capsules
 
 
 def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fields:
-    """Return the fields of a pose (4, 4)."""
+    """Return the fields of the message of a pose (4, 4); `keys` are the names of both fields."""
     position, orientation = keys
     quaternion = quaternion_from_rotation(T[:3, :3])
     return {
@@ -149,5 +152,5 @@ def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fiel
 
 
 def _vector(values: Iterable[float], axes: str) -> dict[str, float]:
-    """Return numbers by axis."""
+    """Return numbers by axis name, one letter of `axes` for each number."""
     return {axis: float(value) for axis, value in zip(axes, values, strict=True)}

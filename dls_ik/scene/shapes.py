@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes, bodies made of shapes, and the collision geometry of a URDF."""
+"""Shapes, bodies that consist of shapes, and the collision geometry of a URDF."""
 
 import os
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from dls_ik.text import quoted
 
 SMALLEST, LARGEST = 1e-6, 1e6  # [m] minimum and maximum size of shapes
 MAX_PARTS = 10_000  # maximum number of shapes of a body
-MIN_FLATNESS = 1e-12  # relative height of a triangle below which the triangle has no area
+MIN_FLATNESS = 1e-12  # ratio of height to side below which a triangle counts as without area
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +96,14 @@ class Capsule:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The solid half-space below a plane, ``normal . x <= offset``.
+    """The solid half-space ``normal . x <= offset``.
 
     Raises:
         SceneError: If the normal has zero length, or a number is not finite.
     """
 
-    normal: Array  # (3,), normalised
-    offset: float = 0.0  # [m] along the unit normal
+    normal: Array  # (3,) points out of the solid; normalised
+    offset: float = 0.0  # [m] distance of the plane from the origin along the unit normal
 
     def __post_init__(self) -> None:
         """Validate and normalise the normal."""
@@ -127,7 +127,7 @@ class Mesh:
     triangles: NDArray[np.signedinteger[Any]]  # (m, 3) int32, counter-clockwise seen from outside
 
     def __post_init__(self) -> None:
-        """Validate the arrays, and merge vertices."""
+        """Validate the arrays, and merge equal vertices."""
         corners = _triangles(self.triangles)
         valid = "the vertices of a mesh must be rows of x, y, z"
         vertices = _numbers(self.vertices, (-1, 3), valid)
@@ -143,7 +143,7 @@ class Mesh:
 
     @cached_property
     def is_watertight(self) -> bool:
-        """Return whether the mesh is closed, with two consistent triangles at each edge."""
+        """Return whether the mesh is closed: each edge joins two triangles of equal orientation."""
         a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
         count = len(self.vertices)
         edges = np.sort((a.astype(np.int64) * count + b).ravel())
@@ -156,7 +156,7 @@ Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Shapes that move together: the collision geometry of a link, or an object.
+    """Shapes that move together: the collision geometry of a link, or the shapes of an object.
 
     Raises:
         SceneError: If a pose is not a rigid transform, or there are too many parts.
@@ -176,11 +176,11 @@ class Body:
 
 
 def checked_pose(given: Any, name: str) -> Array:
-    """Return a rigid transform (4, 4), read-only.
+    """Return a rigid transform as a read-only array (4, 4).
 
     Args:
         given: Transform.
-        name: Name of the transform for the message.
+        name: Name of the transform for the error message.
 
     Raises:
         SceneError: If the pose is not a rigid transform, or its position is beyond `LARGEST` [m].
@@ -206,15 +206,15 @@ MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # maximum number of triangles of a robot
 def link_bodies(
     urdf: Description | str | os.PathLike[str], allow: Iterable[str | os.PathLike[str]] = ()
 ) -> dict[str, Body]:
-    """Return the collision geometry of all links of a robot that have one.
+    """Return the collision geometry of a robot by link, without links that have none.
 
     Args:
-        urdf: ``tree.description`` of a robot, or a URDF file or its text.
+        urdf: ``tree.description`` of a robot, a URDF file, or the text of a URDF file.
         allow: Folders from which meshes may be read, in addition to those of :func:`find_mesh`.
 
     Raises:
         SceneError: If a shape is not valid, or a mesh cannot be read; the message names the link,
-            and the line or the file.
+            and either the line or the mesh file.
         RobotModelError: If the URDF cannot be read.
     """
     description = urdf if isinstance(urdf, Description) else read_description(urdf)
@@ -233,7 +233,7 @@ def link_bodies(
 
 
 class MeshLibrary:
-    """Reader of the meshes that a description names; each file is read once.
+    """Reader of the mesh files that a robot or scene description names; each file is read once.
 
     Args:
         folder: As for :func:`find_mesh`.
@@ -246,11 +246,11 @@ class MeshLibrary:
         self._scaled: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
 
     def mesh(self, name: str, scale: ArrayLike = (1.0, 1.0, 1.0)) -> Mesh:
-        """Return the mesh in a file, scaled by factors (3,) along its axes.
+        """Return the mesh in the file `name`, scaled by factors (3,) along x, y and z.
 
         Raises:
-            SceneError: If the file is not found or not valid, all meshes together have too many
-                triangles, or a scale is zero.
+            SceneError: If the file is not found or not valid, all meshes read so far together have
+                too many triangles, or a factor is zero.
         """
         factors = _numbers(scale, (3,), "the scale of a mesh must be x, y, z")
         path = find_mesh(name, self._folder, self._allow)
@@ -272,7 +272,7 @@ class MeshLibrary:
 
 
 def _part(collision: XmlElement, meshes: MeshLibrary) -> tuple[Shape, Array]:
-    """Return the shape and the pose of a collision element.
+    """Return the shape and the pose (4, 4) of a <collision> element.
 
     Raises:
         SceneError: If the element is not valid.
@@ -294,7 +294,7 @@ def _part(collision: XmlElement, meshes: MeshLibrary) -> tuple[Shape, Array]:
 
 
 def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
-    """Return the shape of an element below <geometry>.
+    """Return the shape of an element such as <box> inside <geometry>.
 
     Raises:
         SceneError: If the shape is unknown or not valid.
@@ -320,7 +320,7 @@ def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
 
 
 def _set(shape: object, **values: Any) -> None:
-    """Set fields of a frozen dataclass; arrays become read-only."""
+    """Set fields of a frozen dataclass, and make arrays read-only."""
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -328,11 +328,15 @@ def _set(shape: object, **values: Any) -> None:
 
 
 def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """Return a new array of a shape, in which -1 stands for any length.
+    """Return numbers as a new array, after checking its shape and range.
+
+    Args:
+        given: Numbers.
+        shape: Required shape of the array; -1 allows any length.
+        what: Start of the error message: what the numbers must be.
 
     Raises:
-        SceneError: If the value has another shape or is out of range; the message starts with
-            `what`.
+        SceneError: If the array has another shape, or a number is out of range.
     """
     try:
         values = np.array(given, np.float64) + 0.0  # turns -0.0 into 0.0
@@ -350,10 +354,15 @@ def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
 
 
 def _sizes(given: ArrayLike, what: str) -> Array:
-    """Return positive sizes [m]; their number is that of the commas in `what` plus one.
+    """Return sizes [m] as an array, after checking that all sizes are positive.
+
+    Args:
+        given: Sizes.
+        what: Start of the error message, with the names of the sizes; the number of commas plus
+            one is the required number of sizes.
 
     Raises:
-        SceneError: If a size is not valid; the message starts with `what`.
+        SceneError: If the number of sizes is wrong, or a size is out of range.
     """
     values = _numbers(given, (what.count(",") + 1,), what)
     if not (values >= SMALLEST).all():
@@ -363,10 +372,11 @@ def _sizes(given: ArrayLike, what: str) -> Array:
 
 
 def _triangles(given: ArrayLike) -> NDArray[np.int64]:
-    """Return vertex indices (m, 3), whose range is not validated.
+    """Return vertex indices as an array (m, 3), without checking the range of the indices.
 
     Raises:
-        SceneError: If the value is not rows of three integers, or there are too many.
+        SceneError: If the value does not consist of rows of three integers, or there are too many
+            rows.
     """
     what = "the triangles of a mesh must be rows of three indices"
     try:
@@ -387,7 +397,7 @@ def _triangles(given: ArrayLike) -> NDArray[np.int64]:
 def _merge_vertices(
     vertices: Array, triangles: NDArray[np.int64]
 ) -> tuple[Array, NDArray[np.int32]]:
-    """Merge equal vertices, and drop triangles without area and unused vertices.
+    """Merge equal vertices; drop triangles without area, and vertices that no triangle uses.
 
     Raises:
         SceneError: If no triangle is left.

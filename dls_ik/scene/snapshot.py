@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Immutable snapshots of a scene, and collision and distance queries of them."""
+"""Immutable snapshots of a scene, with collision and distance queries."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ from dls_ik.scene.srdf import Pair, pair_of
 
 T = TypeVar("T")
 
-TOUCHING = 1e-5  # [m] distance on a path at which shapes count as touching
-MAX_SLIDE = 100.0  # [m] maximum absolute position of a prismatic joint without limits
+TOUCHING = 1e-5  # [m] distance below which shapes on a path count as touching
+MAX_SLIDE = 100.0  # [m] maximum absolute position assumed for a prismatic joint without limits
 BATCH = 256  # minimum number of configurations per thread
 
 
 class ClosestPair(NamedTuple):
-    """The two links or objects that are closest to each other, or overlap most."""
+    """The two links or objects that are closest to each other, or that overlap most."""
 
-    distance: float  # [m] no padding included; minus the depth in a collision, a lower bound
+    distance: float  # [m] distance less padding; in a collision, minus the depth (a lower bound)
     names: Pair
-    points: Array  # (2, 3) closest points in the root link's frame [m]
+    points: Array  # (2, 3) closest points of both shapes in the root link's frame [m]
     normal: Array  # (3,) unit vector from the first to the second shape
 
 
@@ -68,11 +68,11 @@ class Contact(NamedTuple):
     names: Pair
     point: Array  # (3,) middle of the closest points, in the root link's frame [m]
     normal: Array  # (3,) unit vector from the first to the second shape
-    depth: float  # [m] penetration depth including padding, a lower bound
+    depth: float  # [m] lower bound on the penetration depth, including padding
 
 
 class PathContact(NamedTuple):
-    """The first contact on a path."""
+    """The first contact on a straight joint path."""
 
     time: float  # 0 at the start of the path, 1 at its end
     names: Pair
@@ -96,7 +96,10 @@ class AttachedBody(NamedTuple):
 
 
 class _CachedResult(NamedTuple):
-    """A result that later snapshots may share, and the data that the result was made from."""
+    """A result that later snapshots may reuse, and the data from which it was computed.
+
+    `values` are compared by value, and `parts` by identity.
+    """
 
     values: tuple[object, ...]
     parts: tuple[object, ...]
@@ -105,10 +108,10 @@ class _CachedResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SceneSnapshot:
-    """A robot, objects, and the pairs of them that may touch; immutable."""
+    """Immutable state of a scene: a robot, objects, and which pairs of them may touch."""
 
     tree: Tree
-    joint_names: tuple[str, ...]  # (n,) joints of configurations
+    joint_names: tuple[str, ...]  # (n,) joints whose positions form a configuration q
     links: Mapping[str, Body]  # collision geometry by link
     allowed: Mapping[Pair, bool]  # whether a pair may touch; takes precedence over `passes`
     passes: Mapping[str, bool] = field(default_factory=dict)  # whether a body may touch all others
@@ -124,16 +127,16 @@ class SceneSnapshot:
     def with_state(
         self, joint_names: tuple[str, ...], values: Mapping[str, float]
     ) -> SceneSnapshot:
-        """Return the snapshot for configurations of other joints, with some positions replaced.
+        """Return a copy of the snapshot with other configuration joints and joint positions.
 
         Args:
-            joint_names: (n,) joints of configurations.
-            values: Positions by joint [rad or m]; other joints keep their positions.
+            joint_names: (n,) joints whose positions form a configuration q.
+            values: New positions by joint [rad or m]; other joints keep their positions.
         """
         return replace(self, joint_names=joint_names, values={**self.values, **values})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content for another process, without results that can be computed again."""
+        """Return the fields for pickling, without cached results."""
         content = {each.name: getattr(self, each.name) for each in fields(self)}
         return {**content, "kept": {}}
 
@@ -144,12 +147,14 @@ class SceneSnapshot:
         parts: tuple[object, ...],
         make: Callable[[], T],
     ) -> T:
-        """Return a result, which is shared with earlier snapshots if made from the same data.
+        """Return a result from the cache that snapshots share, or compute and cache the result.
+
+        The cached result is used if it was computed from the same data.
 
         Args:
             name: Name of the result.
-            values: Data that are compared by value.
-            parts: Data that are compared by identity.
+            values: Data from which the result is computed, compared by value.
+            parts: Data from which the result is computed, compared by identity.
             make: Function that computes the result.
         """
         known = self.kept.get(name)
@@ -161,13 +166,13 @@ class SceneSnapshot:
         ):
             known = self.kept[name] = _CachedResult(
                 values, parts, make()
-            )  # replaced as a whole, because threads share the cache
+            )  # one assignment, because threads share the cache
         result: T = known.result
         return result
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all data that determine the answers."""
+        """SHA-256 digest (hexadecimal) of all data that determine the results of queries."""
         known = hashlib.sha256(repr((self.joint_names, self.names)).encode())
         for array in self.packed:
             known.update(array.tobytes())
@@ -176,7 +181,10 @@ class SceneSnapshot:
     # Pairs
 
     def may_touch(self, a: str, b: str) -> bool:
-        """Return whether two links or objects may touch, by the rules of MoveIt's matrix."""
+        """Return whether two links or objects may touch.
+
+        The rules are those of MoveIt's AllowedCollisionMatrix.
+        """
         allowed = self.allowed.get(pair_of(a, b))
         if allowed is None:
             known = [self.passes[name] for name in (a, b) if name in self.passes]
@@ -192,7 +200,11 @@ class SceneSnapshot:
 
     @cached_property
     def names(self) -> tuple[Pair, ...]:
-        """Names of the p + s pairs of shapes that are checked."""
+        """Names of the p + s pairs of shapes that are checked.
+
+        In p pairs both shapes belong to links or attached objects; in s pairs the second shape
+        belongs to an object of the world. A name may occur several times.
+        """
         moving, standing = self._shapes
         own, outside = self._numbers
         return (
@@ -201,10 +213,10 @@ class SceneSnapshot:
         )
 
     def moved_by_tip(self, base: str, tip: str) -> NDArray[np.int64]:
-        """Return (p + s,) 1 for pairs of which the pose of `tip` determines both shapes, else 0.
+        """Return flags (p + s,): 1 if the pose of `tip` determines the poses of both shapes.
 
         Args:
-            base: Link that the pose of `tip` is relative to.
+            base: Link relative to which the pose of `tip` is given.
             tip: Tip link.
         """
         links, moving, (own, outside) = self._frames.links, self._shapes[0], self._numbers
@@ -217,7 +229,7 @@ class SceneSnapshot:
 
     @cached_property
     def _frames(self) -> LinkFrames:
-        """Frames of the links."""
+        """Frames of the links at the joint positions of the snapshot."""
         others = {k: v for k, v in self.values.items() if k not in self.joint_names}
         return self._cached(
             "frames",
@@ -228,7 +240,7 @@ class SceneSnapshot:
 
     @cached_property
     def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
-        """Shapes of links and attached objects, and shapes of objects of the world."""
+        """Moving shapes (of links and attached objects), and standing shapes (of world objects)."""
         standing = [
             StandingShape(name, shape, each.T @ T)
             for name, each in self.objects.items()
@@ -260,7 +272,11 @@ class SceneSnapshot:
 
     @cached_property
     def _numbers(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Index pairs of moving shapes, and of a moving and a standing shape."""
+        """Indices of both shapes of each checked pair.
+
+        The first list has the p pairs of moving shapes, the second list the s pairs of a moving and
+        a standing shape.
+        """
         moving, standing = self._shapes
         touch = cache(self.may_touch)
         own = self._cached(
@@ -284,7 +300,7 @@ class SceneSnapshot:
 
     @cached_property
     def arrays(self) -> SceneArrays:
-        """Arrays of the collision kernels."""
+        """Arrays of shapes and pairs for the collision kernels."""
         moving, _ = self._shapes
         trees = self._cached(
             "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
@@ -293,7 +309,11 @@ class SceneSnapshot:
 
     @cached_property
     def pair_keys(self) -> tuple[Hashable, ...]:
-        """Keys of the p + s pairs; two snapshots share a key if both shapes move alike in them."""
+        """Keys (p + s,) that identify pairs across snapshots.
+
+        A pair has the same key in two snapshots only if its shapes are equal and move in the same
+        way in both.
+        """
         (moving, standing), (own, outside) = self._shapes, self._numbers
         one = self._cached("keys", (), (moving,), lambda: self._moving_keys(moving))
         rows = zip(self.arrays.kind, self.arrays.size, self.arrays.place, strict=True)
@@ -315,7 +335,7 @@ class SceneSnapshot:
         return hashlib.sha256(content).digest()
 
     def _moving_keys(self, moving: list[MovingShape]) -> list[bytes]:
-        """Return a digest of each moving shape and its kinematics."""
+        """Return for each moving shape a digest of the shape and of its kinematics."""
         frames_key, keys = self.frames_key, []
         for each in moving:
             key = hashlib.sha256(frames_key + repr((each.name, each.frame, each.padding)).encode())
@@ -326,14 +346,16 @@ class SceneSnapshot:
 
     @cached_property
     def packed(self) -> tuple[Array, NDArray[np.int64]]:
-        """The arrays of the collision kernels, packed into two arrays."""
+        """The arrays of shapes and pairs, packed into two arrays for the collision kernels."""
         return pack_scene(self.arrays)
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
-        """Effect of joints on pairs, (p + s, n) each: lever arms [m/rad or m/m], and rotations.
+        """Bounds on the effect of each joint on each pair, two arrays (p + s, n).
 
-        Prismatic joints move up to their limits, or up to 100 m without limits.
+        The first array has the approach of both shapes per joint motion [m/rad or m/m], the second
+        array their relative rotation per joint motion. Prismatic joints are assumed to be within
+        their limits, or within 100 m if they have no limits.
         """
         return reach_of_pairs(self.arrays, self._extent), turns_of_pairs(
             self.arrays, len(self._extent)
@@ -341,23 +363,26 @@ class SceneSnapshot:
 
     @cached_property
     def _extent(self) -> Array:
-        """(n,) maximum absolute positions within the limits; 100 for unlimited joints."""
+        """Maximum absolute position of each joint within its limits (n,); 100 without limits."""
         limits = [self.tree.joint[name] for name in self.joint_names]
         extent = np.array([max(abs(each.lower), abs(each.upper)) for each in limits])
         return np.where(np.isfinite(extent), extent, MAX_SLIDE)
 
     @cached_property
     def second_first(self) -> NDArray[np.bool_]:
-        """(p + s,) whether the order of the shapes in the arrays is opposite to that in `names`."""
+        """Flags (p + s,): whether the arrays have the two shapes in reverse order of `names`."""
         moving, standing = self._shapes
         own, outside = self._numbers
         first = [moving[a].name for a, _ in own] + [standing[b].name for _, b in outside]
         return np.array([a != b for a, (b, _) in zip(first, self.names, strict=True)], bool)
 
-    # Queries of validated configurations
+    # Queries; the callers validate the configurations
 
     def states(self, q: Array) -> NDArray[np.int64]:
-        """Return (b, 2) the state (FREE, COLLIDING or OPEN) and a pair for q (b, n)."""
+        """Return for each configuration q (b, n) its state and the index of a pair, (b, 2).
+
+        The state, by bounding spheres, is FREE, COLLIDING or OPEN (undecided).
+        """
         out = np.empty((len(q), 2), np.int64)
         threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
         if threads == 1:
@@ -372,7 +397,7 @@ class SceneSnapshot:
         return out
 
     def in_collision(self, q: Array) -> NDArray[np.bool_]:
-        """Return (b,) whether configurations (b, n) are in collision."""
+        """Return flags (b,): whether each configuration q (b, n) is in collision."""
         states = self.states(q)[:, 0]
         colliding: NDArray[np.bool_] = states == COLLIDING
         for i in np.flatnonzero(states == OPEN):
@@ -380,7 +405,7 @@ class SceneSnapshot:
         return colliding
 
     def in_collision_by_library(self, q: Array) -> bool:
-        """Return whether q (n,) is in collision by the exact library alone, for comparison."""
+        """Return whether q (n,) is in collision, using only the library coal; for comparison."""
         placed = _Placement(self, q)
         return any(collide(*placed.pair(k), margin) for k, margin in enumerate(self._margins))
 
@@ -402,7 +427,10 @@ class SceneSnapshot:
         return {self.names[k] for k in self._touching(q)}
 
     def _touching(self, q: Array) -> Iterator[int]:
-        """Yield the pairs that collide at q (n,), or that may collide if not `exact`."""
+        """Yield the indices of the pairs that collide at q (n,).
+
+        If the scene is not `exact`, pairs that bounding spheres leave undecided are included.
+        """
         states = np.empty(len(self.names), np.int64)
         check_pairs(*self.packed, q, states)
         placed = _Placement(self, q)
@@ -413,7 +441,7 @@ class SceneSnapshot:
 
     @cached_property
     def _margins(self) -> list[float]:
-        """(p + s,) sum of the padding of each pair [m]."""
+        """Sum of the paddings of both shapes of each pair (p + s,) [m]."""
         moving, (own, outside) = self._shapes[0], self._numbers
         return [
             *(moving[a].padding + moving[b].padding for a, b in own),
@@ -421,7 +449,7 @@ class SceneSnapshot:
         ]
 
     def contacts(self, q: Array) -> tuple[Contact, ...]:
-        """Return the contacts of all pairs that collide at q (n,), the deepest first."""
+        """Return the contacts of all pairs in collision at q (n,), deepest contact first."""
         placed = _Placement(self, q)
         found = []
         for k in self._touching(q):
@@ -431,7 +459,7 @@ class SceneSnapshot:
         return tuple(sorted(found, key=lambda contact: -contact.depth))
 
     def clearance(self, q: Array, within: float = np.inf) -> dict[Pair, float]:
-        """Return the distance [m] of each pair at q (n,) that is less than `within` apart."""
+        """Return the distance [m] at q (n,) of each pair that is closer than `within` [m]."""
         placed, found = _Placement(self, q), dict[Pair, float]()
         for k, bound in self._by_bound(q, within if np.isfinite(within) else -np.inf):
             name = self.names[k]
@@ -442,7 +470,7 @@ class SceneSnapshot:
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def distance(self, q: Array) -> ClosestPair | None:
-        """Return the closest pair at q (n,), or None without pairs."""
+        """Return the closest pair at q (n,); None if no pair is checked."""
         placed, best = _Placement(self, q), None
         for k, bound in self._by_bound(q, closest=True):
             if best is not None and bound >= best.distance:
@@ -455,12 +483,12 @@ class SceneSnapshot:
     def _by_bound(
         self, q: Array, within: float = np.inf, closest: bool = False
     ) -> list[tuple[int, float]]:
-        """Return the pairs with lower bounds of their distances [m] at q, ascending.
+        """Return the index and a lower bound on the distance [m] of each pair, in ascending order.
 
         Args:
             q: Configuration (n,).
-            within: Distance up to which bounds are tight [m].
-            closest: Whether bounds are tight for the closest pair only.
+            within: Distance up to which the bounds are tight [m].
+            closest: Whether only the bound of the closest pair needs to be tight.
         """
         bounds = np.empty((len(self.names), 2))
         bound_pairs(*self.packed, q, within, closest, bounds)
@@ -468,7 +496,7 @@ class SceneSnapshot:
         return [(int(k), float(bounds[k, 0])) for k in order]
 
     def _pair_speeds(self, q0: Array, q1: Array) -> Array:
-        """Return upper bounds (p + s,) on the approach of pairs on a path in unit time [m]."""
+        """Return upper bounds (p + s,) [m] on the approach of each pair on the path q0 to q1."""
         extent = np.maximum(abs(q0), abs(q1))
         inside = (extent <= self._extent).all() or not self.arrays.prismatic.any()
         reach = self.leverage[0] if inside else reach_of_pairs(self.arrays, extent)
@@ -476,12 +504,12 @@ class SceneSnapshot:
         return speed
 
     def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
-        """Return the first contact on the straight path between configurations (n,), or None.
+        """Return the first contact on the straight path from q0 (n,) to q1 (n,), or None.
 
-        Conservative advancement: a pair is not checked again before its shapes can meet, which
-        is its distance divided by its maximum approach speed later. Shapes closer than 1e-5 m
-        count as touching. In a scene that is not `exact`, a pair counts as touching as soon as
-        its distance bound does not exclude a contact.
+        The method is conservative advancement: the distance of a pair, divided by its maximum
+        approach speed, is a time during which its shapes cannot meet; the pair is checked again
+        after that time. Shapes closer than 1e-5 m count as touching. In a scene that is not
+        `exact`, a pair counts as touching as soon as its distance bound does not exclude a contact.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
@@ -501,7 +529,7 @@ class SceneSnapshot:
 
 
 def use_scene_kernels(snapshot: SceneSnapshot) -> None:
-    """Run each kernel of the queries once, to compile the kernels."""
+    """Run each kernel of the queries once, so that the kernels are compiled."""
     q, count = np.zeros((1, len(snapshot.joint_names))), len(snapshot.names)
     packed, numbers = snapshot.packed, np.zeros(count, np.int64)
     snapshot.states(q)
@@ -515,7 +543,7 @@ def use_scene_kernels(snapshot: SceneSnapshot) -> None:
 
 
 class _Placement:
-    """The shapes of a snapshot at a configuration (n,), for exact queries."""
+    """Poses of the shapes of a snapshot at a configuration q (n,), for exact queries."""
 
     def __init__(self, snapshot: SceneSnapshot, q: Array) -> None:
         self._snapshot = snapshot
@@ -523,13 +551,13 @@ class _Placement:
         link_poses(*snapshot.packed, q, self._poses)
 
     def _moving(self, number: int) -> PlacedShape:
-        """Return a moving shape at its pose."""
+        """Return the moving shape of index `number`, with its pose."""
         each = self._snapshot._shapes[0][number]
         pose = self._poses[each.frame]
         return PlacedShape(each.shape, transform(pose[:, :3], pose[:, 3]) @ each.T)
 
     def _standing(self, number: int) -> PlacedShape:
-        """Return a standing shape at its pose."""
+        """Return the standing shape of index `number`, with its pose."""
         each = self._snapshot._shapes[1][number]
         return PlacedShape(each.shape, each.T)
 
@@ -547,6 +575,6 @@ class _Placement:
         return shapes if first == self._snapshot.names[k][0] else (shapes[1], shapes[0])
 
     def separation(self, k: int) -> Separation:
-        """Return the separation of pair k, reduced by padding."""
+        """Return the separation of pair k, with the paddings subtracted from the distance."""
         found = separation(*self.pair(k))
         return found._replace(distance=found.distance - self._snapshot._margins[k])

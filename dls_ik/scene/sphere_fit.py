@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees of spheres fitted to shapes, in bounded time and memory.
 
-A piece is the part of a solid in a box. It is contained in the convex hull of the triangles clipped
-to the box, and of the corners of the box inside the solid. Pieces are split in two until each has a
-sphere whose outer radius (that of the piece about the centre) is hardly longer than its inner
-radius (the depth of the centre in the solid). Such spheres are large and deep: on a flat side, a
-sphere of radius R about a patch of half-width w protrudes only by w^2 / 2R.
+A piece is the part of a solid in a box. The piece is contained in the convex hull of two sets: the
+triangles clipped to the box, and the corners of the box that are inside the solid. A sphere has two
+radii about its centre: the sphere of the outer radius contains the piece, and the sphere of the
+inner radius (the depth of the centre in the solid) is inside the solid. Pieces are split in two
+until both radii of each piece are approximately equal. Such spheres are large, and their centres
+are deep in the solid: where a flat side is covered in patches of half-width w, a sphere of radius R
+protrudes only by w^2 / 2R.
 
-Splitting stops when the work or the number of clipped triangles reaches its limit. The existing
-pieces still contain the shape; only their spheres are wider.
+Splitting stops when the work or the number of clipped triangles reaches its limit. The pieces still
+contain the shape then, but their outer spheres protrude more.
 """
 
 import heapq
@@ -34,37 +36,41 @@ from dls_ik.core.shape_distance import (
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
-GAP = 0.001  # [m] difference of outer and inner radius at which a leaf is not split further
-RELATIVE_GAP = 0.005  # the same, relative to the size of the shape
-MAX_LEAVES = 1024
-SURFACE_LEAVES = 4  # factor for a surface, whose spheres have no inner radius
-MANY_MESHES = 16  # number of meshes of a scene above which each mesh gets fewer leaves
+GAP = 0.001  # [m] difference of outer and inner radius below which a leaf is not split
+RELATIVE_GAP = 0.005  # lower bound of that difference, relative to the size of the shape
+MAX_LEAVES = 1024  # default maximum number of leaves of a tree
+SURFACE_LEAVES = 4  # factor on that number for a surface, whose spheres have no inner radius
+MANY_MESHES = 16  # number of shapes above which each shape gets fewer leaves
 NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
 MAX_DEPTH = 60  # maximum depth of a tree
 MAX_CANDIDATES = 3000  # maximum number of candidate centres inside a shape
-MAX_WORK = 300_000_000  # pairs of a point and a triangle, approximately 10 ns each
-ANGLE_WORK, CLIP_WORK = 3, 30  # cost of a solid angle and of a clip, in pairs
-HULL_WORK = 40  # cost of a point for each corner of a hull, in pairs
-MAX_CLIPPED_TRIANGLES = 1_000_000  # clipped triangles of all pieces; each is one integer
-MAX_HULL_POINTS = 512  # points of a piece whose hull is simplified; other leaves have no hull
-MAX_HULL_BALLS = 16  # corners of the hull of a piece
-HULL_TOLERANCE = 0.02  # error of a hull, relative to the gap of its leaf or else its radius
-REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # search for a better centre of a leaf
-PRISM_SIDES = 64  # sides of the prism around a cylinder
+MAX_WORK = 300_000_000  # limit in units of a point-triangle pair, approximately 10 ns each
+ANGLE_WORK, CLIP_WORK = 3, 30  # cost of a solid angle and of clipping a triangle, in these units
+HULL_WORK = 40  # cost of a point for each corner of a hull, in these units
+MAX_CLIPPED_TRIANGLES = 1_000_000  # maximum number of clipped triangles of all pieces together
+MAX_HULL_POINTS = 512  # maximum number of points of a leaf that gets a hull
+MAX_HULL_BALLS = 16  # maximum number of corners of the hull of a piece
+HULL_TOLERANCE = 0.02  # error of a hull, relative to the gap (leaf) or outer radius (inner node)
+REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # extent of the search for a better centre of a leaf
+PRISM_SIDES = 64  # number of sides of the prism around a cylinder
 ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape of 1 m
 
 
 class SphereTree(NamedTuple):
-    """Spheres in the coordinates of a shape; see :mod:`dls_ik.core.scene_arrays`."""
+    """Tree of N spheres in the coordinates of a shape; see :mod:`dls_ik.core.scene_arrays`."""
 
     node: Array  # (N, 5) centre, outer and inner radius [m]; the first sphere contains the shape
-    child: Indices  # (N,) first of two successive children; -1 for a leaf
-    hull: Indices  # (N, 2) first ball and number of balls of a node
-    ball: Array  # (M, 4) centre and radius [m]; the hull of the balls of a node contains its piece
+    child: Indices  # (N,) index of the first of two successive children; -1 for a leaf
+    hull: Indices  # (N, 2) index of the first ball of each node, and the node's number of balls
+    ball: Array  # (M, 4) centre and radius [m]; the hull of a node's balls contains its piece
 
     @property
     def gap(self) -> float:
-        """Largest difference of the radii of a leaf [m]: the width of the undecided region."""
+        """Largest difference of outer and inner radius among the leaves [m].
+
+        This is the width of the region around the surface in which the spheres decide neither
+        contact nor separation.
+        """
         leaf = self.node[self.child < 0]
         return float(np.max(leaf[:, 3] - np.maximum(leaf[:, 4], 0.0)))
 
@@ -77,7 +83,7 @@ class SphereTree(NamedTuple):
 
 
 def without_hulls(node: Array, child: Indices) -> SphereTree:
-    """Return a tree whose leaves have no hulls."""
+    """Return a tree of the given nodes and children, whose nodes have no hulls."""
     return SphereTree(node, child, np.zeros((len(child), 2), np.int64), np.empty((0, 4)))
 
 
@@ -86,8 +92,9 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
 
     Args:
         shape: Shape.
-        gap: Difference of the radii at which a piece is not split further [m].
-        max_leaves: Maximum number of leaves; four times as many for a surface without an inside.
+        gap: Difference of outer and inner radius below which a piece is not split further [m].
+        max_leaves: Maximum number of leaves; a surface, which has no inside, may get four times as
+            many.
 
     Raises:
         TypeError: If the shape is a plane.
@@ -103,9 +110,10 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
 
 
 def leaves_each(count: int) -> int:
-    """Return the maximum number of leaves for each of `count` shapes, bounded for all together.
+    """Return the maximum number of leaves of each shape in a scene of `count` shapes.
 
-    The number is halved each time `count` doubles, so that new shapes rarely cause refits.
+    The number is halved each time `count` doubles. This bounds the number of leaves of all shapes
+    together, and a new shape rarely changes the number, which would require new fits.
     """
     doubled = (max(count, MANY_MESHES) - 1) // MANY_MESHES
     return max(MAX_LEAVES >> doubled.bit_length(), 1)
@@ -116,13 +124,14 @@ def leaves_each(count: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Solid:
-    """A solid by two descriptions: enclosing triangles, and signed distances."""
+    """A solid, described by triangles that enclose it and by a signed distance function."""
 
-    corners: Array  # (m, 3, 3) triangles around the solid
+    corners: Array  # (m, 3, 3) corners of the triangles that enclose the solid
     points: Array  # (k, 3) all corners, possibly repeated
-    # Signed distances of points (b, 3); the flag says that the points are known to be inside.
+    # Function of points (b, 3) and a flag that returns signed distances (b,) [m], negative inside.
+    # The flag is True if all points are known to be inside.
     distances: Callable[[Array, bool], Array]
-    is_closed: bool  # False for a surface
+    is_closed: bool  # False for a surface, which has no inside
 
     @cached_property
     def extent(self) -> float:
@@ -131,7 +140,7 @@ class _Solid:
 
 
 def _solid(shape: Shape) -> _Solid:
-    """Return the solid of a shape.
+    """Return the description of a shape as a solid.
 
     Raises:
         TypeError: If the shape is a plane.
@@ -153,13 +162,13 @@ def _solid(shape: Shape) -> _Solid:
 
 
 def _fans(faces: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Split convex faces into triangles, vertex indices (m, 3)."""
+    """Split convex faces, given as vertex indices, into triangles (m, 3) of vertex indices."""
     fans = [(face[0], *pair) for face in faces for pair in pairwise(face[1:])]
     return np.array(fans)
 
 
 def _prism(shape: Cylinder) -> Array:
-    """Return the triangles (m, 3, 3) of a prism around a cylinder."""
+    """Return the triangles (m, 3, 3) of a prism that encloses a cylinder."""
     angles = 2.0 * np.pi * np.arange(PRISM_SIDES) / PRISM_SIDES
     ring = (
         shape.radius / np.cos(np.pi / PRISM_SIDES) * np.stack([np.cos(angles), np.sin(angles)], 1)
@@ -172,7 +181,7 @@ def _prism(shape: Cylinder) -> Array:
 
 
 def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
-    """Return the distance function of a primitive."""
+    """Return the signed distance function of a box, sphere or other primitive, as in `_Solid`."""
 
     def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
@@ -183,7 +192,7 @@ def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
 
 
 def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Array]:
-    """Return the distance function of a mesh."""
+    """Return the distance function of a mesh, as in `_Solid`; unsigned if it is not `solid`."""
 
     def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
@@ -194,7 +203,11 @@ def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Arra
 
 
 def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
-    """Return spheres on the axis of a capsule, so dense that they protrude by half the gap."""
+    """Return a tree of spheres on the axis of a capsule.
+
+    The spheres are so dense that they protrude by at most half the gap [m], unless `max_leaves`
+    limits their number.
+    """
     radius, half = shape.radius, 0.5 * shape.length
     step = np.sqrt((radius + 0.5 * gap) ** 2 - radius**2)  # half the distance between centres
     count = min(int(np.ceil(half / step)) + 1, max(max_leaves, 2))
@@ -221,22 +234,22 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
 
 
 class _Piece(NamedTuple):
-    """The part of a solid in a box, and a sphere around the part."""
+    """The part of a solid in a box, and a sphere that contains the part."""
 
-    low: Array  # (3,) lower corner of the box
-    high: Array  # (3,) upper corner of the box
-    rows: Indices  # (m,) indices of the triangles with a part in the box
-    inside: NDArray[np.bool_]  # (2, 2, 2) whether a corner of the box is in the solid
-    sphere: Array  # (5,) centre, outer and inner radius
-    depth: int  # depth in the tree
+    low: Array  # (3,) lower corner of the box [m]
+    high: Array  # (3,) upper corner of the box [m]
+    rows: Indices  # (m,) indices of the triangles that are partly in the box
+    inside: NDArray[np.bool_]  # (2, 2, 2) whether each corner of the box is in the solid
+    sphere: Array  # (5,) centre, outer and inner radius [m]
+    depth: int  # depth of the piece in the tree
 
 
 class _Fit:
-    """One fit of a solid.
+    """Computation of the sphere tree of one solid.
 
     Attributes:
-        work: Work so far, in pairs of a point and a triangle.
-        clipped: Number of triangles in all leaves.
+        work: Work done so far, in units of one point-triangle pair.
+        clipped: Number of clipped triangles in all current leaves.
     """
 
     def __init__(self, solid: _Solid, gap: float, max_leaves: int) -> None:
@@ -251,13 +264,16 @@ class _Fit:
         self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
 
     def tree(self) -> SphereTree:
-        """Split the piece with the widest gap until all are narrow or a limit is reached."""
+        """Return the tree: split the piece with the largest gap until all gaps are small enough.
+
+        Splitting also ends if a limit on leaves, work or triangles is reached.
+        """
         pieces, child = [self._root()], [-1]
         waiting, leaves = [(-np.inf, 0)], 1
         while waiting and leaves < self.max_leaves and self.work < MAX_WORK // 2:
             _, at = heapq.heappop(waiting)
             if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
-                continue  # the piece keeps its wide sphere
+                continue  # the piece is not split
             parts = self._cut(pieces[at])
             self.clipped += sum(len(part.rows) for part in parts)
             if len(parts) < 2:
@@ -276,7 +292,15 @@ class _Fit:
         return self._finished(pieces, np.array(child))
 
     def _finished(self, pieces: Sequence[_Piece], child: Indices) -> SphereTree:
-        """Return the tree, after a search for better centres of the widest leaves."""
+        """Return the tree of some pieces, after a search for better centres of the leaves.
+
+        The leaves with the largest gaps are searched first, and get hulls, until the work reaches
+        its limit.
+
+        Args:
+            pieces: Pieces of the tree.
+            child: (N,) index of the first of two successive children; -1 for a leaf.
+        """
         node = np.array([piece.sphere for piece in pieces])
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
         balls = [np.empty((0, 4))] * len(node)
@@ -300,10 +324,12 @@ class _Fit:
         return SphereTree(node, child, hull, np.concatenate(balls))
 
     def _hull(self, balls: Array, tolerance: float) -> Array:
-        """Return few balls (m, 4) whose hull contains that of others (k, 4).
+        """Return a few balls (m, 4) whose convex hull contains the convex hull of given balls.
 
         Args:
-            tolerance: by which the hull of the centres may miss centres [m].
+            balls: (k, 4) centre and radius of the given balls [m].
+            tolerance: Distance by which given centres may be outside the hull of the chosen centres
+                [m]; the returned radii compensate for it.
         """
         balls, radius = balls.copy(), float(balls[:, 3].max())
         balls[:, 3] = 0.0
@@ -313,13 +339,17 @@ class _Fit:
         return balls[:count]
 
     def _distances(self, points: Array, is_inside: bool = False) -> Array:
-        """Return the signed distances (b,) of points (b, 3) from the solid [m]."""
+        """Return the signed distances (b,) of points (b, 3) from the solid [m]; count the work."""
         cost = 1 if is_inside or not self.solid.is_closed else ANGLE_WORK
         self.work += cost * len(points) * len(self.solid.corners)
         return self.solid.distances(points, is_inside)
 
     def _candidates(self, count: int) -> tuple[Array, Array]:
-        """Return centres (c, 3) on a grid inside the solid, and their depths (c,)."""
+        """Return points (c, 3) of a grid that are inside the solid, and their depths (c,) [m].
+
+        Args:
+            count: Approximate number of grid points in the bounding box of the solid.
+        """
         if not self.solid.is_closed:
             return np.empty((0, 3)), np.empty(0)
         size = np.maximum(self.high - self.low, 1e-3 * self.solid.extent)
@@ -345,7 +375,15 @@ class _Fit:
     def _piece(
         self, low: Array, high: Array, rows: Indices, inside: NDArray[np.bool_], depth: int
     ) -> _Piece | None:
-        """Return the piece in a box, given the triangles that may be in it; None if empty."""
+        """Return the piece in a box, or None if no part of the solid is in the box.
+
+        Args:
+            low: (3,) lower corner of the box [m].
+            high: (3,) upper corner of the box [m].
+            rows: Indices of the triangles that may be partly in the box.
+            inside: (2, 2, 2) whether each corner of the box is in the solid.
+            depth: Depth of the piece in the tree.
+        """
         corners, rows = self._clipped(low, high, rows)
         if not len(rows) and not inside.any():
             return None
@@ -353,7 +391,17 @@ class _Fit:
         return _Piece(low, high, rows, inside, self._sphere(points), depth)
 
     def _clipped(self, low: Array, high: Array, rows: Indices) -> tuple[Array, Indices]:
-        """Return corners (k, 3) of the triangles clipped to a box, and indices of the triangles."""
+        """Clip triangles to a box.
+
+        Args:
+            low: (3,) lower corner of the box [m].
+            high: (3,) upper corner of the box [m].
+            rows: Indices of the triangles.
+
+        Returns:
+            Corners (k, 3) of the clipped triangles [m], and the indices of the triangles that are
+            at least partly in the box.
+        """
         self.work += CLIP_WORK * len(rows)
         points, kept = np.empty((MAX_CLIPPED * len(rows), 3)), np.empty(len(rows), np.int64)
         count, used = clip_to_box(self.solid.corners, rows, low, high, points, kept)
@@ -365,30 +413,39 @@ class _Fit:
         return _with_corners(corners, piece.low, piece.high, piece.inside)
 
     def _sphere(self, points: Array) -> Array:
-        """Return the sphere (5,) around points with the smallest gap, among known centres."""
+        """Return the sphere (5,) with the smallest gap that contains points (k, 3).
+
+        The centres tried are the middle of the points and the candidate centres of the solid. For a
+        surface, the centre is the point closest to the middle.
+        """
         middle = 0.5 * (points.min(0) + points.max(0))
-        if not self.solid.is_closed:  # a centre on the surface proves contact
+        if not self.solid.is_closed:  # a centre on the surface can prove a contact
             middle = points[np.argmin(np.linalg.norm(points - middle, axis=1))]
             return _first(middle, np.zeros(1), points)
         best = _first(middle, self._depths(middle[None]), points)
-        self.work += 10 * (len(points) + len(self.centres))  # most centres fail at once
+        self.work += 10 * (len(points) + len(self.centres))  # most centres are rejected at once
         tightest_sphere(self.centres, self.depths, points, best)
         return best
 
     def _depths(self, centres: Array) -> Array:
-        """Return the depth (c,) of points (c, 3) in the solid [m], NO_PROOF outside."""
+        """Return the depth (c,) of points (c, 3) in the solid [m]; `NO_PROOF` if outside."""
         if not self.solid.is_closed:
             return np.full(len(centres), NO_PROOF)
         distances = self._distances(centres)
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
     def _refined(self, sphere: Array, points: Array) -> Array:
-        """Return a sphere with a smaller gap than that of a leaf, searched near its centre."""
+        """Return a sphere (5,) around the points of a leaf, with a smaller gap if one is found.
+
+        Args:
+            sphere: (5,) current sphere of the leaf; new centres are tried near its centre.
+            points: (k, 3) points whose convex hull contains the piece of the leaf.
+        """
         best = sphere.copy()
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
             steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))
-            if best[4] > 0.0:  # the centre is inside, and all points closer to it than best[4]
+            if best[4] > 0.0:  # all points closer to the centre than best[4] are inside
                 steps *= min(1.0, 0.5 * best[4] / scale)
                 steps = steps[np.linalg.norm(steps, axis=1) < best[4]]
                 depths = -self._distances(best[:3] + steps, True)
@@ -400,7 +457,7 @@ class _Fit:
         return best
 
     def _around(self) -> Array:
-        """Return a small sphere around the solid (Badoiu & Clarkson 2003), with its depth."""
+        """Return a small sphere (5,) that contains the solid (Badoiu & Clarkson 2003)."""
         points = self.solid.points
         self.work += self.around_steps * len(points)
         centre = 0.5 * (self.low + self.high)
@@ -414,12 +471,15 @@ class _Fit:
         return np.append(best, self._depths(best[None, :3]))
 
     def _cut(self, piece: _Piece) -> list[_Piece]:
-        """Split a piece across its longest side; parts without a point of the solid are dropped."""
+        """Return the two halves of a piece, cut across the longest side of its box.
+
+        A half that contains no point of the solid is left out.
+        """
         points = self._points(piece)
         low, high = points.min(0), points.max(0)
         axis = int(np.argmax(high - low))
         value = 0.5 * (low[axis] + high[axis])
-        # Corners of the two boxes: four old corners each, and four new corners in between.
+        # Each half has four corners of the old box, and both share four new corners in between.
         ends = np.array([piece.low, piece.high])
         new = ends.copy()
         new[:, axis] = value
@@ -442,16 +502,29 @@ class _Fit:
 
 
 def _with_corners(points: Array, low: Array, high: Array, inside: NDArray[np.bool_]) -> Array:
-    """Return points (k, 3), and the corners of a box that are inside a solid."""
+    """Return points (k, 3) together with the corners of a box that are inside a solid.
+
+    Args:
+        points: (k, 3) points.
+        low: (3,) lower corner of the box.
+        high: (3,) upper corner of the box.
+        inside: (2, 2, 2) whether each corner of the box is in the solid.
+    """
     return np.concatenate([points, np.where(np.argwhere(inside) == 0, low, high)])
 
 
 def _gap(sphere: Array) -> float:
-    """Return the difference of the outer and the inner radius of a sphere."""
+    """Return the difference of the outer and the inner radius of a sphere (5,) [m]."""
     return float(sphere[3] - max(sphere[4], 0.0))
 
 
 def _first(centre: Array, depth: Array, points: Array) -> Array:
-    """Return the sphere (5,) around points with a given centre (3,) and depth (1,)."""
+    """Return the sphere (5,) that contains points (k, 3), with a given centre and inner radius.
+
+    Args:
+        centre: (3,) centre.
+        depth: (1,) inner radius [m].
+        points: (k, 3) points.
+    """
     radius = np.sqrt(np.max(np.sum((points - centre) ** 2, axis=1)))
     return np.array([*centre, radius, *depth])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sphere trees of shapes, cached in memory while a shape is in use, and on disk."""
+"""Sphere trees of shapes, cached in memory as long as the shape exists, and on disk."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ from dls_ik.scene.sphere_fit import MAX_LEAVES, SphereTree, fit_spheres
 from dls_ik.scene.weak_memo import kept_with_owner
 
 PACKAGE = Path(__file__).parents[1]
-# Files whose content determines a fit.
+# Source files whose content determines the result of a fit; a change invalidates the disk cache.
 SOURCES = (
     "core/hulls.py",
     "core/shape_distance.py",
@@ -32,7 +32,7 @@ SOURCES = (
 
 @kept_with_owner
 def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES) -> SphereTree:
-    """Return the sphere tree of a shape from memory or disk, or fit and cache it.
+    """Return the sphere tree of a shape from memory or disk, or fit and cache a new tree.
 
     Args:
         shape: Shape.
@@ -61,7 +61,7 @@ def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES
 
 
 def kept_folder() -> str | None:
-    """Return the folder of compiled kernels, which also caches other results; None without one."""
+    """Return the folder of the disk cache, that of the compiled kernels; None without a cache."""
     return cache_folder(check_rows)
 
 
@@ -74,14 +74,15 @@ def shape_digest(shape: Shape) -> str:
 
 
 def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
-    """Return content written by :func:`write_kept`.
+    """Return the content of a cache file written by :func:`write_kept`.
 
     Args:
-        path: File.
-        sources: Files of this package that determine the content.
+        path: Path of the file.
+        sources: Source files of this package that determine the content.
 
     Returns:
-        The content, or None if the file is missing, damaged, or made from other sources.
+        The content; None if the file is missing, damaged, or was written by other versions of the
+        source files.
     """
     try:
         with open(path, "rb") as file:
@@ -92,7 +93,13 @@ def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
 
 
 def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
-    """Write a file atomically; failures are ignored, because the file is only a cache."""
+    """Write a cache file atomically; ignore failures, because the content can be computed again.
+
+    Args:
+        path: Path of the file.
+        sources: Source files of this package that determine the content.
+        content: Content.
+    """
     part = f"{path}.{secrets.token_hex(8)}.part"
     try:
         with open(part, "wb") as file:
@@ -104,13 +111,13 @@ def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
 
 
 def _stamp(sources: tuple[str, ...], content: bytes) -> bytes:
-    """Return the digest of content and sources."""
+    """Return the digest of a content and of the source files that determine it."""
     return hashlib.sha256(_digest(sources) + content).digest()
 
 
 @cache
 def _digest(sources: tuple[str, ...]) -> bytes:
-    """Return the digest of source files."""
+    """Return the digest of some source files of this package."""
     digest = hashlib.sha256()
     for name in sources:
         digest.update((PACKAGE / name).read_bytes())
@@ -118,13 +125,13 @@ def _digest(sources: tuple[str, ...]) -> bytes:
 
 
 def _tree_of(content: bytes) -> SphereTree:
-    """Return the tree in the content of a file."""
+    """Return the sphere tree that the content of a cache file stores."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return SphereTree(*(arrays[name] for name in SphereTree._fields))
 
 
 def _content_of(tree: SphereTree) -> bytes:
-    """Return a tree as the content of a file."""
+    """Return the content of a cache file that stores a sphere tree."""
     buffer = io.BytesIO()
     np.savez(buffer, **tree._asdict())
     return buffer.getvalue()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""SRDF: groups, named poses and pairs of links that may touch, compatible with MoveIt."""
+"""Reader and writer of SRDF (groups, named poses, pairs that may touch), compatible with MoveIt."""
 
 import logging
 import os
@@ -28,36 +28,36 @@ SCHEMA: Schema = {
     "enable_collisions": {},
     "disable_default_collisions": {},
 }
-DEFAULT_REASON = "Default"  # reason of the pairs of disable_default_collisions
+DEFAULT_REASON = "Default"  # reason of pairs that <disable_default_collisions> disables
 Pair = tuple[str, str]  # two links in alphabetical order
 
 
 class JointGroup(NamedTuple):
-    """A group of joints as defined in an SRDF."""
+    """Definition of a group of joints in an SRDF."""
 
     chains: tuple[tuple[str, str], ...] = ()  # base and tip link of each chain
-    joints: tuple[str, ...] = ()
+    joints: tuple[str, ...] = ()  # joints named directly
     links: tuple[str, ...] = ()  # links whose parent joints belong to the group
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # groups whose joints belong to the group
 
 
 class GroupEnds(NamedTuple):
-    """Base and tip links of the motion of a group."""
+    """Base link and tip links of a group, between which its joints move."""
 
     base: str
     tips: tuple[str, ...]
 
 
 class EndEffector(NamedTuple):
-    """An end effector."""
+    """An end effector in an SRDF."""
 
-    group: str
-    parent_link: str
-    parent_group: str = ""
+    group: str  # group of the end effector's joints
+    parent_link: str  # link that carries the end effector
+    parent_group: str = ""  # group of the arm that carries the end effector
 
 
 class VirtualJoint(NamedTuple):
-    """A joint between the world and the robot's root."""
+    """A joint between the world and the robot's root link."""
 
     kind: str  # "fixed", "planar" or "floating"
     parent_frame: str
@@ -66,27 +66,27 @@ class VirtualJoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Srdf:
-    """A semantic description of a robot, without elements that name unknown links or joints."""
+    """Semantic description of a robot; elements that name unknown links or joints are left out."""
 
     name: str
     groups: Mapping[str, JointGroup] = field(default_factory=dict)
-    # By group and pose name, the positions [rad or m] by joint; some joints have several numbers.
+    # Joint positions [rad or m] by group and pose name; some joints have several numbers.
     states: Mapping[Pair, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     end_effectors: Mapping[str, EndEffector] = field(default_factory=dict)
     virtual_joints: Mapping[str, VirtualJoint] = field(default_factory=dict)
     passive_joints: tuple[str, ...] = ()
     joint_properties: tuple[tuple[str, str, str], ...] = ()  # joint, property, value
-    disabled: Mapping[Pair, str] = field(default_factory=dict)  # reason by pair that may touch
+    disabled: Mapping[Pair, str] = field(default_factory=dict)  # pairs that may touch, with reasons
     enabled: frozenset[Pair] = frozenset()  # pairs checked despite `disabled_by_default`
     disabled_by_default: tuple[str, ...] = ()  # links that may touch all others
-    # By link, centres and radii of approximating spheres [m].
+    # Centre x, y, z and radius of the spheres that approximate each link [m].
     spheres: Mapping[str, tuple[tuple[float, float, float, float], ...]] = field(
         default_factory=dict
     )
     unknown: tuple[str, ...] = ()  # one line for each ignored element
 
     def allowed_pairs(self, links: Iterable[str]) -> dict[Pair, str]:
-        """Return the pairs of some links that may touch, with the reason of each pair."""
+        """Return the pairs among some links that may touch, with the reason of each pair."""
         known = sorted(links)
         among = set(known)
         free = [link for link in self.disabled_by_default if link in among]
@@ -103,7 +103,7 @@ class Srdf:
         }
 
     def group_joints(self, tree: Tree, group: str) -> tuple[str, ...]:
-        """Return the joints of a group, including fixed joints, parents before children.
+        """Return the names of the joints of a group, including fixed joints, parents first.
 
         Raises:
             SceneError: If a group is unknown or contains itself.
@@ -114,9 +114,10 @@ class Srdf:
     def ends(self, tree: Tree, group: str) -> GroupEnds:
         """Return the base and tip links of a group.
 
-        A group that is a single chain has the ends of the chain. Otherwise the base is the last
-        link above all joints of the group. There is a tip for each last moving joint: the parent
-        link of an end effector, or the last link fixed to the joint.
+        If the group is a single chain, its ends are those of the chain. Otherwise the base is the
+        last link above all joints of the group. For each moving joint that has no other moving
+        joint of the group below it, there is one tip: the parent link of an end effector, or else
+        the last link that is fixed to the joint.
 
         Raises:
             SceneError: If a group is unknown, or its joints are not connected or do not move.
@@ -139,7 +140,7 @@ class Srdf:
                 )
         hands = {each.parent_link for each in self.end_effectors.values()}
         tips: dict[str, str] = {}  # tip by last moving joint
-        above: set[str] = set()  # joints above other moving joints
+        above: set[str] = set()  # moving joints above other moving joints
         for path in paths.values():
             moving = [each.name for each in path if each.kind != "fixed"]
             above.update(moving[:-1])
@@ -149,14 +150,16 @@ class Srdf:
         return GroupEnds(base, tuple(last))
 
     def state(self, name: str, group: str | None = None) -> dict[str, float]:
-        """Return the joint positions of a named pose, of joints with a single value.
+        """Return the positions [rad or m] by joint of a named pose.
+
+        Joints with several values, such as floating joints, are left out.
 
         Args:
             name: Name of the pose.
-            group: Group of the pose; None stands for the only group with such a pose.
+            group: Group of the pose; None: the only group with a pose of this name.
 
         Raises:
-            SceneError: If the pose is unknown, or several groups have such a pose.
+            SceneError: If the pose is unknown, or several groups have a pose of this name.
         """
         found = [key for key in self.states if key[1] == name and group in (None, key[0])]
         if not found:
@@ -173,11 +176,16 @@ class Srdf:
         }
 
     def with_pairs(self, pairs: Mapping[Pair, str]) -> "Srdf":
-        """Return the description with other pairs of links that may touch, with reasons."""
+        """Return a copy of the description in which the given pairs may touch, with reasons."""
         return replace(self, disabled=dict(pairs), enabled=frozenset(), disabled_by_default=())
 
     def _joints(self, tree: Tree, group: str, above: tuple[str, ...]) -> set[str]:
-        """Return the joints of a group, collected recursively.
+        """Return the names of the joints of a group and of its subgroups.
+
+        Args:
+            tree: Robot.
+            group: Name of the group.
+            above: Groups that contain the group.
 
         Raises:
             SceneError: If a group is unknown or contains itself.
@@ -206,7 +214,7 @@ def pair_of(link: str, other: str) -> Pair:
 
 
 def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
-    """Return the last link that all paths from the root contain."""
+    """Return the last link that all paths (sequences of joints from the root link) contain."""
     base = root
     for joints in zip(*paths, strict=False):
         if any(joint is not joints[0] for joint in joints):
@@ -219,13 +227,13 @@ def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
 
 
 def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
-    """Read an SRDF, which need not be trusted, and match it with a robot.
+    """Read an SRDF, also from an untrusted source, and check its names against a robot.
 
-    Elements that name unknown links, joints or groups are ignored, as by MoveIt. They are listed in
-    ``unknown`` and in Python's log.
+    Elements that name unknown links, joints or groups are ignored, as MoveIt does. The ignored
+    elements are listed in ``unknown`` and in Python's log.
 
     Args:
-        source: Path of a file, or the XML text, a string whose first visible character is ``<``.
+        source: Path of a file; or the XML text: a string whose first visible character is ``<``.
         tree: Tree of the robot.
 
     Raises:
@@ -243,7 +251,7 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
 
 
 class _Reader:
-    """Reader of the elements of a document, which checks names against a robot."""
+    """Reader of the elements of an SRDF document that checks names against a robot."""
 
     def __init__(self, root: XmlElement, tree: Tree) -> None:
         self.root, self.tree = root, tree
@@ -251,7 +259,7 @@ class _Reader:
         self.unknown: dict[str, None] = {}  # ordered set
 
     def read(self) -> Srdf:
-        """Return the description.
+        """Return the description of the robot.
 
         Raises:
             SceneError: If an element is not valid.
@@ -306,7 +314,13 @@ class _Reader:
     def _known(
         self, tag: str, names: Mapping[str, Iterable[str]], within: XmlElement | None = None
     ) -> list[XmlElement]:
-        """Return the elements whose attributes are known names, and record all others."""
+        """Return the elements of a tag whose names are known, and record all others as unknown.
+
+        Args:
+            tag: Tag of the elements.
+            names: Known names by attribute.
+            within: Parent of the elements; None: the root element.
+        """
         found = []
         for each in (within or self.root).all(tag):
             wrong = [key for key, known in names.items() if each.name(key) not in known]
@@ -317,7 +331,7 @@ class _Reader:
         return found
 
     def _virtual(self, element: XmlElement) -> VirtualJoint:
-        """Return a virtual joint."""
+        """Return the virtual joint that an element describes."""
         kind = element.name("type")
         if kind not in ("fixed", "planar", "floating"):
             element.refuse(
@@ -326,7 +340,7 @@ class _Reader:
         return VirtualJoint(kind, element.name("parent_frame"), element.name("child_link"))
 
     def _group(self, element: XmlElement, virtual: Mapping[str, VirtualJoint]) -> JointGroup:
-        """Return a group."""
+        """Return the group that an element describes."""
         ends = {"base_link": self.links, "tip_link": self.links}
         chains = []
         for each in self._known("chain", ends, element):
@@ -343,7 +357,7 @@ class _Reader:
         )
 
     def _leads(self, base: str, tip: str) -> bool:
-        """Return whether the tip is the base or below the base."""
+        """Return whether link `tip` is link `base` or is below it in the tree."""
         while tip != base and tip in self.tree.parent_joint:
             tip = self.tree.parent_joint[tip].parent
         return tip == base
@@ -364,14 +378,14 @@ class _Reader:
             _visit(name, groups, done, ())
 
     def _state(self, element: XmlElement) -> dict[str, tuple[float, ...]]:
-        """Return the positions of a named pose by joint."""
+        """Return the positions by joint of the named pose that an element describes."""
         return {
             each.name(): tuple(each.numbers("value", len(each.attributes.get("value", "").split())))
             for each in self._known("joint", {"name": self.joints}, element)
         }
 
     def _pairs(self, tag: str) -> dict[Pair, XmlElement]:
-        """Return the elements of a tag by pair of links."""
+        """Return the elements of a tag by the pair of links that they name."""
         ends = {"link1": self.links, "link2": self.links}
         return {
             pair_of(each.name("link1"), each.name("link2")): each for each in self._known(tag, ends)
@@ -381,13 +395,13 @@ class _Reader:
 def _visit(
     name: str, groups: Mapping[str, JointGroup], done: set[str], above: tuple[str, ...]
 ) -> None:
-    """Check that a group does not contain itself.
+    """Check that a group does not contain itself, directly or through other groups.
 
     Args:
         name: Name of the group.
         groups: All groups.
-        done: Groups that were checked before; extended by this function.
-        above: Groups that contain the group.
+        done: Names of the groups that were checked before; this function adds the group.
+        above: Names of the groups that contain the group.
 
     Raises:
         SceneError: If the group contains itself.
@@ -401,7 +415,7 @@ def _visit(
 
 
 def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
-    """Return the centre and the radius of a sphere."""
+    """Return the centre x, y, z and the radius of the sphere that an element describes [m]."""
     x, y, z = element.numbers("center", 3)
     (radius,) = element.numbers("radius", 1)
     return x, y, z, radius
@@ -411,30 +425,30 @@ def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
 
 
 def srdf_text(srdf: Srdf) -> str:
-    """Return an SRDF as text that MoveIt can read."""
+    """Return a description as the text of an SRDF file, which MoveIt can read."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<robot name={quoteattr(srdf.name)}>"]
     lines += [line for section in _SECTIONS for line in section(srdf)]
     return "\n".join([*lines, "</robot>", ""])
 
 
 def _tag(tag: str, indent: int = 2, /, **attributes: str) -> str:
-    """Return an element without children; attributes without a value are omitted."""
+    """Return the text of an element without children; omit attributes without a value."""
     words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items() if value)
     return f"{' ' * indent}<{tag}{words}/>"
 
 
 def _nested(tag: str, lines: Iterable[str], **attributes: str) -> list[str]:
-    """Return the lines of an element with children."""
+    """Return the lines of an element whose children are given as lines."""
     return [_tag(tag, **attributes).removesuffix("/>") + ">", *lines, f"  </{tag}>"]
 
 
 def _numbers(values: Iterable[float]) -> str:
-    """Return numbers as text in full precision."""
+    """Return numbers as text, separated by spaces, in full precision."""
     return " ".join(map(repr, values))
 
 
 def _groups(srdf: Srdf) -> list[str]:
-    """Return the lines of groups and named poses."""
+    """Return the lines of an SRDF that describe groups and named poses."""
     lines = []
     for name, group in srdf.groups.items():
         inside = [_tag("chain", 4, base_link=base, tip_link=tip) for base, tip in group.chains]
@@ -449,7 +463,7 @@ def _groups(srdf: Srdf) -> list[str]:
 
 
 def _joints(srdf: Srdf) -> list[str]:
-    """Return the lines of end effectors and of properties of joints."""
+    """Return the lines of an SRDF that describe end effectors and properties of joints."""
     lines = [
         _tag("end_effector", name=name, **each._asdict())
         for name, each in srdf.end_effectors.items()
@@ -465,7 +479,7 @@ def _joints(srdf: Srdf) -> list[str]:
 
 
 def _collisions(srdf: Srdf) -> list[str]:
-    """Return the lines of spheres and of pairs of links."""
+    """Return the lines of an SRDF that describe spheres and pairs of links."""
     lines = []
     for link, spheres in srdf.spheres.items():
         inside = [_tag("sphere", 4, center=_numbers(s[:3]), radius=repr(s[3])) for s in spheres]

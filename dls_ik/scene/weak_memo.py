@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Caches of results that live as long as the object that they were computed from."""
+"""Caches of results; a result is deleted together with the object from which it was computed."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -19,9 +19,9 @@ def kept_with_owner(
 ) -> Callable[Concatenate[Owner, Rest], Result]:
     """Cache the results of a function for the lifetime of its first argument.
 
-    The argument is compared by identity. ``functools.lru_cache`` would keep thousands of otherwise
-    unused snapshots or meshes alive. Results must not refer to the argument. If an object has
-    `MAX_RESULTS` results, its oldest result is dropped.
+    The first argument (the owner of the results) is compared by identity. ``functools.lru_cache``
+    would not do, because it would keep thousands of unused snapshots or meshes in memory. Results
+    must not refer to their owner. If an owner has `MAX_RESULTS` results, the oldest is dropped.
     """
     known: WeakKeyDictionary[Owner, dict[Hashable, Any]] = WeakKeyDictionary()
     lock = Lock()

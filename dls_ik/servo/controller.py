@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Controller: follows targets and supervises measurements; one command and one state per cycle.
+"""Controller that follows targets and supervises measurements of the arm.
 
-All methods take the time as an argument, in seconds on a monotonic clock.
+Each cycle returns one command and one state. Methods that need the time take it as an argument, in
+seconds on a monotonic clock.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ if TYPE_CHECKING:
 
     from dls_ik.servo.options import ControllerKeywords
 
-MAX_REST_SPEED = 1e-3  # [rad/s or m/s] speed of a command that counts as at rest
-MAX_START_DELAY = 60.0  # [s] lead of a trajectory's start on the clock
-# A pair that limits the motion replaces these states by NEAR_COLLISION or BLOCKED.
+MAX_REST_SPEED = 1e-3  # [rad/s or m/s] largest speed of a command that counts as at rest
+MAX_START_DELAY = 60.0  # [s] longest time from now to the start of a trajectory
+# If a pair of links or objects limits the motion, NEAR_COLLISION or BLOCKED replaces these states.
 STATES_LIMITED_BY_PAIR = frozenset(
     {
         ServoState.FOLLOWING,
@@ -76,22 +77,24 @@ AFTER_STALL = "the loop stalled; waiting for joint states"
 
 
 class Controller:
-    """Follows poses, twists and trajectories of one tip within all limits; stops with a reason.
+    """Follows poses, twists and trajectories of one tip within all limits.
 
-    Each command continues the previous command, because measurements lag. The command starts at
-    the measurement until the first target arrives, and again when a target arrives after a rest.
+    If the controller stops, its state and message give the reason. Each command continues the
+    previous command instead of the measurement, because measurements lag. The command is set to the
+    measured joint positions until the first target arrives, and again when a target arrives after
+    a rest.
 
     Args:
         robot: A chain with one tip.
         method: A name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd`` if
             no joint has limits.
-        executor: Runs the solver for targets that local motion does not reach. None runs the
-            solver inside a cycle, which then takes approximately 20 ms, once per target; the
-            solver's tables are then built here, in tenths of a second.
-        scene: Scene of this robot; every cycle uses its current state. No command, and no stop
-            behind a command, brings a pair of links or objects closer than `min_distance`. None:
-            no distances are kept.
-        workspace: Bounds that the tip, or the links they name, may not leave.
+        executor: Runs the solver for targets that local motion does not reach. None: the solver
+            runs inside a cycle, which then takes approximately 20 ms, once per target; the
+            constructor builds the solver's tables, which takes tenths of a second.
+        scene: Scene of this robot; every cycle uses the current state of the scene. No command, and
+            no stop that starts at a command, brings a pair of links or objects closer than
+            `min_distance`. None: distances are not checked.
+        workspace: Bounds that the tip, or the links that a bound names, may not leave.
         options: Fields of :class:`dls_ik.servo.ControllerOptions`, and options of the method as for
             :class:`dls_ik.IkSolver`.
 
@@ -100,7 +103,8 @@ class Controller:
             than one tip.
         OptionError: If an option is unknown or out of range, or two links are always closer than
             `min_distance`.
-        SceneError: If the scene belongs to another robot, or a bound names an unknown link.
+        SceneError: If the scene belongs to another robot, or a workspace bound names an unknown
+            link.
     """
 
     def __init__(
@@ -128,7 +132,7 @@ class Controller:
         self._knots: Knots | None = None  # last result of trajectory()
 
     def __repr__(self) -> str:
-        """Return the robot, the method, and the kind of target or the state."""
+        """Return the robot, the method, and the type of the target (the state without a target)."""
         target, state = self._stream.target, self._stream.state
         activity = state.name if target is None else type(target).__name__
         return f"Controller({self.robot.name}, {self.method}, {activity})"
@@ -150,7 +154,7 @@ class Controller:
 
     @property
     def starts_anew(self) -> bool:
-        """Return whether the command, at rest, is to start where the arm is measured next."""
+        """Return whether the command is at rest and the next measurement will replace it."""
         return self._rest.starts_anew and not self.moves
 
     @property
@@ -164,7 +168,7 @@ class Controller:
         return self._stream.message if self._stream.is_latched else ""
 
     def seed(self, q: JointValues) -> None:
-        """Set the command to joint positions (n,) [rad or m] at rest, inside the limits or not.
+        """Set the command, at rest, to joint positions (n,) [rad or m], even outside the limits.
 
         Raises:
             JointValueError: If the length is wrong or a value is not finite.
@@ -172,7 +176,7 @@ class Controller:
         self._seed(self.robot.validated_one(q))
 
     def take_over(self, other: Controller) -> None:
-        """Continue motion, target and supervision of another controller with the same joints."""
+        """Continue the motion, target and supervision of another controller of the same joints."""
         self._tracker.take_over(other._tracker)
         self._supervision.take_over(other._supervision)
         self._stream = other._stream
@@ -187,7 +191,7 @@ class Controller:
             self._stream = self._stream._replace(state=state, reason=reason, target=None)
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that follows the last command if no other command does.
+        """Return the path of the stop that starts at the last command.
 
         Args:
             period: Period of the cycles [s].
@@ -195,15 +199,16 @@ class Controller:
         return self._tracker.limiter.stop_path(period)
 
     def trajectory(self, period: float, count: int = 0) -> Knots:
-        """Return the knots of the path to the last command and of the stop behind it.
+        """Return the knots of the path to the last command and of the stop that starts there.
 
-        Cubics between the knots stay within the velocity and acceleration limits. Times start at
-        the last cycle; the command is due one period later. Call this once per cycle.
+        Cubics between the knots stay within the velocity and acceleration limits. The times of the
+        knots are measured from the last cycle; the command is due one period after that cycle. Call
+        this once per cycle.
 
         Args:
             period: Period of the cycles [s].
-            count: Number of knots wanted; there are more only if the path needs them. 1: the
-                command alone.
+            count: Number of knots wanted; the result has more knots only if the path needs more.
+                1: only the command.
         """
         limiter = self._tracker.limiter
         given = limiter.motion(), limiter.stop_path(period), self._tracker.acceleration
@@ -211,26 +216,26 @@ class Controller:
         return self._knots
 
     def go_back(self, stop: StopPath) -> None:
-        """Roll back to the last published command; `stop` is the stop behind that command."""
+        """Roll back to the last published command, at which the path `stop` starts."""
         self._tracker.limiter.take_over(at_start_of(stop))
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, along which the arm moved without commands for `elapsed` [s].
+        """Continue on the stop path after a gap in which the arm followed that path by itself.
 
         Args:
-            elapsed: Time that the arm has moved along the stop path [s].
+            elapsed: Time for which the arm has followed the stop path [s].
             period: Period of the cycles [s].
         """
         self._tracker.limiter.resume_at(elapsed, period)
 
     def stand_still(self) -> None:
-        """Continue at rest at the last command, where the arm stopped without commands."""
+        """Continue at rest at the last command; the arm stopped there without further commands."""
         self._tracker.limiter.reset(self._tracker.limiter.q)
 
     def stand_at(self, q: Array) -> None:
         """Roll back the last cycle, and continue at rest at an earlier command (n,).
 
-        The arm stopped there by itself, as it received no further command.
+        The arm stopped at the earlier command, because it received no further command.
         """
         self._tracker.seed(q)
         self._rest = self._previous_rest
@@ -240,8 +245,8 @@ class Controller:
     def resume_after_gap(self, q: Array) -> None:
         """Continue at rest at joint positions (n,) after a gap without commands.
 
-        The next measurement of a resting arm replaces these joint positions. A single pose stays
-        in force; a trajectory is delayed by the length of the gap.
+        The next measurement of the resting arm replaces these joint positions. A single pose
+        remains the target; a trajectory is delayed by the length of the gap.
         """
         self._seed(q)
         self._rest = self._rest.restarted()
@@ -249,20 +254,20 @@ class Controller:
             self._stream.target.interrupt()
 
     def expect_measurements(self, since: float) -> None:
-        """Allow missing measurements until `measurement_timeout` after a time [s].
+        """Excuse missing measurements until `measurement_timeout` after a time.
 
-        The loop has stalled, so that joint states of the driver are old or not read yet. Without a
-        measurement the arm stops and keeps its target; missing measurements are no fault.
+        Call this after the control loop has stalled: joint states of the driver are then old or not
+        read yet. Until a measurement arrives, the arm stops and keeps its target without a fault.
 
         Args:
-            since: Time at which the queue of joint states is read, after the stall.
+            since: Time at which the queue of joint states is read, after the stall [s].
         """
         self._supervision.expect_measurements(since)
 
     def follow_pose(self, T_d: PoseLike, now: float, age: float = 0.0) -> None:
         """Follow a single pose, or the next pose of a stream.
 
-        An error leaves the current motion unchanged.
+        If an error is raised, the current motion continues unchanged.
 
         Args:
             T_d: (4, 4) T_base_tip.
@@ -271,7 +276,7 @@ class Controller:
 
         Raises:
             PoseError: If the pose is not a rigid transform.
-            OptionError: If a time is not finite.
+            OptionError: If `now` or `age` is not finite.
             StaleTargetError: If the pose is older than `target_timeout`, or its stamp is more than
                 `stamp_tolerance` in the future.
             HeldError: If the controller is paused or in a fault.
@@ -287,7 +292,7 @@ class Controller:
     def follow_twist(
         self, V: ArrayLike, now: float, R: ArrayLike | None = None, age: float = 0.0
     ) -> None:
-        """Follow a twist of the tip until the next target.
+        """Follow a twist of the tip until the next target or until `target_timeout` has passed.
 
         Args:
             V: (6,) linear and angular velocity [m/s, rad/s].
@@ -310,13 +315,14 @@ class Controller:
         self._follow(target, now)
 
     def follow_trajectory(self, Ts: PoseLike, period: float, now: float, age: float = 0.0) -> None:
-        """Move to the first pose of a trajectory, then through its poses on time.
+        """Move to the first pose of a trajectory, then pass each later pose at its time.
 
         Args:
             Ts: (m, 4, 4) T_base_tip.
             period: Time between two poses [s].
             now: Current time [s].
-            age: Age of the trajectory [s]; negative for a start in the future, at most a minute.
+            age: Age of the trajectory [s]; negative if the trajectory starts in the future, at most
+                60 s from now.
 
         Raises:
             PoseError: If there are no poses, or one is invalid.
@@ -332,14 +338,14 @@ class Controller:
         self._follow(TrajectoryTarget(poses, interval, start, self._metric[1]), now)
 
     def refuse(self, reason: str) -> None:
-        """Stop and hold because a target is invalid; `reason` becomes part of the messages."""
+        """Stop and hold because a target is invalid; status messages include `reason`."""
         self._change(Event.REFUSAL, reason)
 
     def pause(self, reason: str = "") -> None:
         """Stop, and reject targets until :meth:`resume`. A fault remains a fault.
 
         Args:
-            reason: Why the arm is paused; becomes part of the messages.
+            reason: Why the arm is paused; status messages include this text.
         """
         self._change(Event.PAUSE, reason)
 
@@ -350,14 +356,14 @@ class Controller:
             self._rest = self._rest._replace(starts_anew=True)
 
     def reset(self) -> None:
-        """Stop, clear target, pause and fault, and wait for a target as after the start."""
+        """Stop; clear the target, the pause and the fault; wait for a target as after the start."""
         self._change(Event.RESET)
         self._rest = self._rest.restarted()
 
     def lag(self) -> float:
-        """Return the measured lag of the arm behind its commands [s]; NaN: not known yet.
+        """Return the measured lag of the arm behind its commands [s]; NaN if not known yet.
 
-        Takes a few milliseconds. Thread-safe.
+        This call takes a few milliseconds and is thread-safe.
         """
         return self._supervision.lag()
 
@@ -370,13 +376,13 @@ class Controller:
     ) -> ServoOutput:
         """Advance the command by one cycle.
 
-        A plug-in that raises is a fault: the arm stops and holds until a reset.
+        If a plug-in raises an exception, that is a fault: the arm stops and holds until a reset.
 
         Args:
             now: Current time [s].
             dt: Time since the last cycle [s].
-            measured: (n,) measured joint positions [rad or m]; None: not known.
-            age: Age of the measurement [s], or ages (n,) of the joints.
+            measured: (n,) measured joint positions [rad or m]; None: no measurement.
+            age: Age of the measurement [s], or one age for each joint (n,).
 
         Raises:
             OptionError: If `dt` is not positive and finite, or `now` is not finite.
@@ -422,11 +428,14 @@ class Controller:
 
     def _follow(self, target: Target, now: float) -> None:
         self._rest = self._rest.with_target(now)
-        if target is not self._stream.target:  # a new target, no further message of a stream
+        if target is not self._stream.target:  # otherwise a further message of a stream
             self._change(Event.TARGET, target=target)
 
     def _end_stream(self, target: Target, now: float) -> None:
-        """Finish the motion to the last pose of a stream that timed out, or stop."""
+        """Handle a target that timed out: finish the motion to the last pose of a stream, or stop.
+
+        Twists always stop; a stream of poses stops if :func:`stop_reason` gives a reason.
+        """
         if not isinstance(target, PoseTarget):
             self._change(Event.TIMEOUT)
             return
@@ -439,16 +448,17 @@ class Controller:
             self._change(Event.FINISH, FINISHING, target)
 
     def _seed(self, q: Array) -> None:
-        """Set the command to joint positions (n,) at rest, without a motion to them."""
+        """Set the command to joint positions (n,) at rest at once, without a motion."""
         self._tracker.seed(q)
         self._supervision.restart(q.copy())
 
     def _sampled(self, now: float, age: float) -> float:
-        """Return the time [s], at most `now`, at which a target of an age [s] was sampled.
+        """Return the time [s] at which a target of the given age [s] was sampled, at most `now`.
 
         Raises:
-            OptionError: If a time is not finite.
-            StaleTargetError: If the target is too old, or too far in the future.
+            OptionError: If `now` or `age` is not finite.
+            StaleTargetError: If the target is older than `target_timeout`, or its stamp is more
+                than `stamp_tolerance` in the future.
         """
         now, age = checked_time("now", now), checked_time("age", age)
         if age > self.options.target_timeout:
@@ -464,7 +474,7 @@ class Controller:
         return now - max(age, 0.0)
 
     def _adapt_target(self) -> None:
-        """Apply the options of this controller to a target of another controller."""
+        """Apply the options of this controller to a target taken over from another controller."""
         target, options = self._stream.target, self.options
         if isinstance(target, PoseTarget):
             target.timeout, target.feed_forward = options.target_timeout, options.feed_forward
@@ -473,15 +483,20 @@ class Controller:
             target.allowed_share = self._tracker.twist_share
 
     def _is_supervising(self) -> bool:
-        """Return whether measurements are supervised; not while the arm stops after a reset."""
+        """Return whether measurements are supervised: with a target, and while the arm stops.
+
+        While the arm stops after a reset, measurements are not supervised.
+        """
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 
     def _advance(self, now: float, dt: float, waits: bool) -> ServoOutput:
-        """Advance by `dt` [s] toward the target, or stop.
+        """Advance by `dt` [s] toward the target; stop without a target.
 
         Args:
-            waits: The arm stops until it is measured again, and then continues to its target.
+            now: Current time [s].
+            dt: Time since the last cycle [s].
+            waits: Whether to stop until the next measurement, and to keep the target meanwhile.
         """
         target, tracker = self._stream.target, self._tracker
         tracked = None
@@ -491,7 +506,7 @@ class Controller:
             T_d = target.pose(now, dt, self._tip)
             try:
                 tracked = tracker.track(T_d, target, now, dt)
-            except MethodError as error:  # raised before anything has moved
+            except MethodError as error:  # raised before the command has moved
                 self._change(Event.FAILURE, str(error))
         if target is None or tracked is None:
             tracker.brake(dt)
@@ -507,13 +522,13 @@ class Controller:
         return output
 
     def _tip(self) -> Array:
-        """Return T_base_tip (4, 4) of the command or of the reference, as the target needs."""
+        """Return T_base_tip (4, 4) of the command if the target needs it, else of the reference."""
         target, tracker = self._stream.target, self._tracker
         uses_command = target is not None and target.needs_command
         return self.robot.fk(tracker.limiter.q if uses_command else tracker.local_ik.q)
 
     def _held_output(self, state: ServoState, message: str) -> ServoOutput:
-        """Return the output of a cycle without a target."""
+        """Return the output of a cycle in which the command does not move toward a target."""
         q, nan = self.command, math.nan
         free, near = np.zeros_like(q), self._nearest
         return ServoOutput(
@@ -527,9 +542,9 @@ class Controller:
 
         Args:
             T_d: (4, 4) T_base_tip of the target.
-            tracked: Outcome of the tracker.
-            condition: State of a joint bound or singularity that limits local motion, else
-                FOLLOWING.
+            tracked: Result of the tracker for this cycle.
+            condition: JOINT_BOUND or a singularity state if a joint bound or singularity limits
+                local motion; otherwise FOLLOWING.
             age: Age of the target [s].
         """
         q, step = self.command, tracked.step
@@ -571,9 +586,9 @@ class Controller:
         return () if self._tracker.guard is None else self._tracker.guard.tight_pairs
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
-        """Return position [m] and rotation error [rad] of the command q (n,).
+        """Return the position error [m] and the rotation error [rad] of the command q (n,).
 
-        The command may lag behind the reference, whose errors the step has.
+        `step` has the errors of the reference; the command may lag behind the reference.
         """
         if not math.isnan(step.position_error) and q.tolist() == step.q.tolist():
             return step.position_error, step.rotation_error

@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Guard of a stream: accepts only commands with a certified stop that keeps all distances.
+"""Guard of a stream: accepts only commands from which a certified stop keeps all distances.
 
-Each cycle the limiter proposes a step. The guard accepts the step if the step and the stop behind
-it are certified to keep all distances. Otherwise the command follows the previous certified stop,
-or a weighted mean of both, as far as that is certified: both keep the limits of position, velocity,
-acceleration and jerk, and so does their mean.
+In each cycle the limiter proposes a step. The guard accepts the step if a bound proves that all
+required distances are kept during the step and during the stop that starts at its end. Otherwise
+the command follows the previous certified stop, or, if that is certified, a weighted mean of the
+stop and the step. The stop and the step keep the limits of position, velocity, acceleration and
+jerk, and so does their mean.
 
-The stop behind the command and the distances certified along it are handed from controller to
-controller and from scene to scene. Pairs that are equal in a new scene keep their certificates.
-Only new or changed pairs are certified again, from their current distance on. Therefore neither
-new parameters nor changes of other objects can replace the stop by a longer one.
+A new controller or a new scene takes over the current stop and the distances certified along it.
+Pairs that are equal in the new scene keep their certified distances. Only new or changed pairs are
+certified again, and must keep at least their current distance. Therefore neither new parameters nor
+changes of other objects can replace the stop by a longer one.
 """
 
 from collections import deque
@@ -31,80 +32,81 @@ from dls_ik.servo.plugin_step import NearRows
 from dls_ik.servo.scene_state import NearPair, SceneState
 from dls_ik.servo.workspace import Bound, checked_bounds, guarded_pairs
 
-NUM_BLEND_BISECTIONS = 3  # bisections between the stop and a step that is not certified
-NUM_CONTACT_SAMPLES = 40  # configurations along a stop that cannot be certified
+NUM_BLEND_BISECTIONS = 3  # bisections of the weight between the stop and an uncertified step
+NUM_CONTACT_SAMPLES = 40  # configurations checked for contact along a stop without a certificate
 NUM_PROXIMITY_SAMPLES = 64  # random configurations used to find links that are always close
-TIGHT_SHARE = 0.25  # smallest share of these configurations for a pair to be reported
-USUAL_QUANTILE = 0.1  # quantile of these distances that is suggested as min_distance
-MIN_CONTACT_GROWTH = 1e-4  # [m] growth of a contact along a stop that is a fault
-NUM_RECENT_STOPS = 4  # stops behind earlier commands, to which the motion may roll back
+TIGHT_SHARE = 0.25  # share of random configurations; a pair too close in more is reported
+USUAL_QUANTILE = 0.1  # quantile of the distances of a pair that is suggested as min_distance
+MIN_CONTACT_GROWTH = 1e-4  # [m] smallest growth of a penetration along a stop that is a fault
+NUM_RECENT_STOPS = 4  # stops of earlier commands, to which the motion may roll back
 
 
 class TightPair(NamedTuple):
-    """A pair of links whose distance, by sphere bounds, is often below `min_distance`."""
+    """A pair of links whose distance (a lower bound by spheres) is often below `min_distance`."""
 
     names: Pair
-    share: float  # share of random configurations below min_distance
-    usual: float  # [m] distance that nine of ten random configurations exceed
+    share: float  # share of random configurations in which the distance is below min_distance
+    usual: float  # [m] distance exceeded in nine of ten random configurations
 
     def __str__(self) -> str:
-        """Return names, share and distance."""
+        """Return the names, the share in percent, and the usual distance."""
         shown = f"{self.names[0]!r} and {self.names[1]!r}"
         return f"{shown} ({100.0 * self.share:.0f} %, min_distance up to {self.usual:.2g} m)"
 
 
 class Certificate(Protocol):
-    """Requirement for a cycle and the stop behind it, in addition to distances."""
+    """Requirement, in addition to distances, for a cycle and the stop that starts at its end."""
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
-        """Return whether the last cycle of a motion and the stop behind it meet the requirement."""
+        """Return whether the last cycle of a motion and the following stop are acceptable."""
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the factor of the velocity, 0 to 1, with which the motion is likely to pass."""
+        """Return the factor for the velocity, 0 to 1, that probably makes the motion acceptable."""
 
 
 class KeptStop(NamedTuple):
-    """The stop behind a command, and the distances certified along the stop."""
+    """The stop that starts at a command, and the distances certified along the stop."""
 
     path: StopPath
     promised: Array  # (p + s,) certified distance of each pair [m]; -inf: not certified
-    is_certified: bool = False  # all pairs that move are certified
+    is_certified: bool = False  # whether all pairs of the scene are certified
 
     def renumbered(self, numbers: Indices) -> "KeptStop":
-        """Return the same stop for the pairs of another scene.
+        """Return the same stop with its certified distances in the pair order of another scene.
 
         Args:
-            numbers: (p + s,) previous index of each pair, -1 for new and changed pairs.
+            numbers: (p + s,) index of each pair in the previous scene, -1 for new or changed pairs.
         """
         known = np.append(self.promised, -np.inf)
         return KeptStop(self.path, known[numbers])
 
 
 def prepare(snapshot: SceneSnapshot) -> None:
-    """Compute the cached data of a snapshot that a guard uses, so that no cycle has to."""
+    """Compute the cached data of a snapshot that a guard uses, to save time in the next cycle."""
     _ = snapshot.packed, snapshot.leverage, snapshot.second_first, snapshot.pair_keys
 
 
 class Guard:
-    """A limiter whose commands, and the stops behind them, keep the distances of a scene.
+    """A limiter whose commands, and the stops that start at them, keep the distances of a scene.
 
     Args:
-        limiter: Limits of the joints.
+        limiter: Limiter that proposes the commands.
         robot: Robot of the limiter.
-        scene: Scene, whose current state every cycle uses; None: no scene.
+        scene: Scene; every cycle uses the current state of the scene. None: no scene.
         bounds: Bounds of the workspace.
         distances: `min_distance` and `influence_distance` [m].
-        stop_limits: (n,) acceleration and jerk limits of stops.
-        certificates: Additional requirements.
+        stop_limits: Acceleration limits (n,) and jerk limits (n,) of stops.
+        certificates: Additional requirements for each command.
 
     Attributes:
         limiter: As given.
         state: Distances of the pairs.
-        world: The scene at the last cycle, for the joints of the robot.
-        nearest: The closest pair at the command, within `influence_distance`.
+        world: Snapshot of the scene used in the last cycle, for the joints of the robot.
+        nearest: The closest pair at the command; None if no pair is within `influence_distance`.
         near: Distance constraints of the reference.
-        refused: The pair that prevented the command from following its reference.
-        collision: A fault: the pair that the stop brings into contact, or deeper into contact.
+        refused: The pair that prevented the command from following its reference, if any.
+        collision: The pair that the stop brings into contact, or deeper into contact, if any; this
+            is a fault.
         tight_pairs: Pairs of links that are closer than `min_distance` in many configurations.
 
     Raises:
@@ -178,16 +180,17 @@ class Guard:
         self._restart(known[0].promised if known and v is None else None)
 
     def hand_over(self) -> Handover:
-        """Return the complete state of motion, for another guard or limiter of the same joints."""
+        """Return the complete state of motion, to be continued by another guard or limiter."""
         kept = self._kept
         pairs = zip(self.state.pairs.keys, kept.promised.tolist(), strict=True)
         return Handover(self.limiter.hand_over().motion, kept.path, dict(pairs))
 
     def take_over(self, state: Handover) -> None:
-        """Continue the motion of another limiter or guard of the same joints, or an earlier motion.
+        """Continue an earlier motion, or the motion of another limiter or guard of the same joints.
 
-        The command follows the stop of that motion until another stop is certified. If that stop
-        leaves the position limits, a certified stop within the limits replaces it.
+        The command follows the stop in `state` until another stop is certified. If the stop in
+        `state` leaves the position limits, a stop within the limits replaces it if that is
+        certified.
         """
         if self._scene is not None and self._scene.snapshot is not self._snapshot:
             self._use_snapshot(self._scene.snapshot)
@@ -204,14 +207,14 @@ class Guard:
         self._watch()
 
     def look(self) -> None:
-        """Update to the current state of the scene, at the start of a cycle."""
+        """Use the current state of the scene; call at the start of a cycle."""
         if self._scene is None or self._scene.snapshot is self._snapshot:
             return
         self._use_snapshot(self._scene.snapshot)
         self._adopt(self._kept)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move toward a reference `q_r` (n,) of velocity `v_r` (n,) for `dt` [s]."""
+        """Move for `dt` [s] toward a reference at `q_r` (n,) that moves at velocity `v_r` (n,)."""
         kept = self._kept
         if not kept.is_certified:
             self.brake(dt)
@@ -241,7 +244,7 @@ class Guard:
         self._watch()
 
     def brake(self, dt: float) -> None:
-        """Slow down along the stop for `dt` [s]."""
+        """Move for `dt` [s] along the current stop."""
         kept = self._kept
         self._recent.append(kept)
         self.limiter.continue_stop(kept.path, dt)
@@ -251,19 +254,19 @@ class Guard:
         self._watch()
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at the end of the stop."""
+        """Return the joint positions (n,) at the end of the current stop."""
         return self._kept.path.end
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that follows the last command if no other command does."""
+        """Return the certified stop that starts at the last command."""
         return self._kept.path
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, along which the arm moved by itself for `elapsed` [s]."""
+        """Continue on the stop path after the arm has followed that path for `elapsed` [s]."""
         self.brake(elapsed)
 
     def _new_state(self) -> tuple[SceneState, NearRows]:
-        """Return the distances and the constraints of the current snapshot; set `world`."""
+        """Return new distances and constraints for the current snapshot, and update `world`."""
         snapshot, robot = self._snapshot, self._robot
         if snapshot is not None and snapshot.joint_names != robot.joint_names:
             snapshot = snapshot.with_state(robot.joint_names, {})
@@ -280,7 +283,7 @@ class Guard:
         )
 
     def _use_snapshot(self, snapshot: SceneSnapshot) -> None:
-        """Replace the snapshot; pairs that are equal in both keep their certified distances."""
+        """Replace the snapshot; pairs equal in both snapshots keep their certified distances."""
         before = {key: k for k, key in enumerate(self.state.pairs.keys)}
         self._snapshot = snapshot
         self.state, self.near = self._new_state()
@@ -290,7 +293,7 @@ class Guard:
         self._recent = deque(recent, NUM_RECENT_STOPS)
 
     def _restart(self, promised: Array | None = None) -> None:
-        """Start from the state of the limiter, with certified distances (p + s,) if known."""
+        """Restart at the limiter's command, with its certified distances (p + s,) [m] if known."""
         if promised is None:
             promised = np.full(len(self.state.least), -np.inf)
         self._recent.clear()
@@ -299,7 +302,10 @@ class Guard:
         self._watch()
 
     def _accept(self, last: Motion, dt: float) -> bool:
-        """Certify the limiter's step from `last` and its stop; return whether they are accepted."""
+        """Return whether the limiter's step from `last`, and the stop after it, can be certified.
+
+        If so, the stop becomes the current stop; otherwise `refused` may name the failing pair.
+        """
         stop = self.limiter.stop_path(dt)
         k = self.state.failing(last.q, stop)
         if k >= 0:
@@ -312,11 +318,12 @@ class Guard:
         return True
 
     def _adopt(self, kept: KeptStop) -> None:
-        """Keep a stop that starts at the command, and certify pairs without a certified distance.
+        """Use a stop that starts at the command, and certify pairs without a certified distance.
 
-        Along the stop, these pairs must keep their required distance, or their current distance if
-        that is smaller. If a pair fails, the command follows the stop, and each cycle attempts to
-        certify the remaining stop, which succeeds at the end of the stop at the latest.
+        Along the stop, each uncertified pair must keep its required distance, or its current
+        distance if that is smaller. If a pair fails, the command follows the stop, and each cycle
+        attempts to certify the remaining part of the stop. This succeeds at the latest when the arm
+        is at rest.
         """
         state = self.state
         state.restart(self.q, self._influence, kept.promised)
@@ -332,9 +339,12 @@ class Guard:
         self.collision = self._unavoidable_contact(is_open)
 
     def _unavoidable_contact(self, selected: Flags) -> NearPair | None:
-        """Return the pair, of the selected (p + s,), that the stop brings deepest into contact.
+        """Return the selected pair that penetrates deepest during the stop; None without a contact.
 
-        Pairs that overlap already and separate along the stop do not count. None without a contact.
+        Pairs that overlap already and separate along the stop are ignored.
+
+        Args:
+            selected: (p + s,) whether to check each pair.
         """
         before = self.state.distances_now()
         times = np.linspace(0.0, self._kept.path.duration, NUM_CONTACT_SAMPLES)
@@ -348,13 +358,13 @@ class Guard:
         return self.state.near_pair(k, float(deepest[k]))
 
     def _watch(self) -> None:
-        """Update the distances at the command."""
+        """Update the distances and the closest pair at the command."""
         self.nearest = self.state.look(self.q, self._influence)
         if self.refused is not None and self._kept.path.is_over:
             self.state.relax(self._kept.promised)
 
     def _pair(self, k: int) -> NearPair:
-        """Return a pair with its current distance."""
+        """Return pair k with its current distance."""
         near = self.nearest
         names = self.state.pairs.names[k]
         if near is not None and near.names == names:
@@ -364,11 +374,11 @@ class Guard:
     def _find_tight_pairs(self) -> tuple[TightPair, ...]:
         """Return the pairs of links closer than `min_distance` in many random configurations.
 
-        Pairs that joints outside the chain can separate, such as a link of another arm, are left
-        out.
+        Pairs that joints outside the chain can separate, such as a pair with a link of another arm,
+        are left out.
 
         Raises:
-            OptionError: If two links are closer than `min_distance` in all of them.
+            OptionError: If two links are closer than `min_distance` in all random configurations.
         """
         if self._snapshot is None:
             return ()

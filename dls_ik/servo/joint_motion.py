@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint-space motions: goal, path and timing."""
+"""Motions in joint space to a target pose: goal configurations, path and timing."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from dls_ik.servo.tip_speed import TipSpeed
 from dls_ik.solver import IkResult, IkSolver
 
 # Goal and path
-MAX_GOALS = 12  # IK solutions considered as goals of a path
+MAX_GOALS = 12  # maximum number of IK solutions that are goals of a path
 
 # Timing
 GOAL_TOLERANCE = 1e-9  # [rad or m] distance from the goal at which a motion is complete
-LAG_TIMEOUT = 0.5  # [s] time that the command may lag before the motion has failed
-NUM_SEGMENTS = 12  # samples per straight segment for the tip speed, per corner for distances
-MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001  # iterations that slow segments until corners fit
-LIMIT_SHARE = 0.95  # share of acceleration and jerk limits; a reserve for a lagging command
+LAG_TIMEOUT = 0.5  # [s] duration of a lag of the command after which the motion has failed
+NUM_SEGMENTS = 12  # samples per straight segment (tip speed), and per corner (distances)
+MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001  # iterations, each slower, until the corners fit
+LIMIT_SHARE = 0.95  # share of acceleration and jerk limits; the reserve lets a command catch up
 
 
 class MotionPlan(NamedTuple):
     """A path to a target, or the pair that blocks all paths to it."""
 
-    path: Array  # (m, n) configurations from the start, connected by straight paths; (0, n): none
-    result: IkResult  # solver's result for the target
-    names: Pair | None = None  # pair that blocks the target or the path to it
+    path: Array  # (m, n) configurations joined by straight segments; (0, n): no path found
+    result: IkResult  # the solver's result for the target
+    names: Pair | None = None  # pair that blocks the target, or the path to the target
 
 
 def plan_motion(
@@ -58,16 +58,17 @@ def plan_motion(
 ) -> MotionPlan:
     """Plan a collision-free joint path from q (n,) to a target pose.
 
-    The path leads straight to the closest solution if that is collision-free, otherwise around
-    obstacles to one of several solutions. If no path is found and a pair at q is below its margin,
-    the path leads to a configuration that keeps all margins.
+    If the straight path to the closest solution is collision-free, that path is returned. Otherwise
+    a search finds a path around obstacles to one of several solutions. If the search fails and a
+    pair is closer than its margin at q, the path ends at a configuration that keeps all margins.
 
     Args:
         solver: Solver, with the scene if there is one.
         world: Current state of the scene; None: every path is collision-free.
         q: (n,) start [rad or m].
         T: T_base_tip (4, 4), or (k, 4, 4) for k tips.
-        pairs: Pairs that keep a distance, at the target too; default: all pairs of the scene.
+        pairs: Pairs and the margins that they keep along the path and at its end; default: all
+            pairs of the scene.
         max_nodes: Maximum number of configurations in the search trees.
         seed: Seed of the random configurations.
     """
@@ -99,9 +100,10 @@ def plan_motion(
 def _goal_configurations(
     solver: IkSolver, T: Array, q: Array, result: IkResult, pairs: PathPairs
 ) -> tuple[Array, Pair | None]:
-    """Return goal configurations (g, n) that keep all margins, and a pair that rules out others.
+    """Return goal configurations (g, n) that keep all margins, and a pair that violates its margin.
 
-    The goals are solutions, or the closest configuration if the target is not reached.
+    The goals are IK solutions. If the solver does not reach the target, the only goal is the
+    closest configuration that the solver found. The pair is None if no goal was excluded.
     """
     found = result.q[None]
     if result.success:
@@ -125,14 +127,14 @@ class MotionLimits(NamedTuple):
 
 
 class PlannedPath(NamedTuple):
-    """Result of planning a path."""
+    """Result of planning a path: the plan, and the trajectory along its path."""
 
-    plan: MotionPlan | None  # None: the previous path is still collision-free
+    plan: MotionPlan | None  # None: the previous path is still collision-free and is reused
     trajectory: TimedPath | None  # None: no path found
 
 
 class PlannedMotion:
-    """Motion of a command along a trajectory, with a reference that waits if the command lags.
+    """Motion along a trajectory; the reference on the trajectory waits while the command lags.
 
     Args:
         trajectory: Trajectory of the reference.
@@ -152,7 +154,7 @@ class PlannedMotion:
 
     @property
     def rest(self) -> Array:
-        """Remaining path (k, n), from the reference to the goal."""
+        """Configurations (k, n) of the remaining path, from the reference to the goal."""
         return self._trajectory.rest(self._time)
 
     @property
@@ -161,9 +163,10 @@ class PlannedMotion:
         return self._lag_time >= LAG_TIMEOUT
 
     def advance(self, limiter: Limiter | Guard, dt: float) -> bool:
-        """Move for `dt` [s]; return whether the goal is reached.
+        """Move the limiter's command for `dt` [s]; return whether the goal is reached.
 
-        The reference waits while the command lags, for example in front of an obstacle.
+        The reference waits while the command lags, for example if the guard slows the command in
+        front of an obstacle.
         """
         waits = bool((np.abs(limiter.q - self.reference) > self._max_lag).any())
         before = self.reference
@@ -180,17 +183,17 @@ class PlannedMotion:
 
 
 class TimedPath:
-    """Trajectory along a path, from rest to rest: straight segments with rounded corners.
+    """Trajectory along a path with rounded corners; the arm starts and ends at rest.
 
-    The velocity is constant on each segment. A corner is a parabolic blend (Kunz & Stilman 2012):
-    the velocity changes at constant acceleration, during equal times before and after the corner.
-    With a jerk limit the acceleration ramps up and down linearly. The arm stops in a corner whose
-    blend is not collision-free.
+    The velocity is constant on each straight segment. A corner is a parabolic blend (Kunz & Stilman
+    2012): the velocity changes at constant acceleration, and the blend takes equal times before and
+    after the corner. With a jerk limit the acceleration ramps up and down linearly. If a blend is
+    not collision-free, the arm stops at that corner instead.
 
     Args:
         path: (m, n) configurations [rad or m].
         limits: Limits of the motion.
-        pairs: Pairs that keep their margins in rounded corners; None: no checks.
+        pairs: Pairs and the margins that they keep in rounded corners; None: no checks.
 
     Attributes:
         path: As given.
@@ -221,13 +224,17 @@ class TimedPath:
         return q
 
     def rest(self, t: float) -> Array:
-        """Return the remaining path (k, n), from the configuration at a time [s]."""
+        """Return the configurations (k, n) of the path that remains after time t [s]."""
         ahead = self._corners > t
         left: Array = np.vstack([self.at(t), self.path[ahead] if ahead.any() else self.path[-1:]])
         return np.asarray(left, float)
 
     def _schedule(self, stops: NDArray[np.bool_]) -> None:
-        """Compute the times and sizes of all velocity changes, with a stop at each flag (m,)."""
+        """Compute the times and sizes of all velocity changes.
+
+        Args:
+            stops: (m,) whether the arm stops at each configuration of the path.
+        """
         centres, durations, ramps, changes = [], [], [], []
         corners, start = [0.0], 0.0
         rests = np.flatnonzero(stops)
@@ -245,11 +252,12 @@ class TimedPath:
         self._corners, self.duration = np.array(corners), start
 
     def _section(self, path: Array) -> tuple[Array, Array, Array, Array]:
-        """Compute the timing of a path (m, n) between two stops.
+        """Compute the timing of a path (m, n) without stops between its start and its end.
 
         Returns:
-            Times (m - 1,) of the straight segments [s]; velocity changes (m, n) at the corners;
-            durations (m,) of the changes, and of their acceleration ramps [s].
+            Durations (m - 1,) of the straight segments [s]; velocity changes (m, n) at the
+            configurations [rad/s or m/s]; durations (m,) of the velocity changes [s]; durations
+            (m,) of the acceleration ramps of the velocity changes [s].
         """
         limits, steps = self._limits, np.diff(path, axis=0)
         times = np.maximum((np.abs(steps) / limits.velocity).max(axis=1), 1e-6)
@@ -273,18 +281,23 @@ class TimedPath:
     def _blocked_corners(
         self, stops: NDArray[np.bool_], pairs: PathPairs | None
     ) -> NDArray[np.bool_]:
-        """Return flags (m,) of corners without a stop whose blend is not collision-free."""
+        """Return flags (m,) of corners whose blend is not collision-free; stops are not flagged.
+
+        Args:
+            stops: (m,) whether the arm stops at each configuration of the path.
+            pairs: Pairs and their margins; None: no checks.
+        """
         blocked = np.zeros(len(stops), bool)
         if pairs is None:
             return blocked
         for i in range(1, len(stops) - 1):
-            k = i + int(stops[1:i].sum())  # every stop before adds a second velocity change
+            k = i + int(stops[1:i].sum())  # each earlier stop adds a second velocity change
             if stops[i] or self._durations[k] == 0.0:
                 continue
             half = 0.5 * self._durations[k]
             times = self._centres[k] + np.linspace(-half, half, NUM_SEGMENTS + 1)
             q = np.array([self.at(t) for t in times])
-            # The curve stays within |a| h^2 / 8 of its chord.
+            # A curve of acceleration a and duration h stays within |a| h^2 / 8 of its chord.
             peak = np.abs(self._changes[k]) / max(2.0 * half - self._ramps[k], 1e-9)
             away = pairs.reach @ (peak * (2.0 * half / NUM_SEGMENTS) ** 2 / 8.0)
             wide = pairs._replace(margins=pairs.margins + away)
@@ -293,13 +306,22 @@ class TimedPath:
 
 
 def _tip_time(tip: TipSpeed, q: Array, step: Array) -> float:
-    """Return the minimum time [s] of a straight step (n,) at constant joint velocities."""
+    """Return the minimum time [s] that the tip's speed limits allow for a straight step (n,).
+
+    The joint velocities are constant during the step, which starts at q (n,).
+    """
     samples = q + np.linspace(0.0, 1.0, NUM_SEGMENTS + 1)[:, None] * step
     return NUM_SEGMENTS * tip.shortest(samples)
 
 
 def _pulse_durations(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array, Array]:
-    """Return durations (m,) of velocity changes (m, n), and of their acceleration ramps [s]."""
+    """Return the durations (m,) of m velocity changes and of their acceleration ramps [s].
+
+    Args:
+        dv: (m, n) velocity changes [rad/s or m/s].
+        acceleration: (n,) limits [rad/s^2 or m/s^2].
+        jerk: (n,) limits [rad/s^3 or m/s^3].
+    """
     sharp = (np.abs(dv) / jerk).max(axis=1)
     level = np.maximum((np.abs(dv) / acceleration).max(axis=1), np.sqrt(sharp))
     ramps = sharp / np.maximum(level, 1e-12)
@@ -307,12 +329,12 @@ def _pulse_durations(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array
 
 
 def _blend_distance(u: Array, durations: Array, ramps: Array) -> Array:
-    """Integrate k velocity changes by 1; return the distances (k,) passed.
+    """Return the distances (k,) covered since the start of k velocity changes from 0 to 1.
 
     Args:
-        u: (k,) times from the middle of each change [s].
-        durations: (k,) durations of the changes [s].
-        ramps: (k,) durations of their acceleration ramps [s].
+        u: (k,) times since the middle of each velocity change [s].
+        durations: (k,) durations of the velocity changes [s].
+        ramps: (k,) durations of the acceleration ramps of the velocity changes [s].
     """
     x, y = u + 0.5 * durations, 0.5 * durations - u  # time since the start, time to the end
     with np.errstate(divide="ignore", invalid="ignore"):

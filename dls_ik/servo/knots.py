@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Knots of the cubics that represent the path of a command and the stop behind it.
+"""Knots of cubics that represent the path to a command and the stop that starts at the command.
 
-A joint_trajectory_controller interpolates points with positions and velocities by cubics. A cubic
-is exact while the jerk of every joint is constant, so that knots are placed at the times at which a
-jerk or an acceleration changes. A cycle with a jerk limit has fewer knots: only as many as keep the
-accelerations of the cubics within `MAX_EXCESS` of the limits.
+A joint_trajectory_controller joins trajectory points with positions and velocities by cubics. A
+cubic is exact while the jerk of every joint is constant. Knots are therefore placed at the times at
+which a jerk or an acceleration changes. In a cycle with a jerk limit there are fewer knots: only
+enough that the accelerations of the cubics exceed the limits by at most `MAX_EXCESS`.
 """
 
 from typing import NamedTuple
@@ -18,21 +18,21 @@ from dls_ik.servo.motion import AnyPath, CyclePath, Motion, StopPath
 
 MAX_EXCESS = 0.004  # share by which the acceleration of a cubic may exceed the limit
 MAX_HALVINGS = 6  # maximum number of halvings of an interval between two knots
-SAME = 1e-8  # [rad or m] largest difference of equal positions, due to rounding
-CLOSEST = 1e-6  # [s] smallest distance between two knots
-EARLIEST = 1e-3  # [periods] smallest delay at which a knot can be due
+SAME = 1e-8  # [rad or m] largest rounding difference between positions that count as equal
+CLOSEST = 1e-6  # [s] smallest time between two knots
+EARLIEST = 1e-3  # [periods] smallest time of a knot after the command is sent
 
 
 class Knots(NamedTuple):
-    """Times, positions and velocities of k knots, joined by cubics."""
+    """Times, positions and velocities of k knots, which cubics join."""
 
     times: Array  # (k,) [s] increasing
     q: Array  # (k, n) [rad or m]
     v: Array  # (k, n) [rad/s or m/s]
-    is_linear: bool = False  # joined by straight lines instead of cubics
+    is_linear: bool = False  # whether straight lines, not cubics, join the knots
 
     def joined(self, other: "Knots") -> "Knots":
-        """Return these knots followed by the knots of a motion that starts at the last knot."""
+        """Return these knots, then the knots of another motion that starts at the last of these."""
         since = other.times[1:] - other.times[0]
         times = np.concatenate([self.times, self.times[-1] + since])
         return Knots(times, np.vstack([self.q, other.q[1:]]), np.vstack([self.v, other.v[1:]]))
@@ -42,11 +42,11 @@ class Knots(NamedTuple):
         return self._replace(times=self.times + duration)
 
     def reordered(self, order: NDArray[np.intp]) -> "Knots":
-        """Return the same knots with the joints in another order (n,) of indices."""
+        """Return the same knots with reordered joints; `order` (n,) has the old index of each."""
         return self._replace(q=self.q[:, order], v=self.v[:, order])
 
     def accelerations(self) -> tuple[Array, Array]:
-        """Return the accelerations (k - 1, n) of the cubics at their starts and ends."""
+        """Return the accelerations at the start and at the end of each cubic, both (k - 1, n)."""
         h = np.diff(self.times)[:, None]
         mean, first, second = np.diff(self.q, axis=0) / h, self.v[:-1], self.v[1:]
         return (6.0 * mean - 4.0 * first - 2.0 * second) / h, (
@@ -54,7 +54,7 @@ class Knots(NamedTuple):
         ) / h
 
     def pieces(self) -> tuple[Array, Array]:
-        """Return durations (k - 1,) of the cubics [s], and states (k - 1, 4, n) at their starts.
+        """Return the duration [s] and the initial state of each cubic, (k - 1,) and (k - 1, 4, n).
 
         A state consists of positions, velocities, accelerations and jerks.
         """
@@ -67,8 +67,8 @@ def stop_knots(stop: StopPath, extra: Array | None = None) -> Knots:
     """Return the knots of a stop, from its start to rest; only the start if the stop is over.
 
     Args:
-        stop: Stop.
-        extra: (k,) times of additional knots [s].
+        stop: Path of the stop.
+        extra: (k,) times of additional knots since the start of the stop [s].
     """
     end = stop.duration
     given = stop.breaks() if extra is None else np.concatenate([stop.breaks(), extra])
@@ -83,9 +83,9 @@ def cycle_knots(path: CyclePath, q: Array, rate: Array, acceleration: Array) -> 
     """Return the knots of the path of a cycle, from its start to its end.
 
     Args:
-        path: Path of the cycle.
-        q: (n,) positions at the end [rad or m].
-        rate: (n,) velocities at the end [rad/s or m/s].
+        path: Path of the joints during the cycle.
+        q: (n,) positions at the end of the cycle [rad or m].
+        rate: (n,) velocities at the end of the cycle [rad/s or m/s].
         acceleration: (n,) limits [rad/s^2 or m/s^2].
     """
     ends = Knots(np.array([0.0, path.duration]), np.array([path.q, q]), np.array([path.v, rate]))
@@ -112,11 +112,12 @@ def trajectory_knots(
     count: int = 0,
     before: Knots | None = None,
 ) -> Knots:
-    """Return the knots of the path to a command and of the stop behind the command.
+    """Return the knots of the path to a command and of the stop that starts at the command.
 
     Times are measured from the moment at which the command is sent; the command is due one period
-    later. If the previous command is not yet due at that moment, the knots start with the remaining
-    path to the previous command. Without acceleration limits straight lines join the knots.
+    later. If the previous command is not due yet when the command is sent, the first knots describe
+    the remaining path to the previous command. Without acceleration limits straight lines join the
+    knots.
 
     Args:
         motion: State of motion at the command.
@@ -124,7 +125,7 @@ def trajectory_knots(
         acceleration: (n,) limits [rad/s^2 or m/s^2].
         period: Period of the cycles [s].
         count: Number of knots wanted; missing knots are added at whole periods of the stop. 0: only
-            the knots needed. 1: the command alone, reached on a straight line.
+            the knots needed. 1: only the command, which a straight line reaches.
         before: Knots of the previous cycle, if there was one.
     """
     path = motion.path
@@ -149,7 +150,13 @@ def trajectory_knots(
 
 
 def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
-    """Return the knots of the previous cycle that are still ahead, up to the start of a cycle."""
+    """Return the knots between the sending of a command and the start of its cycle.
+
+    Args:
+        before: Knots sent in the previous cycle.
+        cycle: Knots of the current cycle, timed since the command was sent.
+        period: Period of the cycles [s].
+    """
     due = float(cycle.times[0])
     first = Knots(cycle.times[:1], cycle.q[:1], cycle.v[:1])
     k = int(np.argmin(np.abs(before.times - period)))
@@ -165,20 +172,23 @@ def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
 
 
 def _rounded(knots: Knots, is_linear: bool) -> Knots:
-    """Return knots rounded to whole nanoseconds, as in messages; positions move with the time."""
+    """Return knots at times rounded to whole nanoseconds, as in messages, with shifted positions.
+
+    Each position is shifted by the velocity times the change of the time.
+    """
     times = np.round(knots.times * 1e9) * 1e-9
     q = knots.q + knots.v * (times - knots.times)[:, None]
     return Knots(times, q, knots.v, is_linear)
 
 
 def _largest_acceleration(path: AnyPath, times: Array) -> Array:
-    """Return the largest absolute accelerations (n,) of a path at times (k,) [s]."""
+    """Return the largest absolute acceleration of each joint (n,) on a path at times (k,) [s]."""
     largest: Array = np.abs(path.at(times)[2]).max(axis=0)
     return largest
 
 
 def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
-    """Return knots with additional knots on a path, at times (k,) [s]."""
+    """Return the given knots and additional knots on a path at times (k,) [s]."""
     if not len(times):
         return knots
     q, v, _ = path.at(times)
@@ -191,7 +201,10 @@ def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
 
 
 def _apart(times: Array, end: float) -> Array:
-    """Return the distinct times in (0, end), with 0 and end [s]; only 0 if end is close to 0."""
+    """Return 0, the given times between 0 and `end` that are more than `CLOSEST` apart, and `end`.
+
+    All times are in [s]. If `end` is at most `CLOSEST`, only 0 is returned.
+    """
     if end <= CLOSEST:
         return np.zeros(1)
     inside = np.unique(times[(times > CLOSEST) & (times < end - CLOSEST)])

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limiters: commands that follow a reference within joint limits, each with a stop behind it.
+"""Limiters: commands that follow a reference within joint limits, and a stop for each command.
 
-The stop behind a command, the stop path, keeps all limits.
+The stop starts at the command, ends at rest and keeps all limits; its path is the stop path.
 """
 
 from typing import Any
@@ -19,30 +19,30 @@ from dls_ik.servo.pursuit import Pursuit
 LONGEST_STOP = 600.0  # [s] longest duration of a stop
 FAST = 1e6  # [rad/s, rad/s^2, ...] replaces infinite limits, which Ruckig rejects
 ROUNDING = 1e-11  # [rad or m] tolerance for rounding errors
-HARDEST = 1e4  # largest acceleration, in units of the limit, of a stop before a new limit
-BISECTIONS = 40  # bisections to find the softest stop before a new limit
+HARDEST = 1e4  # largest acceleration of a stop before a close position limit, in units of the limit
+BISECTIONS = 40  # bisections to find the softest stop that keeps the position limits
 UNKNOWN_PERIOD = 0.01  # [s] period assumed for a stop that is planned outside a cycle
 
 
 class AccelerationLimiter:
-    """Limits of position, velocity and acceleration; acceleration limits may be infinite.
+    """Limits a command in position, velocity and acceleration.
 
-    The acceleration is constant during a cycle, so that positions and velocities at the ends of
-    cycles describe the motion. If all acceleration limits are infinite, the velocity is constant
-    during a cycle instead.
+    The acceleration is constant during a cycle. Positions and velocities at the ends of cycles
+    therefore describe the motion completely. If all acceleration limits are infinite, the velocity
+    is constant during a cycle instead.
 
     Args:
         robot: Robot, with its position and velocity limits.
-        acceleration: (n,) limits [rad/s^2 or m/s^2].
-        scale: Share of the limits of velocity and acceleration that motion uses, 0 to 1; stops use
+        acceleration: (n,) limits [rad/s^2 or m/s^2]; infinite without a limit.
+        scale: Share of the velocity and acceleration limits that motion uses, 0 to 1; stops use
             the full limits. A command that exceeds the scaled limits, for example after a change
-            of the scale, slows down with the full limits.
+            of the scale, slows down with the full acceleration limits.
 
     Attributes:
         q: (n,) command [rad or m]; read-only.
         v: (n,) mean velocity of the command in the last cycle [rad/s or m/s].
-        rate: (n,) velocity of the command at the end of that cycle [rad/s or m/s].
-        path: Path of the last cycle; None: no cycle yet.
+        rate: (n,) velocity of the command at the end of the last cycle [rad/s or m/s].
+        path: Path of the joints during the last cycle; None: no cycle yet.
     """
 
     def __init__(self, robot: RobotModel, acceleration: Array, scale: float = 1.0) -> None:
@@ -72,13 +72,13 @@ class AccelerationLimiter:
         return Handover(motion, stop)
 
     def take_over(self, state: Handover) -> bool:
-        """Continue the motion of another limiter of the same joints, or an earlier motion.
+        """Continue an earlier motion, or the motion of another limiter of the same joints.
 
-        A motion that exceeds the limits of this limiter follows the stop in `state`.
+        If the motion exceeds the limits of this limiter, the command follows the stop in `state`.
 
         Returns:
-            Whether the stop in `state` ends within the position limits. If it does not, a stop of
-            this limiter replaces it.
+            Whether the stop in `state` ends within the position limits. If not, a stop that this
+            limiter plans replaces the stop in `state`.
         """
         motion = state.motion
         self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
@@ -100,9 +100,9 @@ class AccelerationLimiter:
         self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set this state to the weighted mean of two states that both follow `last` after `dt` [s].
+        """Set the state to the weighted mean of two states, both one cycle after `last`.
 
-        Both states keep all limits, and so does their mean. Returns True.
+        Both states keep all limits, and so does their mean. The result is always True.
 
         Args:
             last: State one cycle before.
@@ -118,7 +118,7 @@ class AccelerationLimiter:
         return True
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move toward a reference `q_r` (n,) of velocity `v_r` (n,) for `dt` [s]."""
+        """Move for `dt` [s] toward a reference at `q_r` (n,) that moves at velocity `v_r` (n,)."""
         if self._is_too_fast():
             self.brake(dt)
             return
@@ -128,7 +128,7 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Repeat the last advance from its start `last`, to a share of the velocity it reached."""
+        """Repeat the last cycle from its start `last`, to a share of the velocity at its end."""
         rate = share * self.rate
         self.restore(last)
         mean = 0.5 * (last.rate + rate) if self._is_smooth else rate
@@ -137,7 +137,7 @@ class AccelerationLimiter:
         self._finish(before, last.rate, dt)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s], along the stop that the command follows, if any."""
+        """Slow down for `dt` [s]; if the command already follows a stop, continue that stop."""
         if self._stop is not None:
             self.continue_stop(self._stop, dt)
             return
@@ -146,7 +146,13 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def _finish(self, before: Array, rate: Array, dt: float) -> None:
-        """Record a cycle of constant acceleration from a position and a velocity (n,)."""
+        """Record a cycle of constant acceleration.
+
+        Args:
+            before: (n,) positions at the start of the cycle [rad or m].
+            rate: (n,) velocities at the start of the cycle [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
         self.v = (self.q - before) / dt
         self._stop, self.path = None, CyclePath(before, rate, dt)
 
@@ -156,9 +162,10 @@ class AccelerationLimiter:
         return self._scale == 0.0 or (may_exceed and self._exceeds_limits(self.rate))
 
     def _exceeds_limits(self, v: Array) -> bool:
-        """Return whether v (n,) exceeds the scaled limits, or passes a position limit in a stop.
+        """Return whether a velocity v (n,) exceeds the scaled limits or a position limit.
 
-        The stop decelerates with the scaled acceleration limits.
+        A position limit is exceeded if a stop from v with the scaled acceleration limits would end
+        beyond that limit.
         """
         left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(invalid="ignore"):
@@ -167,7 +174,7 @@ class AccelerationLimiter:
         return bool((too_fast | too_late).any())
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at rest if the command brakes from now on."""
+        """Return the joint positions (n,) at which the command comes to rest if it brakes now."""
         if self._stop is not None:
             return self._stop.end
         q_s = np.empty_like(self.q)
@@ -175,11 +182,11 @@ class AccelerationLimiter:
         return q_s
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that follows the last command if no other command does.
+        """Return the path of the stop that starts at the last command.
 
         All joints decelerate at constant acceleration along a straight line, and stop together
-        after whole cycles of `period` [s]. A joint close to its position limit stops within the
-        remaining distance, which is never shorter than its acceleration limit requires.
+        after a whole number of cycles of `period` [s]. A joint close to its position limit stops
+        before that limit; the remaining distance is always long enough for its acceleration limit.
         """
         if self._stop is not None:
             return self._stop
@@ -196,7 +203,7 @@ class AccelerationLimiter:
         )
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, along which the arm moved by itself for `elapsed` [s]."""
+        """Continue on the stop path after the arm has followed that path for `elapsed` [s]."""
         self.continue_stop(self.stop_path(period), elapsed)
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
@@ -208,21 +215,23 @@ class AccelerationLimiter:
 
 
 class JerkLimiter:
-    """Limits of position, velocity, acceleration and jerk; see :class:`AccelerationLimiter`.
+    """Limits a command in position, velocity, acceleration and jerk, with Ruckig.
 
-    Ruckig finds the fastest trajectory to the reference, without position limits. A command is
-    therefore accepted only if the arm can stop from there within the position limits; otherwise the
-    command follows the stop behind the previous command. This guarantee holds for any time between
-    cycles, and for an arm that has moved along that stop by itself.
+    The methods are those of :class:`AccelerationLimiter`. Ruckig finds the fastest trajectory to
+    the reference, but ignores position limits. A command is therefore accepted only if the arm can
+    stop from that command within the position limits; otherwise the command follows the stop that
+    starts at the previous command. The position limits are thus kept for any time between cycles,
+    and if the arm has followed the stop without further commands.
 
-    A joint that starts too close to stop at a position limit, for example at a new limit, exceeds
-    its acceleration and jerk limits only as much as is necessary to stop at the position limit.
+    If a joint starts too close to a position limit to stop before it, for example after a change of
+    the limit, the joint exceeds its acceleration and jerk limits only as much as is necessary to
+    stop at the position limit.
 
     Args:
         robot: Robot, with its position and velocity limits.
         acceleration: (n,) finite limits [rad/s^2 or m/s^2].
         jerk: (n,) limits [rad/s^3 or m/s^3].
-        scale: As in :class:`AccelerationLimiter`; jerk is not scaled.
+        scale: As in :class:`AccelerationLimiter`; the jerk limits are not scaled.
 
     Raises:
         OptionError: If ruckig is not installed.
@@ -257,11 +266,11 @@ class JerkLimiter:
         return Handover(self.motion(), self._stop)
 
     def take_over(self, state: Handover) -> bool:
-        """Continue the motion of another limiter of the same joints, or an earlier motion.
+        """Continue an earlier motion, or the motion of another limiter of the same joints.
 
         Returns:
-            Whether the stop in `state` ends within the position limits, as for
-            :meth:`AccelerationLimiter.take_over`.
+            Whether the stop in `state` ends within the position limits. If not, a new stop replaces
+            it, as in :meth:`AccelerationLimiter.take_over`.
         """
         q, v, rate, a = (each.copy() for each in state.motion[:4])
         self.q, self.v, self.rate, self._a, self.path = q, v, rate, a, state.motion.path
@@ -280,10 +289,10 @@ class JerkLimiter:
         self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set this state to the weighted mean of two states that both follow `last` after `dt` [s].
+        """Set the state to the weighted mean of two states, both one cycle after `last`.
 
-        Both states keep all limits, and so does their mean. Returns False if stopping from the
-        mean would exceed the position limits.
+        Both states keep all limits, and so does their mean. If the arm could not stop from the mean
+        within the position limits, the state is set to `last` and the result is False.
 
         Args:
             last: State one cycle before.
@@ -308,7 +317,7 @@ class JerkLimiter:
         self.brake(dt)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move toward a reference `q_r` (n,) of velocity `v_r` (n,) for `dt` [s]."""
+        """Move for `dt` [s] toward a reference at `q_r` (n,) that moves at velocity `v_r` (n,)."""
         too_fast = np.abs(self.rate) > self._scale * self._velocity * (1.0 + 1e-9)
         if self._scale == 0.0 or too_fast.any():
             self.brake(dt)
@@ -318,13 +327,17 @@ class JerkLimiter:
         self._move_along(way, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Repeat the last advance from its start `last`, to a share of the velocity it reached."""
+        """Repeat the last cycle from its start `last`, to a share of the velocity at its end."""
         rate = share * self.rate
         self.restore(last)
         self._move_along(self._way_along(self.q, rate), dt)
 
     def _move_along(self, way: Any, dt: float) -> None:
-        """Move for `dt` [s] along a Ruckig trajectory; brake if the arm could not stop there."""
+        """Move for `dt` [s] along a Ruckig trajectory, or brake.
+
+        The command brakes if there is no trajectory, or if the arm could not stop from the next
+        command within the position limits.
+        """
         if way is not None:
             q, v, a = (np.array(x) for x in way.at_time(dt))
             q = self._clipped(q)
@@ -338,7 +351,7 @@ class JerkLimiter:
         self.brake(dt)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s]."""
+        """Move for `dt` [s] along the current stop."""
         if self._stop.is_over:
             self.v, self.rate, self._a = (np.zeros_like(self.q) for _ in range(3))
             self.path = CyclePath(self.q, self.rate, dt)
@@ -349,15 +362,15 @@ class JerkLimiter:
         self.q, self.v, self.rate, self._a = q, (q - self.q) / dt, v, a
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at rest if the command brakes from now on."""
+        """Return the joint positions (n,) at which the command comes to rest if it brakes now."""
         return self._clipped(self._stop.end)
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the stop that follows the last command if no other command does."""
+        """Return the path of the stop that starts at the last command."""
         return self._stop
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path, along which the arm moved by itself for `elapsed` [s]."""
+        """Continue on the stop path after the arm has followed that path for `elapsed` [s]."""
         self.brake(elapsed)
 
     def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
@@ -366,19 +379,25 @@ class JerkLimiter:
         self.q, self.rate, self._a = q, v, a
 
     def _clipped(self, q: Array) -> Array:
-        """Clip q (n,) to the position limits, or to a command that is outside of them."""
+        """Clip q (n,) to the position limits; a limit that the command exceeds is widened to it."""
         inside: Array = np.clip(q, np.minimum(self._lower, self.q), np.maximum(self._upper, self.q))
         return inside
 
     def _limits(self, s: float | Array) -> tuple[Array, ...]:
-        """Return the limits for stopping, with the acceleration limits scaled by s."""
+        """Return the limits for a stop that is s times as hard as the limits allow.
+
+        Returns:
+            Lower and upper position limits (n,), acceleration limits (n,) times s, and jerk limits
+            (n,) times s^2.
+        """
         return self._lower, self._upper, self._acceleration * s, self._jerk * (s * s)
 
     def _plan_stop(self, q: Array, v: Array, a: Array) -> StopPath:
-        """Plan the stop from a state (n,); exceed the limits only to keep the position limits.
+        """Plan the stop from positions q, velocities v and accelerations a, each (n,).
 
-        A stop that is s times as hard has s times the acceleration and s^2 times the jerk. The
-        harder the stop, the shorter its path.
+        The stop exceeds the acceleration and jerk limits only if that is necessary to keep the
+        position limits. A stop that is s times as hard has s times the acceleration and s^2 times
+        the jerk; the harder the stop, the shorter its path.
         """
         stop, overshoot = stop_within(q, v, a, self._limits(1.0))
         if (overshoot <= ROUNDING).all():
@@ -392,16 +411,21 @@ class JerkLimiter:
         return stop_within(q, v, a, self._limits(high))[0]
 
     def _way_to(self, q_r: Array) -> Any:
-        """Return the fastest trajectory to a reference at rest, None if there is none."""
+        """Return Ruckig's fastest trajectory to a resting reference (n,); None if there is none."""
         given = self._input()
         given.target_position = q_r.tolist()
         return self._found(given)
 
     def _way_along(self, q_r: Array, v_r: Array) -> Any:
-        """Return a trajectory to the velocity of a moving reference, None if there is none.
+        """Return a trajectory that reaches the velocity of a moving reference, or None.
 
-        The velocity is increased or reduced to close the distance to the reference. A trajectory to
-        the position of the reference would lag, because the reference moves on meanwhile.
+        The final velocity is larger or smaller than that of the reference, so that the command
+        closes the distance to the reference. A trajectory to the position of the reference would
+        lag, because the reference moves on meanwhile.
+
+        Args:
+            q_r: (n,) position of the reference [rad or m].
+            v_r: (n,) velocity of the reference [rad/s or m/s].
         """
         A, J = self._scale * self._acceleration, self._jerk
         ahead = q_r - self.q
@@ -415,7 +439,10 @@ class JerkLimiter:
         return self._found(given)
 
     def _input(self) -> Any:
-        """Return Ruckig's input: limits and state; Ruckig slows down a state above the limits."""
+        """Return an input for Ruckig with the scaled limits and the state of motion.
+
+        If the state exceeds the limits, Ruckig slows it down.
+        """
         given = self._ruckig.InputParameter(len(self.q))
         given.max_velocity = (self._scale * self._velocity).tolist()
         given.max_acceleration = (self._scale * self._acceleration).tolist()
@@ -426,11 +453,11 @@ class JerkLimiter:
         return given
 
     def _found(self, given: Any) -> Any:
-        """Return the trajectory for an input, None if Ruckig finds none."""
+        """Return the trajectory for an input of Ruckig, or None if Ruckig finds no trajectory."""
         way = self._ruckig.Trajectory(given.degrees_of_freedom)
         try:
             result = self._planner.calculate(given, way)
-        except (self._ruckig.RuckigError, ValueError):  # ValueError: an unnamed result code
+        except (self._ruckig.RuckigError, ValueError):  # ValueError: result code without a name
             return None
         return (
             way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None
@@ -441,14 +468,14 @@ Limiter = AccelerationLimiter | JerkLimiter
 
 
 def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:
-    """Return whether a stop ends within position limits (n,), or no farther out than its start."""
+    """Return whether a stop ends within position limits (n,); a start outside widens the limits."""
     end = stop.end
     low, high = np.minimum(lower, stop.q) - ROUNDING, np.maximum(upper, stop.q) + ROUNDING
     return bool(((end >= low) & (end <= high)).all())
 
 
 def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:
-    """Return the fastest stop of each joint, without regard to position limits.
+    """Return the fastest stop of each joint, which may exceed position limits.
 
     Args:
         q: (n,) positions [rad or m].
@@ -457,8 +484,8 @@ def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tupl
         limits: (n,) lower and upper position limits, acceleration limits and jerk limits.
 
     Returns:
-        The path, and its overshoot (n,) beyond the position limits, or outward from a start
-        outside of them [rad or m].
+        The path of the stop, and its overshoot (n,) beyond the position limits [rad or m]. If the
+        start is beyond a limit, the overshoot is measured from the start.
     """
     lower, upper, A, J = limits
     phases, overshoot = np.empty((3, 3, len(q))), np.empty(len(q))

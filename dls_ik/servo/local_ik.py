@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Local motion: one step of a method toward the target per cycle, within joint limits."""
+"""Local motion: in each cycle, one step of an IK method toward the target within joint limits."""
 
 from __future__ import annotations
 
@@ -40,36 +40,36 @@ _DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, dam
 class ServoStep(NamedTuple):
     """Joint positions after one step, with errors and singular values."""
 
-    q: Array  # (n,) [rad or m]
+    q: Array  # (n,) joint positions after the step [rad or m]
     position_error: float  # [m] error after the step; NaN without a target
-    rotation_error: float  # [rad]
-    least_singular_value: float  # smallest, of the scaled Jacobian before the step; or NaN
-    greatest_singular_value: float  # largest
-    limit_activation: Array  # (n,) 0 (free) to 1 (held at a limit)
+    rotation_error: float  # [rad] error after the step; NaN without a target
+    least_singular_value: float  # scaled Jacobian before the step; NaN without a target
+    greatest_singular_value: float  # scaled Jacobian before the step; NaN without a target
+    limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
 
 
 class LocalIk:
-    """Steps joint positions toward a target, each step from the result of the last step.
+    """Moves joint positions toward a target, one step per cycle, starting at the last result.
 
     No step exceeds a position or velocity limit; joints that start outside their position limits
-    return at the velocity limit. Each step reduces the error, so that the arm settles at the
-    closest configuration that the method finds if the target is out of reach.
+    return at the velocity limit. Each step reduces the error. If the target is out of reach, the
+    joint positions therefore settle at the closest configuration that the method finds.
 
     Args:
         robot: Chain to move.
         method: A name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
             ``svf+sd`` if no joint has limits.
         task: Task as for :class:`dls_ik.IkSolver`; default: full poses.
-        scale: Share of the velocity limits that is used, above 0.
+        scale: Share of the velocity limits that steps may use, above 0.
         options: Options as for :class:`dls_ik.IkSolver`. By default the bound `Delta` of the
             optimal damping factor (``odls``) is the largest step of the slowest joint in a cycle.
 
     Attributes:
         near: Distance constraints of the next steps; None without a scene.
-        limiting_pair: Index of the pair that changed the last step most, -1 for none.
+        limiting_pair: Index of the pair whose constraint changed the last step most; -1 if none.
 
     Raises:
-        MethodError: If the method is unknown, does not suit the robot or follows no target.
+        MethodError: If the method is unknown, does not suit the robot or cannot follow a target.
         OptionError: If an option is unknown or out of range.
     """
 
@@ -102,10 +102,10 @@ class LocalIk:
         self._descending, self._plain = _descending(robot, self.options, task)
         self._criteria = self.options.goal()
         self._plugin_step: PluginStep | None = None
-        if choice.plugin is not None:  # kernels replace steps that do not reduce the error
+        if choice.plugin is not None:  # kernels replace its steps that do not reduce the error
             self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
             self._method, self._details = self._descending._replace(following=True), self._plain
-        self._follow: Callable[..., Any] | None = None  # entry points of the kernels, set at use
+        self._follow: Callable[..., Any] | None = None  # entry points of kernels, set at first use
         self._follow_apart: Callable[..., Any] | None = None
         self.near: NearRows | None = None
         self.limiting_pair = -1
@@ -146,7 +146,7 @@ class LocalIk:
         )
 
     def reset(self, q: JointValues) -> None:
-        """Start from joint positions (n,) [rad or m], inside the limits or not.
+        """Start a new motion at joint positions (n,) [rad or m] in or outside the limits.
 
         Raises:
             JointValueError: If the length is wrong or a value is not finite.
@@ -154,16 +154,18 @@ class LocalIk:
         self.restart(self.robot.validated_one(q))
 
     def step(self, T_d: PoseLike | None, dt: float) -> ServoStep:
-        """Advance by one cycle.
+        """Take one step toward a target pose.
+
+        If an error is raised, the joint positions do not change.
 
         Args:
-            T_d: Desired ``T_base_tip`` (4, 4) [m], or (k, 4, 4) for k tips; None to stay.
+            T_d: Desired ``T_base_tip`` (4, 4) [m], or (k, 4, 4) for k tips; None: take no step.
             dt: Time since the last cycle [s].
 
         Raises:
-            PoseError: If the pose is invalid; nothing moves then.
+            PoseError: If the pose is invalid.
             OptionError: If `dt` is not positive and finite.
-            MethodError: If a plug-in fails; nothing moves then.
+            MethodError: If a plug-in fails.
         """
         elapsed = checked_duration(dt)
         if T_d is None:
@@ -171,7 +173,7 @@ class LocalIk:
         return self.advance(checked_poses(T_d, len(self.robot.tips), self._position_only), elapsed)
 
     def restart(self, q: Array) -> None:
-        """Start from joint positions (n,), without validation."""
+        """Start a new motion at joint positions (n,) [rad or m], without validation."""
         n = self.robot.n
         if self._plugin_step is not None:
             self._plugin_step.restart()
@@ -180,16 +182,16 @@ class LocalIk:
         self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
 
     def continue_from(self, q: Array) -> None:
-        """Start the next step at joint positions (n,), as part of the same motion."""
+        """Set the joint positions (n,) at which the next step starts; the motion continues."""
         self._state.q[:] = q
 
     def stay(self) -> ServoStep:
-        """Return the step of a cycle without a target."""
+        """Return the result of a cycle without a target: the joint positions do not change."""
         nan = math.nan
         return ServoStep(self.q, nan, nan, nan, nan, np.zeros(self.robot.n))
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
-        """Advance by `dt` [s] toward poses (k, 4, 4), without validation."""
+        """Take a step of `dt` [s] toward target poses (k, 4, 4), without validation."""
         T_d = np.ascontiguousarray(T_d, dtype=float)  # usually no copy
         is_inside = self._plugin_step is not None and bool(self.robot.within_limits(self._state.q))
         if self._plugin_step is not None and is_inside:
@@ -221,17 +223,17 @@ class LocalIk:
 
 
 def default_method(robot: RobotModel) -> str:
-    """Return the name of the method that follows targets by default."""
+    """Return the name of the default method for following targets with a robot."""
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
 def _descending(
     robot: RobotModel, given: SolverOptions, task: Tasks
 ) -> tuple[Method, GeneralProblem]:
-    """Return the solver's method and its details, in the metric of the given options.
+    """Return the solver's default method and its details, in the metric of the given options.
 
-    Error damping with an active set reduces the error almost everywhere. Its steps replace those of
-    a method that do not.
+    That method (error damping with an active set) reduces the error almost everywhere. If a step
+    of another method does not reduce the error, a step of the default method replaces it.
     """
     auto = parse_method(AUTO)
     metric = ("rotation_weight", "length_unit")

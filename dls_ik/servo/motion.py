@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""State of motion of a command: its path during a cycle, and the stop behind it."""
+"""State of motion of a command: its path during a cycle, and the stop that starts at it."""
 
 import math
 from collections.abc import Hashable, Mapping
@@ -12,9 +12,9 @@ from dls_ik.core.types import Array
 
 
 class StopPath(NamedTuple):
-    """Path of the joints from a command to rest: m phases of constant jerk for each joint.
+    """Path of the joints from a command to rest, with m phases of constant jerk for each joint.
 
-    The durations of the phases differ between joints. A joint is at rest after its last phase.
+    The durations of the phases may differ between joints. A joint is at rest after its last phase.
     """
 
     q: Array  # (n,) start [rad or m]
@@ -22,8 +22,8 @@ class StopPath(NamedTuple):
     durations: Array  # (m, n) [s]
     accelerations: Array  # (m, n) at the start of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) position bounds against rounding errors [rad or m]
-    upper: Array  # (n,)
+    lower: Array  # (n,) lower position bounds, applied against rounding errors [rad or m]
+    upper: Array  # (n,) upper position bounds [rad or m]
 
     @property
     def duration(self) -> float:
@@ -55,7 +55,7 @@ class StopPath(NamedTuple):
         return np.clip(q, self.lower, self.upper), np.where(rests, 0.0, v), np.where(rests, 0.0, a)
 
     def after(self, elapsed: float) -> "StopPath":
-        """Return the remaining path after a time [s]."""
+        """Return the path that remains after the first `elapsed` seconds."""
         q, v, _ = self.at(np.array([elapsed]))
         gone = np.clip(elapsed - np.cumsum(self.durations, axis=0) + self.durations, 0.0, None)
         gone = np.minimum(gone, self.durations)
@@ -80,7 +80,7 @@ class RuckigPath(NamedTuple):
         return states[:, 0], states[:, 1], states[:, 2]
 
     def breaks(self) -> Array:
-        """Return no times: the acceleration is continuous."""
+        """Return an empty array of times: the acceleration of a Ruckig path never jumps."""
         return np.empty(0)
 
 
@@ -111,10 +111,14 @@ class CyclePath(NamedTuple):
     q: Array  # (n,) start [rad or m]
     v: Array  # (n,) velocity at the start [rad/s or m/s]
     duration: float  # [s]
-    inner: AnyPath | None = None  # None: constant acceleration
+    inner: AnyPath | None = None  # exact path; None: constant acceleration
 
     def explicit(self, rate: Array) -> AnyPath:
-        """Return the inner path, or the path of constant acceleration to a velocity (n,)."""
+        """Return `inner`; if that is None, return the path as one phase of constant acceleration.
+
+        Args:
+            rate: (n,) velocities at the end of the cycle [rad/s or m/s].
+        """
         if self.inner is not None:
             return self.inner
         times = np.full((1, len(rate)), self.duration)
@@ -129,15 +133,15 @@ class Motion(NamedTuple):
     v: Array  # (n,) mean velocity in the last cycle [rad/s or m/s]
     rate: Array  # (n,) current velocity [rad/s or m/s]
     a: Array  # (n,) current acceleration [rad/s^2 or m/s^2]
-    stop: StopPath | None  # stop that the command follows, or that is planned already
-    path: CyclePath | None = None  # path of the last cycle; None: no cycle yet
+    stop: StopPath | None  # stop that starts at the command; None: not planned yet
+    path: CyclePath | None = None  # path of the joints in the last cycle; None: no cycle yet
 
 
 class Handover(NamedTuple):
-    """Complete state of motion of a command, handed from one limiter or guard to another.
+    """Complete state of motion of a command, for a new limiter or guard that continues the motion.
 
-    The command follows the stop until the new limiter or guard accepts another stop under its own
-    limits and distances. A change of limiter therefore never makes the path to rest longer.
+    The command follows the old stop until the new limiter or guard accepts another stop under its
+    own limits and distances. A change of limiter therefore never makes the path to rest longer.
     """
 
     motion: Motion
@@ -146,13 +150,16 @@ class Handover(NamedTuple):
 
 
 def at_start_of(stop: StopPath) -> Handover:
-    """Return the state of motion at the start of a stop that the command follows."""
+    """Return the state of motion of a command that is at the start of a stop and follows it."""
     q, v, a = (each[0] for each in stop.at(np.zeros(1)))
     return Handover(Motion(q, v, v, a, stop), stop)
 
 
 def blended_path(a: Motion, b: Motion, share: float) -> CyclePath | None:
-    """Return the weighted mean of the paths of two motions: `share` of the second."""
+    """Return the weighted mean of the last-cycle paths of two motions; `share` weights b.
+
+    None is returned if a motion has no path yet.
+    """
     if a.path is None or b.path is None:
         return None
     paths = a.path.explicit(a.rate), b.path.explicit(b.rate)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Controller options, each declared once; options of the method are those of the solver."""
+"""Controller options. Options of the IK method are declared in the solver."""
 
 import math
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ HOLD, JOINT_MOTION = "hold", "joint_motion"
 SETTLE, STOP, FINISH = "settle", "stop", "finish"
 
 # Tip acceleration for an arm next to people: a stop from the reduced speed of ISO 10218-1
-# (0.25 m/s) takes a fifth of a second and 26 mm. The value is the default of UR's linear moves.
+# (0.25 m/s) takes 0.2 s and 26 mm. The value is the default of linear moves of UR robots.
 GENTLE_TIP_ACCELERATION = 1.2  # [m/s^2]
-MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] limit of joints that hardly move the tip
-NUM_LEVER_SAMPLES = 1000  # random configurations; the levers found are 1 to 2 % too short
+MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] largest limit, for joints that hardly move the tip
+NUM_LEVER_SAMPLES = 1000  # random configurations; the largest levers found are 1 to 2 % too short
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class ControllerKeywords(SolverKeywords, total=False):
 def split_options(
     given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
 ) -> tuple[ControllerOptions, dict[str, Any]]:
-    """Split options into checked controller options and the remaining options of the method.
+    """Split options into validated controller options and options of the IK method.
 
     Raises:
         OptionError: If an option is unknown or a value is out of range.
@@ -184,7 +184,7 @@ def split_options(
 
 
 def motion_limits(options: ControllerOptions, robot: RobotModel) -> tuple[Array, Array]:
-    """Return the acceleration limits (n,) and the jerk limits (n,).
+    """Return the acceleration limits (n,) and jerk limits (n,) of the options for each joint.
 
     Raises:
         OptionError: If the number of limits does not fit the robot, a limit is not positive, or

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Background planning for a stalled stream: IK solutions and collision-free joint paths."""
+"""Background planning when local motion stalls: IK solutions and collision-free joint paths."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -18,19 +18,19 @@ from dls_ik.solver import IkResult, IkSolver
 
 R = TypeVar("R")
 
-MAX_PLANNER_RESTARTS = 2000  # a count, not a time (20 ms), keeps motions reproducible
-REFERENCE_JOINTS = 10  # arms with more joints get proportionally fewer restarts
-MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000  # RRT-Connect nodes per search
-PATH_CLEARANCE = 1e-3  # [m] added to the distances the guard requires
+MAX_PLANNER_RESTARTS = 2000  # takes about 20 ms; a time limit would make motions irreproducible
+REFERENCE_JOINTS = 10  # number of joints above which the restarts are reduced proportionally
+MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000  # RRT-Connect nodes, first/later searches
+PATH_CLEARANCE = 1e-3  # [m] added to the distances that the guard requires
 
 
 class BackgroundPlanner:
-    """Finds the IK solution closest to the arm and, with a scene, a collision-free path to it.
+    """Finds the closest IK solution and, with a scene, a collision-free path to a solution.
 
     Args:
         robot: Robot to plan for.
-        executor: Runs the planning so that the control loop does not block. None plans inside the
-            loop: deterministic, but a cycle then takes tens of milliseconds.
+        executor: Runs the planning outside the control loop. None: planning runs inside the loop,
+            which is deterministic, but a cycle with planning takes tens of milliseconds.
         limits: Velocity, acceleration and jerk limits along a path.
         options: Tolerances and `scene`, as for :class:`dls_ik.IkSolver`.
     """
@@ -45,26 +45,28 @@ class BackgroundPlanner:
         self._executor, self.limits = executor, limits
 
     def prepare(self) -> None:
-        """Build the solver's tables now if planning runs inside the loop."""
+        """Build the solver's tables now, not in a cycle, if planning runs inside the loop."""
         if self._executor is None:
             self._solver.prepare()
 
     def request_solution(self, T: Array, q: Array) -> "Future[IkResult]":
-        """Start solving for T_base_tip (4, 4) from joint positions q (n,). Copies both."""
+        """Start solving IK for T_base_tip (4, 4) from joint positions q (n,); copy T and q."""
         target, seed = T.copy(), q.copy()
         return self._submit(lambda: self._solver.solve(target, seed))
 
     def request_path(
         self, T: Array, q: Array, guard: Guard, attempt: int, previous: Array | None = None
     ) -> "Future[PlannedPath]":
-        """Start planning a path to T_base_tip (4, 4) from rest at q (n,). Copies both.
+        """Start planning a path to T_base_tip (4, 4) from rest at q (n,); copy T and q.
 
         Args:
             T: (4, 4) T_base_tip.
             q: (n,) joint positions [rad or m].
             guard: Guard whose distances the path keeps.
-            attempt: Number of earlier searches for this target; later searches may use more nodes.
-            previous: (k, n) remaining waypoints of an earlier path, reused if still collision-free.
+            attempt: Number of earlier searches for this target; searches after the first use more
+                nodes.
+            previous: (k, n) remaining waypoints of an earlier path. If the path from q through the
+                waypoints is still collision-free, that path is returned.
         """
         target, start, world, pairs = T.copy(), q.copy(), guard.world, monitored_pairs(guard)
 
@@ -89,7 +91,7 @@ class BackgroundPlanner:
         return self._submit(plan)
 
     def request_path_check(self, path: Array, guard: Guard) -> "Future[bool]":
-        """Start checking a path (k, n) against the current scene."""
+        """Start checking whether a path (k, n) is collision-free in the current scene."""
         pairs = monitored_pairs(guard, 0.0)
         return self._submit(lambda: is_collision_free(path, pairs))
 
@@ -99,13 +101,13 @@ class BackgroundPlanner:
         done: Future[R] = Future()
         try:
             done.set_result(work())
-        except Exception as error:  # noqa: BLE001  an executor stores any exception, too
+        except Exception as error:  # noqa: BLE001  an executor also stores any exception
             done.set_exception(error)
         return done
 
 
 def monitored_pairs(guard: Guard, clearance: float = PATH_CLEARANCE) -> PathPairs:
-    """Return the pairs the guard monitors, with `clearance` [m] added to each required distance."""
+    """Return the pairs of a guard, with `clearance` [m] added to each required distance."""
     pairs = guard.state.pairs
     margins = np.maximum(pairs.distance, 0.0) + max(clearance, MIN_CLEARANCE)
     return PathPairs(pairs.packed, pairs.leverage[0], pairs.names, margins)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Local motion by a plug-in: one step of a user-defined method per cycle."""
+"""Local motion by a plug-in: in each cycle, one step of a user-defined IK method."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
 from dls_ik.solver.problem import largest_errors
 
-MAX_STEP_HALVINGS = 8  # halvings of a step that does not reduce the error
+MAX_STEP_HALVINGS = 8  # maximum number of halvings of a step that does not reduce the error
 PLUGIN_TIMEOUT = 0.5  # [s] longest time of one step; the control cycle waits for the step
-MAX_SWEEPS = 40  # iterations of the projection
-PROJECTION_TOLERANCE = 1e-9  # [rad or m] change of the step in the last sweep
+MAX_SWEEPS = 40  # maximum number of iterations over all constraints
+PROJECTION_TOLERANCE = 1e-9  # [rad or m] change of the step in an iteration that ends the search
 
 
 class NearRows(NamedTuple):
-    """Distance constraints of local motion, for :func:`dls_ik.core.avoidance.follow_apart`."""
+    """Distance constraints of local motion, for :func:`dls_ik.core.avoidance.follow_apart`.
+
+    There are p pairs of links and s pairs of a link and an object; n is the number of joints.
+    """
 
     scene: tuple[Array, Indices]  # packed scene
-    reach: Array  # (p + s, n) largest approach of each pair per joint motion [m per rad or m]
+    reach: Array  # (p + s, n) largest approach of each pair per joint motion [m/rad or m/m]
     least: Array  # (p + s,) required distance of each pair [m]
-    known: tuple[Array, Array]  # (p + s,) lower bounds of distances [m]; joint positions (n,)
-    watched: tuple[Array, Array, Indices]  # bounds and joint positions at the command; leaves
+    known: tuple[Array, Array]  # (p + s,) lower bounds on distances [m], and their q (n,)
+    watched: tuple[Array, Array, Indices]  # :attr:`SceneState.watched`, at the command
     stop: tuple[Array, float]  # (n,) accelerations of a stop [rad/s^2 or m/s^2]; its delay [s]
     influence: float  # [m] distance below which a pair is a constraint
     leaves: Indices  # (ROWS, 4) pair, two leaves and a flag of each constraint; -1: none
-    pace: Array  # (1,) duration of the stop in the last cycle [s]
+    pace: Array  # (1,) duration of the stop in the last cycle [s]; -1: not known
 
     @classmethod
     def of(
@@ -47,7 +50,7 @@ class NearRows(NamedTuple):
         stop: tuple[Array, float],
         influence: float,
     ) -> NearRows:
-        """Return the constraints of a scene without known distances."""
+        """Return the constraints of a scene whose distances are not known yet."""
         known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
         leaves = np.full((ROWS, 4), -1)
         pace = np.full(1, -1.0)
@@ -55,19 +58,20 @@ class NearRows(NamedTuple):
 
 
 class PluginStep:
-    """Steps of a plug-in, within position and velocity limits, each of which reduces the error.
+    """Takes steps of a plug-in that reduce the error, within position and velocity limits.
 
-    In a scene the step becomes the closest step with which the arm can still stop before nearby
-    pairs fall below their required distances (velocity dampers, Faverjon & Tournassoud 1987).
+    With a scene, each step is replaced by the closest step after which the arm can still stop
+    before any nearby pair is closer than its required distance (velocity dampers, Faverjon &
+    Tournassoud 1987).
 
     Args:
         robot: Robot that moves.
         plugin: Plug-in that computes the steps.
-        method: Any kernel method; sets the size of the kernels' memory.
+        method: Any method of the kernels; determines only the size of the kernels' memory.
         details: Task, weights and parameters of the method.
 
     Attributes:
-        limiting_pair: Index of the pair that changed the last step most, -1 for none.
+        limiting_pair: Index of the pair whose constraint changed the last step most; -1 if none.
     """
 
     def __init__(
@@ -78,13 +82,13 @@ class PluginStep:
         self.restart()
 
     def restart(self) -> None:
-        """Start a new attempt: clear the plug-in's memory and its iteration count."""
+        """Start a new motion: clear the plug-in's memory and its iteration count."""
         self._memory, self._count, self.limiting_pair = np.zeros(MEMORY), 0, -1
 
     def advance(
         self, q: Array, T_d: Array, dt: float, near: NearRows | None = None
     ) -> tuple[Array, list[float]] | None:
-        """Step from q for `dt` [s].
+        """Take a step from q toward the target poses, for a cycle of `dt` [s].
 
         Args:
             q: (n,) joint positions within the limits [rad or m].
@@ -93,9 +97,9 @@ class PluginStep:
             near: Distance constraints; None without a scene.
 
         Returns:
-            The joint positions (n,) after the step, and four numbers: position and rotation error
-            there, smallest and largest singular value of the scaled Jacobian at q. None if no
-            part of the step reduces the error.
+            The joint positions (n,) after the step, and four numbers: position error and rotation
+            error after the step, smallest and largest singular value of the scaled Jacobian at q.
+            None if neither the step nor a shorter step in its direction reduces the error.
 
         Raises:
             MethodError: If the plug-in fails.
@@ -120,13 +124,20 @@ class PluginStep:
         return None
 
     def _avoid_pairs(self, q: Array, dq: Array, dt: float, near: NearRows) -> Array:
-        """Return the step (n,) closest to dq that meets all distance constraints and limits."""
+        """Return the step (n,) closest to dq that meets all distance constraints and limits.
+
+        Args:
+            q: (n,) joint positions before the step [rad or m].
+            dq: (n,) step of the plug-in [rad or m].
+            dt: Duration of the step [s].
+            near: Distance constraints.
+        """
         robot, n = self._robot, self._robot.n
         N, clearance, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
         found = (N, clearance, pair)
         place = (near.known, near.watched, q, near.influence, near.leaves)
         count = near_rows(unpack_scene(*near.scene), near.reach, near.least, *place, *found)
-        near.pace[0] = -1.0  # kernels that continue start without the duration of a stop
+        near.pace[0] = -1.0  # tell the kernels that the duration is not known
         if not count:
             return dq
         b = np.empty(count)
@@ -140,7 +151,7 @@ class PluginStep:
         return _project_step(dq, N[:count], b, low, high)
 
     def _error_and_jacobian(self, q: Array, T_d: Array) -> tuple[Array, Array]:
-        """Return the scaled error (r,) and Jacobian (r, n) at q."""
+        """Return the scaled error (r,) and the scaled Jacobian (r, n) at q (n,)."""
         details = self._details
         r = len(details.task.weight)
         e, J = np.empty(r), np.empty((r, self._robot.n))
@@ -149,16 +160,17 @@ class PluginStep:
 
 
 def _project_step(dq: Array, N: Array, b: Array, low: Array, high: Array) -> Array:
-    """Return the step (n,) closest to dq with N dq >= b within bounds low and high (n,).
+    """Return the step (n,) closest to dq that satisfies N step >= b and low <= step <= high.
 
-    Hildreth's method: projects onto one row after another, each with a multiplier.
+    Hildreth's method projects the step onto one constraint after another, with one multiplier per
+    constraint, until the step no longer changes.
 
     Args:
         dq: (n,) step [rad or m].
         N: (r, n) constraints, rows of unit length.
-        b: (r,) lower bounds of N dq.
-        low: (n,) smallest step.
-        high: (n,) largest step.
+        b: (r,) lower bounds on N times the step [rad or m].
+        low: (n,) smallest step [rad or m].
+        high: (n,) largest step [rad or m].
     """
     dq, multipliers, box = dq.copy(), np.zeros(len(b)), np.zeros_like(dq)
     for _ in range(MAX_SWEEPS):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pursuit of a reference that turns faster than the command can: cut corners, no overshoot."""
+"""Adaptation of a reference that turns too fast: the command cuts corners, but never overshoots."""
 
 import math
 
@@ -9,23 +9,24 @@ import numpy as np
 from dls_ik.core.types import Array
 
 AVERAGING_TIME = 0.15  # [s] time constant of the averaged reference velocity
-MAX_TRACKING_LAG = 0.08  # [s] lag up to which the reference is followed exactly
-FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8  # shares of the acceleration limits
-DEMAND_DECAY = 2.5  # [s] time constant of the demand, which drops between turns
-MIN_CLOSING_SHARE = 0.25  # share of the acceleration limits with which a lagging command catches up
+MAX_TRACKING_LAG = 0.08  # [s] largest lag of the command at which the reference is not adapted
+# Acceleration of the reference, as a share of the limits: no adaptation and full adaptation.
+FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8
+DEMAND_DECAY = 2.5  # [s] time constant with which the demand decreases between turns
+MIN_CLOSING_SHARE = 0.25  # smallest share of the acceleration limits used to catch up
 
 
 class Pursuit:
     """Adapts a reference so that the command of a limiter does not overshoot.
 
-    If the reference turns faster than the acceleration limits allow, a command that takes over the
-    reference's velocity and closes the gap as fast as possible overshoots at every turn. The more
-    such a command lags, the smaller the share of the velocity that is taken over, and the lower
-    the acceleration that closes the gap.
+    If the reference turns faster than the acceleration limits allow, a command overshoots at every
+    turn if it takes over the velocity of the reference and closes the gap as fast as possible. The
+    more the command lags, the smaller is therefore the share of the reference's velocity that the
+    command takes over, and the lower is the acceleration with which the command closes the gap.
 
     Args:
         acceleration: (n,) limits [rad/s^2 or m/s^2], infinite without a limit.
-        slack: Additional lag that is tolerated, for example due to a jerk limit [s].
+        slack: Additional lag [s] without adaptation, for example due to a jerk limit.
     """
 
     def __init__(self, acceleration: Array, slack: float = 0.0) -> None:
@@ -36,7 +37,7 @@ class Pursuit:
 
     def reset(self, v: Array) -> None:
         """Restart with a reference of velocity `v` (n,) [rad/s or m/s]."""
-        self._means = [(speed, speed) for speed in v.tolist()]  # (n, 2) averaged once and twice
+        self._means = [(speed, speed) for speed in v.tolist()]  # (n, 2) once and twice averaged
         self._demand = 0.0  # recent acceleration of the reference, as a share of the limits
 
     def follow(self, q: Array, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
@@ -65,10 +66,11 @@ class Pursuit:
         return q + v_r * dt, v_r
 
     def _share(self, q: Array, q_r: Array, v_r: Array, dt: float) -> float:
-        """Return the share of the reference's velocity to take over, 1 if it can be followed.
+        """Return the share of the reference's velocity that the command takes over, 0 to 1.
 
-        The velocity is averaged twice, because targets may arrive in bursts. The difference of the
-        two averages is proportional to the reference's acceleration.
+        The share is 1 if the command can follow the reference. The velocity of the reference is
+        averaged, because targets may arrive in bursts, and the average is averaged again. The
+        difference of the two averages is proportional to the acceleration of the reference.
         """
         if not self._is_limited:
             return 1.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Monitors of motion toward a target: stalled local motion, and a command blocked by limits."""
+"""Monitors that detect stalled local motion and a command that limits block."""
 
 import math
 from typing import NamedTuple
@@ -11,32 +11,32 @@ from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 
 STALL_WINDOW = 0.25  # [s] shortest time over which progress is measured
-MIN_STALL_CYCLES = 5  # cycles over which progress is measured
-MIN_LASTING_STALL = 2.0  # [s] duration of a stall after which the arm stops creeping on
-MAX_REMAINING_ERROR = 0.8  # share of the error; a window that leaves more shows no progress
-MAX_STALL_SPEED = 0.1  # share of the velocity limits; net motion above is no stall
+MIN_STALL_CYCLES = 5  # minimum number of cycles over which progress is measured
+MIN_LASTING_STALL = 2.0  # [s] duration of a stall after which local motion is given up
+MAX_REMAINING_ERROR = 0.8  # remaining share of the error above which a window shows no progress
+MAX_STALL_SPEED = 0.1  # share of the velocity limits; faster net motion is not a stall
 
 BLOCKED_TIME = 0.5  # [s] time without motion after which a command counts as blocked
-MIN_GAP = 1e-6  # [rad or m] distance to the reference below which a command may rest
-MIN_MOTION = 1e-3  # share of that distance that counts as motion
+MIN_GAP = 1e-6  # [rad or m] distance to the reference below which a resting command is not blocked
+MIN_MOTION = 1e-3  # share of the distance to the reference; a larger change counts as motion
 TICK = 1e-6  # [s] tolerance for comparing times
 
 
 class StallWindow(NamedTuple):
     """State at the start of a window in which progress is measured."""
 
-    since: float  # [s]
-    error: float  # [m]
-    q: Array  # (n,) [rad or m]
+    since: float  # [s] time of the start
+    error: float  # [m] remaining error
+    q: Array  # (n,) joint positions [rad or m]
     T: Array  # (4, 4) T_base_tip of the target
-    cycles: int = 1  # cycles since then
+    cycles: int = 1  # number of cycles since the start
 
 
 class StallMonitor:
-    """Detects a stall: during a window most of the error remains and the joints hardly move.
+    """Detects a stall: during a window of time the error hardly changes and the joints hardly move.
 
-    Motion that keeps up with a moving target is not a stall, however slow: its error is smaller
-    than the target's motion during the window.
+    Motion that keeps up with a moving target is not a stall, however slow: the error is then
+    smaller than the motion of the target during the window.
 
     Args:
         velocity: (n,) limits [rad/s or m/s].
@@ -56,7 +56,7 @@ class StallMonitor:
 
         Args:
             now: Current time [s].
-            error: Remaining error, rotation weighted [m].
+            error: Remaining error [m]; rotation is converted by `weight`.
             q: (n,) joint positions [rad or m].
             T_d: (4, 4) T_base_tip of the target.
         """
@@ -70,7 +70,7 @@ class StallMonitor:
             return False
         moved = float(
             np.max(np.abs(q - window.q) / self._velocity)
-        )  # [s] time at the velocity limits
+        )  # [s] shortest time for the net motion at the velocity limits
         V = difference(window.T, T_d)
         target_moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
         if moved <= MAX_STALL_SPEED * (now - window.since) and error >= target_moved:
@@ -79,7 +79,7 @@ class StallMonitor:
         return False
 
     def has_lasted(self, now: float) -> bool:
-        """Return whether the stall has lasted `MIN_LASTING_STALL`, so local motion is given up.
+        """Return whether the stall has lasted for `MIN_LASTING_STALL`.
 
         Call this only after :meth:`update` has detected a stall.
         """
@@ -87,7 +87,7 @@ class StallMonitor:
 
 
 class BlockedMonitor:
-    """Detects a command that does not move although its reference is elsewhere."""
+    """Detects a command that does not move although it differs from its reference."""
 
     def __init__(self) -> None:
         self.reset()
@@ -97,7 +97,7 @@ class BlockedMonitor:
         self._last_motion: tuple[float, Array] | None = None  # time [s] and command (n,)
 
     def update(self, now: float, q_r: Array, q: Array) -> bool:
-        """Return whether the command q (n,) has not moved for `BLOCKED_TIME`, away from q_r (n,).
+        """Return whether the command differs from its reference and has rested for `BLOCKED_TIME`.
 
         Args:
             now: Current time [s].

@@ -11,14 +11,16 @@ from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
 
-MIN_HELD_ACTIVATION = 0.99  # limit activation of a joint that counts as held
-HELD_TIME = 0.1  # [s] time that a joint counts as held after its last activation
-ENTER_SINGULARITY, LEAVE_SINGULARITY = 2.0, 2.5  # smallest singular values, in units of sigma0
-MIN_REVERSAL = 0.1  # change of the smallest singular value that counts, in units of sigma0
+MIN_HELD_ACTIVATION = 0.99  # limit activation above which a joint counts as held at its limit
+HELD_TIME = 0.1  # [s] time for which a joint counts as held after its last activation
+# Thresholds of the smallest singular value, in units of sigma0, at which the arm is near a
+# singularity and no longer near a singularity.
+ENTER_SINGULARITY, LEAVE_SINGULARITY = 2.0, 2.5
+MIN_REVERSAL = 0.1  # change of the smallest singular value that is no noise, in units of sigma0
 
 
 class ServoState(enum.Enum):
-    """State of a cycle: code in ``moveit_msgs/ServoStatus`` and message."""
+    """State of the controller in a cycle: a code of ``moveit_msgs/ServoStatus``, and a message."""
 
     NO_ROBOT = (-1, "no robot yet")
     WAITING = (0, "no target yet")
@@ -40,16 +42,16 @@ class ServoState(enum.Enum):
 
     @property
     def code(self) -> int:
-        """The code in ServoStatus.
+        """The code in ``moveit_msgs/ServoStatus``.
 
         -1: invalid, 0: no warning, 1 to 3: singularity, 4 and 5: collision, 6: joint bound.
-        WAITING, PAUSED and TIMED_OUT are 0: a sender that pauses its targets causes no warning.
+        WAITING, PAUSED and TIMED_OUT have code 0, because a pause of the targets is not a fault.
         """
         return self.value[0]
 
     @property
     def explanation(self) -> str:
-        """Message of the state, without a reason."""
+        """Message of the state, without a specific reason."""
         return self.value[1]
 
     def message(self, reason: str = "") -> str:
@@ -62,12 +64,12 @@ _ALL = frozenset(ServoState)
 
 
 class Event(enum.Enum):
-    """Event of a stream: the resulting state, and the states in which the event is ignored."""
+    """Event of a stream of targets: its resulting state, and the states that ignore the event."""
 
     TARGET = (ServoState.FOLLOWING, LATCHED)
     REFUSAL = (ServoState.REFUSED, LATCHED)  # invalid target
     TIMEOUT = (ServoState.TIMED_OUT, _ALL - {ServoState.FOLLOWING})  # no target received in time
-    FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})  # move on to the last pose
+    FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})  # move to the last pose
     PAUSE = (ServoState.PAUSED, frozenset({ServoState.FAULT}))
     RESUME = (ServoState.WAITING, _ALL - {ServoState.PAUSED})
     RESET = (ServoState.WAITING, frozenset[ServoState]())
@@ -80,7 +82,7 @@ class StreamState(NamedTuple):
     state: ServoState = ServoState.WAITING  # FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
     reason: str = ""
     target: Target | None = None  # None unless FOLLOWING
-    has_started: bool = False  # a target was accepted since the start, or the last reset or resume
+    has_started: bool = False  # a target was accepted since start, reset or resume
 
     @property
     def is_latched(self) -> bool:
@@ -96,12 +98,12 @@ class StreamState(NamedTuple):
 def transition(
     before: StreamState, event: Event, reason: str = "", target: Target | None = None
 ) -> StreamState:
-    """Return the state after an event; the same state if the event is ignored.
+    """Return the state after an event, or the state `before` if it ignores the event.
 
     Args:
         before: State before the event.
         event: Event of the stream.
-        reason: Why the event happened; becomes part of the message.
+        reason: Why the event happened; the message of the state includes this text.
         target: Target of the events TARGET and FINISH.
     """
     state, ignored_in = event.value
@@ -117,13 +119,13 @@ class ServoOutput(NamedTuple):
     q: Array  # (n,) command [rad or m]
     velocity: Array  # (n,) mean velocity of the command in the cycle [rad/s or m/s]
     state: ServoState
-    message: str  # state of the arm, and the reason
-    T_d: Array | None  # (4, 4) T_base_tip of the target in this cycle
+    message: str  # explanation of the state, and its reason
+    T_d: Array | None  # (4, 4) T_base_tip of the target in this cycle; None without a target
     position_error: float  # [m] error of the command; NaN without a target
-    rotation_error: float  # [rad]
-    least_singular_value: float  # smallest of the scaled Jacobian; NaN without local motion
+    rotation_error: float  # [rad] error of the command; NaN without a target
+    least_singular_value: float  # scaled Jacobian; NaN without local motion
     condition: float  # ratio of largest to smallest singular value; NaN without local motion
-    limit_activation: Array  # (n,) 0 (free) to 1 (held at a limit)
+    limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
     target_age: float  # [s] time since the target was sampled; NaN without a target
     nearest: NearPair | None = None  # closest pair within influence_distance, if any
 
@@ -131,22 +133,23 @@ class ServoOutput(NamedTuple):
 class ConditionMonitor:
     """Detects a joint bound or singularity that limits local motion, with hysteresis.
 
-    A joint counts as held until `HELD_TIME` after its last activation. The arm leaves a singularity
-    when the smallest singular value has risen by `MIN_REVERSAL` sigma0 above its minimum, and
-    approaches the singularity again when the value has fallen by as much below its maximum.
+    A joint counts as held at its limit until `HELD_TIME` after its last activation. Near a
+    singularity, the arm counts as leaving when the smallest singular value has risen by
+    `MIN_REVERSAL` times sigma0 above its minimum, and as approaching again when the smallest
+    singular value has fallen by `MIN_REVERSAL` times sigma0 below its maximum.
     """
 
     def __init__(self) -> None:
         self._last_held = -math.inf  # [s] last activation of a joint
-        self._near: tuple[bool, float] | None = None  # near: leaving, extreme since the reversal
+        self._near: tuple[bool, float] | None = None  # leaving, extreme value; None: not near
 
     def update(self, now: float, step: ServoStep, sigma0: float) -> ServoState:
-        """Return the state of a cycle of local motion.
+        """Return JOINT_BOUND, a singularity state, or FOLLOWING for a cycle of local motion.
 
         Args:
             now: Current time [s].
             step: Step of local motion.
-            sigma0: Damping threshold of the method.
+            sigma0: Damping threshold of the method for singular values.
         """
         state = self._singularity(step.least_singular_value, sigma0)
         if max(step.limit_activation.tolist()) >= MIN_HELD_ACTIVATION:
@@ -154,7 +157,7 @@ class ConditionMonitor:
         return ServoState.JOINT_BOUND if 0.0 <= now - self._last_held < HELD_TIME else state
 
     def _singularity(self, smallest: float, sigma0: float) -> ServoState:
-        """Return the singularity state for a smallest singular value; NaN is never near one."""
+        """Return the singularity state for a smallest singular value; FOLLOWING if it is NaN."""
         if not smallest < (LEAVE_SINGULARITY if self._near else ENTER_SINGULARITY) * sigma0:
             self._near = None
             return ServoState.FOLLOWING

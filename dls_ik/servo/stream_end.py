@@ -15,15 +15,17 @@ FINISHING = "the stream has ended; finishing the motion to its last pose"
 def stop_reason(
     options: ControllerOptions, T: Array, T_last: Array, age: float, length_unit: float = 1.0
 ) -> str:
-    """Return the reason to stop short of the last pose of a stream; empty to finish the motion.
+    """Return the reason to stop before the last pose of a stream is reached.
+
+    An empty string means that the motion to the last pose is finished.
 
     Args:
         options: Options of the controller: `when_stream_ends`, `settle_distance`, `settle_angle`.
         T: (4, 4) T_base_tip of the command in the first cycle after the timeout.
         T_last: (4, 4) T_base_tip of the last pose of the stream.
-        age: Time between the arrival of the last pose and that cycle [s]. An age above twice
-            `target_timeout` means that the control loop stood still; ``settle`` then stops,
-            because the last pose is stale.
+        age: Time between the arrival of the last pose and the first cycle after the timeout [s]. An
+            age above twice `target_timeout` means that the control loop did not run for some time;
+            ``settle`` then stops, because the last pose is stale.
         length_unit: Length units of the poses per metre.
     """
     if options.when_stream_ends in (STOP, FINISH):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of measurements with commands: faults, rest and lag of the arm."""
+"""Comparison of measured joint positions with commands, to find faults, rest and lag of the arm."""
 
 import math
 from collections import deque
@@ -15,60 +15,68 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 
 LONGEST_LAG = 1.0  # [s] largest lag that can be found
-WINDOW = 4.0  # [s] time over which a lag is measured
-MOST = 4000  # maximum number of commands and of measurements kept
+WINDOW = 4.0  # [s] duration of the recent motion in which a lag is measured
+MOST = 4000  # maximum number of recorded commands, and of recorded measurements
 SAMPLES = 1000  # commands and measurements used to find a lag; more would delay other threads
 FEWEST = 20  # minimum number of measurements to find a lag
-MOTION = 0.02  # [rad or m] minimum motion of a joint used to find a lag
-UNEXPLAINED = 0.3  # root mean square residual, as a share of the motion, that no lag explains
-FACTOR, OFFSET = 1.5, 0.05  # max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
-NOT_YET = math.inf  # [s] time of the start position until the first command
-INSTANT = 1e-6  # [s] time of the start position before the first command
-SLOW = 0.01  # [rad/s or m/s] speed below which a deviation is not caused by a lag
-AT_REST = 0.5  # [s] time without a new target and without motion that counts as rest
-HELD_STILL = 0.01  # [rad or m] largest motion, since the start of a rest, of an arm that is held
+MOTION = 0.02  # [rad or m] a lag is found from joints that move more than this
+UNEXPLAINED = 0.3  # root mean square residual, as a share of the motion, above which no lag fits
+FACTOR, OFFSET = 1.5, 0.05  # suggested max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
+NOT_YET = math.inf  # [s] placeholder for the time of the start position, until the first command
+INSTANT = 1e-6  # [s] recorded time between the start position and the first command
+SLOW = 0.01  # [rad/s or m/s] joint speed below which a lag does not explain a deviation
+AT_REST = 0.5  # [s] duration without a new target and without motion after which the arm rests
+HELD_STILL = 0.01  # [rad or m] motion during a rest up to which the arm counts as held in place
 
 
 class Rest(NamedTuple):
-    """Rest of the arm: decides whether the command restarts at the measured joint positions.
+    """Record of the rest of the arm; decides whether a measurement replaces the command.
 
-    The command restarts at the measurement before the first target, and when a target ends a rest.
-    It does not restart shortly after a motion, when the arm may still be moving, nor if the arm has
-    not moved since it came to rest: then the last command holds the arm, up to the steady-state
-    error of the drives.
+    To restart means to set the command to the measured joint positions. The command restarts until
+    the first target arrives, and when a target ends a rest. The command does not restart shortly
+    after a motion, because the arm may still be moving. Nor does it restart if the arm has not
+    moved since it came to rest: the last command then holds the arm, up to the steady-state error
+    of the drives.
     """
 
-    starts_anew: bool = False  # restart at the next measurement of a resting arm
+    starts_anew: bool = False  # whether the next measurement of a resting arm restarts the command
     last_event: float = -math.inf  # [s] time of the last target or motion
-    last_motion: float = -math.inf  # [s]
-    measured: Array | None = None  # (n,) measurement when the arm came to rest
+    last_motion: float = -math.inf  # [s] time of the last motion
+    measured: Array | None = None  # (n,) measurement when the arm came to rest [rad or m]
 
     def with_target(self, now: float) -> "Rest":
-        """Return the state after a target, which may end a rest."""
+        """Return the state after a target; if the target ends a rest, the command will restart."""
         starts_anew = self.starts_anew or now - self.last_event > AT_REST
         return self._replace(starts_anew=starts_anew, last_event=now)
 
     def with_motion(self, now: float, has_target: bool) -> "Rest":
-        """Return the state after motion; a motion toward a target cancels a pending restart."""
+        """Return the state after motion of the command.
+
+        A motion toward a target cancels a pending restart.
+        """
         return Rest(self.starts_anew and not has_target, now, now)
 
     def restarted(self) -> "Rest":
-        """Return the state that restarts at the next measurement, even of an arm that is held."""
+        """Return the state in which the next measurement restarts the command in any case.
+
+        The command then restarts even if the arm has not moved since it came to rest.
+        """
         return self._replace(starts_anew=True, measured=None)
 
     def with_measurement(
         self, measured: Array, now: float, moves: bool, waits: bool
     ) -> tuple["Rest", bool]:
-        """Return the state after a measurement (n,), and whether the command restarts there.
+        """Return the state after a measurement, and whether the command restarts at it.
 
-        A restart for a target begins a new rest: from then on the commands hold the arm. Further
-        targets then do not move the command by measurement noise or by the error of the drives.
+        A restart for a target begins a new rest, in which the command holds the arm. If further
+        targets end that rest, the command does not restart again; otherwise measurement noise and
+        the error of the drives would move the command with each target.
 
         Args:
             measured: (n,) joint positions [rad or m].
             now: Current time [s].
             moves: Whether the command moves.
-            waits: Whether the controller still waits for its first target.
+            waits: Whether the controller is still waiting for its first target.
         """
         rest = now - self.last_motion
         if moves:
@@ -86,20 +94,20 @@ class Rest(NamedTuple):
         return Rest(False, now, now, measured.copy()), True
 
     def _is_held(self, measured: Array) -> bool:
-        """Return whether the arm has not moved since it came to rest."""
+        """Return whether the arm has not moved since it came to rest, by its measurement (n,)."""
         before = self.measured
         return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
 
 class LastMeasurement(NamedTuple):
-    """Last measurement received, whose time may be earlier than those of previous measurements."""
+    """Last measurement received; its stamp may be older than the stamps of earlier measurements."""
 
-    oldest: float = -math.inf  # [s] earliest measurement time of its joints
-    is_new: bool = False  # a measurement has not been compared with its command
+    oldest: float = -math.inf  # [s] earliest measurement time among the joints
+    is_new: bool = False  # whether a newer measurement has not yet been compared with its command
 
 
 class Supervision:
-    """Record of recent commands and measurements with their times; time is an argument.
+    """Record of recent commands and measurements, with their times on the controller's clock.
 
     Args:
         robot: Robot that is supervised.
@@ -108,14 +116,14 @@ class Supervision:
 
     def __init__(self, robot: RobotModel, options: ControllerOptions) -> None:
         self._robot, self._options = robot, options
-        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], (n,)
-        self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], (n,)
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], command (n,)
+        self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], q (n,)
         self._last = LastMeasurement()
         self._expected_since = -math.inf  # [s] no fault until a timeout after this time
         self._lag = math.nan  # [s] last lag found
 
     def restart(self, start: Array) -> None:
-        """Clear the commands; the next command starts at rest at joint positions (n,)."""
+        """Clear the recorded commands; the next command starts at rest at `start` (n,)."""
         self._commands.clear()
         self._commands.append((NOT_YET, start))
 
@@ -126,21 +134,31 @@ class Supervision:
         self._expected_since = other._expected_since
 
     def expect_measurements(self, since: float) -> None:
-        """Allow missing measurements until `measurement_timeout` after a time [s]."""
+        """Excuse missing measurements until `measurement_timeout` after the time `since` [s]."""
         self._expected_since = since
 
     def is_silence_excused(self, now: float) -> bool:
-        """Return whether a stall ended so recently that missing measurements are no fault."""
+        """Return whether missing measurements are excused at time `now` [s].
+
+        Missing measurements are excused until `measurement_timeout` after the time given to
+        :meth:`expect_measurements`.
+        """
         return now - self._expected_since <= self._options.measurement_timeout
 
     def record_command(self, now: float, q: Array) -> None:
-        """Record a command (n,); the array must not change afterwards."""
+        """Record a command (n,) and its time [s]; the array must not change afterwards."""
         if self._commands and self._commands[0][0] == NOT_YET:
             self._commands[0] = now - INSTANT, self._commands[0][1]
         self._commands.append((now, q))
 
     def record_measurement(self, now: float, q: Array, age: float | Array) -> None:
-        """Record a measurement (n,) of an age [s], one number or one for each joint (n,)."""
+        """Record a measurement.
+
+        Args:
+            now: Current time [s].
+            q: (n,) measured joint positions [rad or m].
+            age: Age of the measurement [s], or one age for each joint (n,).
+        """
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
         is_newer = not self._measured or bool((times > self._measured[-1][0]).any())
         if is_newer:
@@ -148,14 +166,14 @@ class Supervision:
         self._last = LastMeasurement(float(times.min()), is_newer or self._last.is_new)
 
     def fault(self, now: float, is_measured: bool, command: Array) -> str:
-        """Return the message of a fault, or an empty string.
+        """Return the message of a fault, or an empty string without a fault.
 
-        Each measurement is compared with the command at its measurement time, so that a driver
-        that stops publishing is not mistaken for an arm that does not follow.
+        Each measurement is compared with the command at the time of the measurement. An old
+        measurement from a driver that stopped publishing is therefore no deviation.
 
         Args:
             now: Current time [s].
-            is_measured: Whether there is a measurement within the timeout.
+            is_measured: Whether there is a measurement within `measurement_timeout`.
             command: (n,) current command [rad or m]; differs from the last recorded command if the
                 arm has continued on its stop path.
         """
@@ -185,11 +203,11 @@ class Supervision:
         )
 
     def lag(self) -> float:
-        """Return the lag of the arm behind its commands [s]; NaN: not known yet.
+        """Return the lag of the arm behind its commands [s]; NaN if not known yet.
 
-        The lag is the time shift for which recent measurements best match the commands. If none
-        fits at present, the last lag found is returned. Takes a few milliseconds in short steps.
-        Thread-safe.
+        The lag is the time shift for which recent measurements best match the commands. If no time
+        shift fits, the last lag found is returned. This call takes a few milliseconds in short
+        steps and is thread-safe.
         """
         commands, measured = list(self._commands), list(self._measured)
         is_whole = len(commands) < MOST
@@ -201,9 +219,10 @@ class Supervision:
         return self._lag
 
     def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
-        """Return the command (n,) of each joint at its measurement time; None: not known.
+        """Return the command (n,) of each joint at its measurement time; None if not known.
 
-        Between two commands, the value between them that is closest to the measurement.
+        At a time between two commands, the command is taken as the value between both commands that
+        is closest to the measurement.
 
         Args:
             times: (n,) measurement times of the joints [s].
@@ -221,7 +240,10 @@ class Supervision:
         return found
 
     def _around(self, time: float, command: Array) -> tuple[Array, Array]:
-        """Return the commands (n,) before and after a time [s]; `command` is the current one."""
+        """Return the last command (n,) at or before a time [s], and the next command (n,).
+
+        If no recorded command follows, the current command `command` (n,) is the next command.
+        """
         after = command
         for t, q in reversed(self._commands):
             if t <= time:
@@ -230,7 +252,14 @@ class Supervision:
         return after, after
 
     def _advice(self, joint: int, time: float, q: float, deviation: float) -> str:
-        """Return advice for a joint that only lags, otherwise an empty string."""
+        """Return advice for a message if a joint deviates because it lags, else an empty string.
+
+        Args:
+            joint: Index of the joint.
+            time: Measurement time [s].
+            q: Measured position [rad or m].
+            deviation: Deviation of the measurement from the command [rad or m].
+        """
         path = [(t, float(command[joint])) for t, command in self._commands if t <= time]
         if len(path) < 2:
             return ""
@@ -251,12 +280,12 @@ class Supervision:
 
 
 def suggested_deviation(speed: float, lag: float) -> float:
-    """Return the suggested `max_deviation` [rad or m] for a speed [rad/s or m/s] and a lag [s]."""
+    """Return a suggested `max_deviation` [rad or m] for a speed [rad/s or m/s] and a lag [s]."""
     return FACTOR * speed * lag + OFFSET
 
 
 def _difference(a: Array, b: Array, continuous: NDArray[np.bool_]) -> Array:
-    """Return a - b (..., n), modulo 2 pi for continuous joints, whose drivers may count turns."""
+    """Return a - b (..., n); modulo 2 pi for continuous joints, as drivers may count turns."""
     difference = a - b
     turned = np.remainder(difference + math.pi, 2 * math.pi) - math.pi
     return np.where(continuous, turned, difference)
@@ -273,8 +302,9 @@ def _best_lag(
     Args:
         commands: Times [s] and commands (n,).
         measured: Measurement times (n,) [s] and measurements (n,).
-        continuous: (n,) joints that turn without limits.
-        is_whole: Whether the record is complete: the arm rested at the first command before it.
+        continuous: (n,) whether each joint turns without limits.
+        is_whole: Whether no command was dropped from the record, so that the arm rested before the
+            first command.
     """
     if len(commands) < 2 or not measured:
         return math.nan
@@ -303,7 +333,7 @@ def _best_lag(
 
 
 def _minimum(error: Callable[[float], float], longest: float) -> float:
-    """Return the lag [s] of minimum error, by a grid search followed by a ternary search."""
+    """Return the lag [s], at most `longest`, that minimises an error: grid, then ternary search."""
     grid = np.linspace(0.0, longest, 51)
     best = int(np.argmin([error(lag) for lag in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of the controller: a pose or pose stream, a twist, a trajectory.
 
-A target returns the desired pose at any time on the monotonic clock [s]. The functions in the first
-section validate arguments; only the public methods of the controller call them.
+A target returns the desired pose at any time on the monotonic clock [s]. The functions whose names
+begin with ``checked`` validate arguments of public methods.
 """
 
 import math
@@ -24,19 +24,19 @@ from dls_ik.model.rotations import transform
 from dls_ik.solver.poses import batch_poses, checked_pose
 from dls_ik.text import quoted
 
-SAME_POSE_TOLERANCE = 1e-4  # [m and 1] difference of matrix entries that is noise
+SAME_POSE_TOLERANCE = 1e-4  # [m and 1] difference of matrix entries up to which poses are equal
 STATIC_TIME = 0.25  # [s] time without change after which a target counts as static
-MAX_EXTRAPOLATION = 1.5  # intervals between poses
+MAX_EXTRAPOLATION = 1.5  # longest extrapolation, in intervals between poses
 MIN_STREAM_POSES = 5  # fewer poses in a row are single poses, sent again or corrected
-TWIST_GAIN = 10.0  # [1/s] K_p
-MIN_TWIST_SHARE = 0.1  # share of the twist; a slower tip is blocked
-LOOKAHEAD_SHARE_NEAR_OBSTACLE = 0.02  # share of the lookahead if a pair limits the motion
-MAX_CYCLE_MOTION = 1.0  # [m and rad] motion of a pose in one cycle; half a turn is ambiguous
-START_POSE_TOLERANCE = 1e-3  # [m and rad] distance from the first pose of a trajectory
+TWIST_GAIN = 10.0  # [1/s] K_p in :class:`TwistTarget`
+MIN_TWIST_SHARE = 0.1  # share of the twist; a slower tip counts as blocked
+LOOKAHEAD_SHARE_NEAR_OBSTACLE = 0.02  # share of the lookahead used while a pair limits the motion
+MAX_CYCLE_MOTION = 1.0  # [m and rad] largest motion in a cycle; beyond half a turn it is ambiguous
+START_POSE_TOLERANCE = 1e-3  # [m and rad] largest distance from the first pose at the start
 
 
 def checked_time(name: str, value: Any) -> float:
-    """Return a finite time or age [s].
+    """Return a time or age [s] as a float, after checking that it is finite.
 
     Raises:
         OptionError: If the value is not a finite number.
@@ -48,7 +48,7 @@ def checked_time(name: str, value: Any) -> float:
 
 
 def checked_duration(dt: Any) -> float:
-    """Return a positive duration [s].
+    """Return a duration [s] as a float, after checking that it is positive and finite.
 
     Raises:
         OptionError: If the value is not a finite positive number.
@@ -60,7 +60,7 @@ def checked_duration(dt: Any) -> float:
 
 
 def checked_period(period: Any) -> float:
-    """Return a time between poses [s].
+    """Return a time between poses [s] as a float, after checking its range.
 
     Raises:
         OptionError: If the value is not from 0.001 to 3600.
@@ -84,11 +84,11 @@ def _to_float(value: Any) -> float:
 
 
 def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
-    """Return a twist (6,) along the base axes.
+    """Return a validated twist (6,) with components along the base axes.
 
     Args:
-        V: (6,) linear and angular velocity [m/s, rad/s] along the axes R.
-        R: (3, 3) axes in the base frame; None: the base axes.
+        V: (6,) linear and angular velocity [m/s, rad/s], with components along the axes R.
+        R: (3, 3) orientation of the axes in the base frame; None: V is returned without rotation.
 
     Raises:
         PoseError: If the twist is not six finite numbers of at most `FARTHEST`, or R is not a
@@ -114,10 +114,10 @@ def _checked_rotation(R: ArrayLike) -> Array:
 
 
 def checked_trajectory(Ts: PoseLike) -> Array:
-    """Return the poses (m, 4, 4) of a trajectory.
+    """Return the validated poses (m, 4, 4) of a trajectory.
 
     Raises:
-        PoseError: If there is no pose, or one is invalid; the message has its index.
+        PoseError: If there is no pose, or a pose is invalid; the message gives its index.
     """
     try:
         poses = batch_poses(Ts, 1)[:, 0]
@@ -143,11 +143,11 @@ def _to_array(values: Any, requirement: str) -> Array:
 
 
 def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
-    """Return whether two poses (4, 4) are equal up to noise.
+    """Return whether two poses (4, 4) are equal up to `SAME_POSE_TOLERANCE`.
 
     Args:
-        T_a: (4, 4).
-        T_b: (4, 4).
+        T_a: (4, 4) first pose.
+        T_b: (4, 4) second pose.
         length_unit: Length units of the poses per metre.
     """
     change = T_a - T_b
@@ -156,16 +156,16 @@ def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
 
 
 def rotated(R: Array, V: Array) -> Array:
-    """Return the twist (6,) along the base axes for a twist V along axes R (3, 3)."""
+    """Return a twist V (6,), given along the axes R (3, 3), with components along the base axes."""
     return np.concatenate([R @ V[:3], R @ V[3:]])
 
 
 class Target(Protocol):
     """A desired pose as a function of time."""
 
-    sampled: float  # [s] sample time of the newest data
-    is_velocity: bool  # the reference continues from the command in every cycle
-    needs_command: bool  # `tip` returns the pose of the command, otherwise of the reference
+    sampled: float  # [s] time when the newest data were sampled
+    is_velocity: bool  # whether the reference continues from the command in every cycle
+    needs_command: bool  # whether `tip` returns the pose of the command, not of the reference
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
         """Return the desired pose (4, 4) at the end of a cycle; call once per cycle.
@@ -173,26 +173,27 @@ class Target(Protocol):
         Args:
             now: Current time [s].
             dt: Duration of the cycle [s].
-            tip: Returns T_base_tip (4, 4).
+            tip: Function that returns the current T_base_tip (4, 4).
         """
 
     def has_timed_out(self, now: float) -> bool:
-        """Return whether no message of the stream has arrived within the timeout."""
+        """Return whether the target is a stream whose last message is older than the timeout."""
 
     def is_static(self, now: float) -> bool:
         """Return whether the desired pose is at rest, so that the arm may take any path to it."""
 
 
 class PoseTarget:
-    """A pose that stays in force until the next one, or the newest pose of a stream.
+    """A single pose that remains the target until the next pose, or the newest pose of a stream.
 
-    A stream is a run of at least `MIN_STREAM_POSES` poses, each of which arrived at most `timeout`
-    after the pose before. The stream has ended when no pose arrived for longer than `timeout`.
-    Shorter runs are single poses, which never time out; a later pose starts a new run.
+    A run of poses is a sequence in which each pose arrived at most `timeout` after the previous
+    pose. A run of at least `MIN_STREAM_POSES` poses is a stream, which ends when no pose has
+    arrived for longer than `timeout`. The poses of a shorter run are single poses, which never time
+    out.
 
     Args:
         timeout: Longest time between two poses of a stream [s].
-        feed_forward: Extrapolate between messages by the velocity of the last two poses.
+        feed_forward: Whether to extrapolate between messages by the velocity of the last two poses.
         length_unit: Length units of the poses per metre.
 
     Attributes:
@@ -218,7 +219,7 @@ class PoseTarget:
         return self._T
 
     def take(self, T: Array, sampled: float, now: float) -> None:
-        """Store the next pose.
+        """Store a received pose as the newest pose.
 
         Args:
             T: (4, 4) T_base_tip.
@@ -236,14 +237,14 @@ class PoseTarget:
         self._T, self.arrived, self.sampled, self._interval = T, now, sampled, interval
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the current pose (4, 4)."""
+        """Return the newest pose (4, 4), extrapolated to the current time with `feed_forward`."""
         if not self.feed_forward:
             return self._T
         ahead = min(max(now - self.sampled, 0.0), MAX_EXTRAPOLATION * self._interval)
         return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
 
     def finish(self) -> None:
-        """Keep the newest pose in force as a single pose, without extrapolation."""
+        """Change a stream to a single pose, its newest pose, without extrapolation."""
         self._count = 1
         self._velocity = np.zeros(6)
 
@@ -257,21 +258,22 @@ class PoseTarget:
 
 
 class TwistTarget:
-    """Resolved motion rate: x' = x'_d + K_p (x_d - x_a) (Deo & Walker 1993).
+    """A twist, followed by resolved motion rate control (Deo & Walker 1993).
 
-    x_d is the integral of the twist, at most `lookahead` ahead of the tip x_a. A twist asks for a
-    velocity: the tip does not catch up on motion that was blocked.
+    The tip pose x_a moves at x' = x'_d + K_p (x_d - x_a), where x'_d is the twist. The reference
+    x_d is the integral of the twist, at most `lookahead` ahead of x_a. The tip therefore does not
+    make up for motion that was blocked, because a twist demands only a velocity.
 
     Args:
-        timeout: Longest time for which a twist is in force [s].
+        timeout: Longest time for which a twist is followed [s].
         lookahead: Largest distance of x_d from the tip [m].
         rotation_weight: Length that corresponds to 1 rad of lookahead [m/rad].
         length_unit: Length units of the twist per metre.
 
     Attributes:
-        allowed_share: Returns the share of a twist (6,) that the tip's speed limits allow; None:
-            no limits.
-        is_near_obstacle: Whether a nearby pair slows or deflects the tip.
+        allowed_share: Function that returns the share of a twist (6,) that the tip's speed limits
+            allow; None: no limits.
+        is_near_obstacle: Whether a nearby pair of links or objects slows or deflects the tip.
     """
 
     is_velocity = True
@@ -292,11 +294,12 @@ class TwistTarget:
         self._arrived = self.sampled = -math.inf
 
     def take(self, V: Array, in_tool: bool, sampled: float, now: float) -> None:
-        """Store the next twist.
+        """Store a received twist as the current twist.
 
         Args:
             V: (6,) linear and angular velocity of the tip [m/s, rad/s].
-            in_tool: Whether V is along the current axes of the tip; otherwise along the base axes.
+            in_tool: Whether the components of V are along the current axes of the tip, not along
+                the base axes.
             sampled: Time when the twist was sampled [s].
             now: Time of arrival [s].
         """
@@ -316,7 +319,7 @@ class TwistTarget:
         return moved(x_a, step + share * ahead)
 
     def has_timed_out(self, now: float) -> bool:
-        """Return whether no twist arrived for longer than the timeout."""
+        """Return whether no twist has arrived for longer than the timeout."""
         return now - self._arrived > self.timeout
 
     def is_static(self, now: float) -> bool:
@@ -324,9 +327,14 @@ class TwistTarget:
         return False
 
     def _is_blocked(self, x_a: Array, step: Array) -> bool:
-        """Return whether the tip moved much less than the twist's step (6,) in the last cycle.
+        """Return whether the tip moved much less in the last cycle than the twist demands.
 
-        `pose` then returns x_d itself, which is at rest if the tip is, so that the tip settles.
+        If so, :meth:`pose` returns x_d without the gain K_p. While the tip rests, x_d then rests
+        too, and the tip settles.
+
+        Args:
+            x_a: (4, 4) current pose of the tip.
+            step: (6,) motion that the twist demands in a cycle [m, rad].
         """
         if self._x_a is None:
             return False
@@ -334,7 +342,7 @@ class TwistTarget:
         return float(made @ wanted) < MIN_TWIST_SHARE * float(wanted @ wanted)
 
     def _ahead(self, x_a: Array) -> Array:
-        """Return x_d - x_a (6,), shortened to the lookahead."""
+        """Return x_d - x_a as a motion (6,) [m, rad], shortened to the lookahead."""
         if self._x_d is None:
             return np.zeros(6)
         ahead = difference(x_a, self._x_d)
@@ -344,15 +352,16 @@ class TwistTarget:
 
 
 class TrajectoryTarget:
-    """Poses at equal intervals: any path to the first pose, then through the others on time.
+    """Trajectory of poses at equal time intervals.
 
+    The tip moves to the first pose on any path, and then passes each later pose at its time.
     Between two poses the tip moves along a line and turns about one axis, at constant velocity. The
     arm stays at the last pose.
 
     Args:
         Ts: (m, 4, 4) poses.
         period: Time between two poses [s].
-        start: Earliest time of the motion from the first pose [s].
+        start: Earliest time at which the tip leaves the first pose [s].
         length_unit: Length units of the poses per metre.
     """
 
@@ -369,11 +378,11 @@ class TrajectoryTarget:
         self.sampled = start
 
     def interrupt(self) -> None:
-        """Delay the trajectory by the time between the last cycle and the next one."""
+        """Delay the trajectory by the time between the last cycle and the next cycle."""
         self._is_interrupted = True
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the current pose (4, 4)."""
+        """Return the pose (4, 4) of the trajectory at the current time."""
         if self._is_interrupted:
             self._postpone(max(now - self.sampled, 0.0))
         self.sampled = now
@@ -389,11 +398,11 @@ class TrajectoryTarget:
         return moved(self._Ts[leg], self._legs[leg] * (done - leg))
 
     def has_timed_out(self, now: float) -> bool:
-        """Return False: a trajectory arrives as a whole."""
+        """Return False: a trajectory arrives in one message, so it cannot time out."""
         return False
 
     def is_static(self, now: float) -> bool:
-        """Return whether the desired pose has been the first or the last for `STATIC_TIME`."""
+        """Return whether the first or last pose has been the desired pose for `STATIC_TIME`."""
         if self._started is None:
             return now - self._start >= STATIC_TIME
         return now - self._started >= len(self._legs) * self._period + STATIC_TIME

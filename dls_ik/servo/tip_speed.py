@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Speed limits of the tip that hold at every moment of a command and of the stop behind it."""
+"""Speed limits of the tip, kept at every moment of a cycle and of the stop that may follow."""
 
 import math
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.knots import Knots, cycle_knots, stop_knots
 from dls_ik.servo.motion import Motion, StopPath
 
-TARGET_SHARE = 0.998  # share of the limits to which a step is slowed
-MAX_SHARE = 0.9995  # share of the limits; linear interpolation of a stop needs the rest
-BOUND_TOLERANCE = 2e-4  # excess of the bound over the largest speed, as a share of the limits
+TARGET_SHARE = 0.998  # share of the limits to which a step that is too fast is slowed
+MAX_SHARE = 0.9995  # largest accepted share; linear interpolation of a stop may add the remainder
+BOUND_TOLERANCE = 2e-4  # largest excess of the bound over the true speed, as a share of the limits
 
 
 class TipSpeed:
@@ -38,22 +38,25 @@ class TipSpeed:
         self._acceleration, self._is_smooth = acceleration, bool(np.isfinite(acceleration).any())
         self._levers = _levers(robot)
         self._tolerances = np.array([TARGET_SHARE, BOUND_TOLERANCE])
-        self._speed_bound: Callable[..., Any] | None = None  # entry point of the kernel, set at use
+        self._speed_bound: Callable[..., Any] | None = None  # entry point of the kernel
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
-        """Return whether the last cycle of a motion and the stop behind it keep the limits."""
+        """Return whether the last cycle of a motion and the following stop keep the limits."""
         return self.speed_share(motion, stop) <= MAX_SHARE
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the share of the velocity that keeps the limits, 1 if all of it does."""
+        """Return the factor for the velocity of a motion that keeps the limits, at most 1.
+
+        The motion consists of its last cycle and the stop that follows.
+        """
         speed = self.speed_share(motion, stop)
         return 1.0 if speed <= MAX_SHARE else TARGET_SHARE / speed
 
     def speed_share(self, motion: Motion, stop: StopPath) -> float:
-        """Return an upper bound of the tip's speed, as a share of the limits.
+        """Return an upper bound on the speed of the tip, as a share of the limits.
 
-        The bound covers the last cycle and the stop behind it, for cubics between the knots and for
-        a straight line during the cycle.
+        The bound covers the last cycle and the following stop. It holds if the robot's controller
+        interpolates by cubics between the knots, and if it interpolates the cycle linearly.
         """
         parts, path = [stop_knots(stop)], motion.path
         if path is not None:
@@ -72,12 +75,18 @@ class TipSpeed:
         return float(self._speed_bound(*args))
 
     def step_share(self, q_a: Array, q_b: Array, dt: float) -> float:
-        """Return the share of a step from q_a to q_b (n,) whose mean speeds keep the limits."""
+        """Return the factor, at most 1, for a step that makes its mean tip speeds keep the limits.
+
+        Args:
+            q_a: (n,) start of the step [rad or m].
+            q_b: (n,) end of the step [rad or m].
+            dt: Duration of the step [s].
+        """
         speed = float(self._mean_shares(np.array([q_a, q_b]), np.array([dt]))[0])
         return min(1.0, TARGET_SHARE / speed) if speed > TARGET_SHARE else 1.0
 
     def twist_share(self, V: Array) -> float:
-        """Return the share of a twist (6,) that keeps the limits."""
+        """Return the factor, at most 1, for a twist V (6,) that makes the twist keep the limits."""
         speed = max(
             float(np.linalg.norm(V[:3])) / self._linear,
             float(np.linalg.norm(V[3:])) / self._angular,
@@ -85,14 +94,18 @@ class TipSpeed:
         return 1.0 / max(speed, 1.0)
 
     def shortest(self, q: Array) -> float:
-        """Return the shortest duration [s] that suits every step between configurations (m, n)."""
+        """Return the shortest duration [s] with which every one of m - 1 steps keeps the limits.
+
+        Args:
+            q: (m, n) configurations that the steps join [rad or m].
+        """
         return float(self._mean_shares(q, np.full(len(q) - 1, TARGET_SHARE)).max())
 
     def _mean_shares(self, q: Array, dt: Array) -> Array:
-        """Return mean tip speeds (m - 1,) of steps between configurations, as shares of the limits.
+        """Return the mean tip speed of each step (m - 1,), as a share of the limits.
 
         Args:
-            q: (m, n) configurations [rad or m].
+            q: (m, n) configurations that the steps join [rad or m].
             dt: (m - 1,) durations of the steps [s].
         """
         T = self._robot.fk(q)
@@ -105,10 +118,11 @@ class TipSpeed:
 
 
 def _levers(robot: RobotModel) -> Array:
-    """Return the largest linear and angular tip velocities for unit velocities of the elements.
+    """Return bounds on the tip's linear and angular velocity per unit velocity of each joint.
 
     Returns:
-        (2, m) for the m moving elements [m/rad or m/m, rad/rad or rad/m].
+        (2, m) for the m moving elements of the chain: linear [m/rad or m/m], angular [rad/rad or
+        rad/m].
     """
     chain = robot.chain
     ends = np.array(robot.finite_limits())[:, chain.variable] * chain.scale + chain.offset
@@ -126,12 +140,13 @@ def tip_speed(
     length_unit: float,
     acceleration: Array,
 ) -> TipSpeed | None:
-    """Return the speed limits of the tip from the options, None without any limit.
+    """Return the speed limits of the tip from the options; None if there is no limit.
 
     Args:
         robot: A robot with one tip.
-        speeds: Linear [m/s] and angular [rad/s] limit.
-        scale: Share of the limits that motion uses; 0 counts as 1, as the command brakes anyway.
+        speeds: Linear limit [m/s] and angular limit [rad/s].
+        scale: Share of the limits that motion uses; 0 counts as 1, because the command brakes in
+            any case.
         length_unit: Length units of the robot per metre.
         acceleration: (n,) limits of the joints [rad/s^2 or m/s^2].
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tracking of a target pose: by local motion, and through joint space when local motion stalls."""
+"""Tracking of a target pose by local motion, and by joint motions when local motion stalls."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,10 +36,10 @@ from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
 
-MAX_ERROR_SHARE = 0.99  # share of the current error that a closer configuration may leave
-MAX_PATH_SEARCHES = 6  # searches per target while the scene does not change
-SEARCH_INTERVAL = 0.5  # [s] time between two searches
-START_TOLERANCE = 1e-6  # [rad or m] distance of the command from the start of a path
+MAX_ERROR_SHARE = 0.99  # a configuration is closer if its error is below this share of the error
+MAX_PATH_SEARCHES = 6  # maximum number of searches per target while the scene does not change
+SEARCH_INTERVAL = 0.5  # [s] minimum time between two searches
+START_TOLERANCE = 1e-6  # [rad or m] largest distance of the command from the start of a path
 NO_PATH = "no collision-free path to the target found"
 NO_SPEED = "scale is 0; set it above 0 to move"
 NO_PROGRESS = "local motion makes no progress toward the target"
@@ -47,34 +47,34 @@ PLANNING_PATH = f"{NO_PROGRESS}; planning a path through joint space"
 
 
 class SolutionRequest(NamedTuple):
-    """A target for which the planner was asked for a solution."""
+    """A request to the planner for an IK solution of a target."""
 
-    T: Array  # (4, 4) T_base_tip
-    answer: "Future[IkResult] | None"  # None: already used
-    is_out_of_reach: bool = False
-    goal: Array | None = None  # (n,) goal of the joint motion in progress, None without one
+    T: Array  # (4, 4) T_base_tip of the target
+    answer: "Future[IkResult] | None"  # result of the planner; None: already used
+    is_out_of_reach: bool = False  # whether the planner found no solution
+    goal: Array | None = None  # (n,) goal of the current joint motion; None: no joint motion
 
 
 @dataclass
 class SceneMotion:
-    """A joint motion in a scene: being planned, being executed, or not found."""
+    """A joint motion in a scene: its path is being planned or executed, or was not found."""
 
-    T: Array  # (4, 4) target
-    world: SceneSnapshot  # scene of the search, or of the last check
-    attempt: int  # number of earlier searches
+    T: Array  # (4, 4) T_base_tip of the target
+    world: SceneSnapshot  # scene for which the path was searched or last checked
+    attempt: int  # number of earlier searches for this target
     answer: "Future[PlannedPath] | None" = None  # pending search
     motion: PlannedMotion | None = None  # motion being executed
     test: "Future[bool] | None" = None  # pending check of the remaining path
-    result: IkResult | None = None
-    names: Pair | None = None  # pair that blocks all paths found
-    since: float = 0.0  # [s] time of the last result
+    result: IkResult | None = None  # the solver's result in the last search
+    names: Pair | None = None  # pair that blocks the target, or the path to the target
+    since: float = 0.0  # [s] time of the last search result
 
 
 PathPlanning = tuple[BackgroundPlanner, Guard]
 
 
 class Tracked(NamedTuple):
-    """Outcome of a cycle: state, reason, and the step of local motion."""
+    """Result of a cycle: the state with its reason, and the step of local motion."""
 
     state: ServoState
     step: ServoStep
@@ -85,19 +85,20 @@ class Tracker:
     """Moves the command toward target poses.
 
     Local motion steps a reference, and the command follows the reference within the limits. If the
-    reference stalls short of a target at rest, the planner is asked for the closest solution, and
-    the command moves straight there in joint space. If the target is out of reach, the command
-    moves to the closest configuration that the solver found, provided that it reduces the error,
-    and stays there: local motion would creep on for minutes.
+    reference stalls before it reaches a target at rest, the planner searches for the closest
+    solution, and the command moves straight to that solution in joint space. If the target is out
+    of reach, the command moves to the closest configuration that the solver found, provided that
+    this reduces the error. The command then stays there, because local motion would continue very
+    slowly for minutes.
 
-    With a scene or a workspace the command rests while a collision-free path is planned, and then
-    follows the path. The remaining path is checked again whenever the scene changes. Without a
-    path the command holds.
+    With a scene or a workspace, the command rests while a collision-free path is planned, and then
+    follows the path. The remaining path is checked again whenever the scene changes. If no path is
+    found, the command holds.
 
     Args:
         local_ik: Local motion of the reference.
-        limiter: Limits of the command; a :class:`Guard` with a scene or a workspace.
-        planner: Planner of joint motions; None: the command never moves through joint space.
+        limiter: Limiter of the command; a :class:`Guard` if there is a scene or a workspace.
+        planner: Planner of joint motions; None: the command never makes joint motions.
         acceleration: (n,) limits of the limiter [rad/s^2 or m/s^2].
         tip: Limits of the tip's speed.
         scale: Share of the limits that motion uses; 0: the command stops and holds.
@@ -124,18 +125,18 @@ class Tracker:
         self._request: SolutionRequest | None = None
         self._motion: SceneMotion | None = None
         self._resting_target: Array | None = None  # (4, 4) target at which local motion gave up
-        self._is_at_rest = False  # local motion has restarted at a resting command
+        self._is_at_rest = False  # local motion has restarted, and the command rests
 
     @property
     def limiting_pair(self) -> NearPair | None:
-        """The pair that slowed or deflected the motion in the last cycle."""
+        """The pair that slowed or deflected the motion in the last cycle; None if no pair did."""
         guard, k = self.guard, self.local_ik.limiting_pair
         if guard is None or guard.refused is not None:
             return None if guard is None else guard.refused
         return guard.state.near_pair(k) if 0 <= k < len(guard.state.pairs.names) else None
 
     def seed(self, q: Array) -> None:
-        """Continue at rest from joint positions (n,)."""
+        """Set the command, at rest, to joint positions (n,) [rad or m]."""
         self.limiter.reset(q)
         self._restart()
 
@@ -150,11 +151,11 @@ class Tracker:
             self._request_path(self._path_planning, before.T, before.attempt, rest)
 
     def twist_share(self, V: Array) -> float:
-        """Return the share of a twist (6,) that the limits of the tip's speed allow."""
+        """Return the share, at most 1, of a twist V (6,) that the tip's speed limits allow."""
         return 1.0 if self._tip is None else self._tip.twist_share(V)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s], and drop the target."""
+        """Slow down for `dt` [s], and cancel joint motions and requests to the planner."""
         self.limiter.brake(dt)
         if not (self._is_at_rest and self.limiter.q.tolist() == self.local_ik.q.tolist()):
             self._restart()
@@ -163,11 +164,11 @@ class Tracker:
     def track(self, T_d: Array, target: Target, now: float, dt: float) -> Tracked:
         """Move toward a target pose (4, 4) for a cycle of `dt` [s].
 
-        Joint motions start only for a target at rest that waits for the arm. For a velocity target
-        the reference continues from the command, so that the reference never runs ahead.
+        Joint motions start only for a static target. For a twist, the reference of each cycle
+        starts at the command, so that the reference never moves far ahead of the command.
 
         Raises:
-            MethodError: If a plug-in or the planner fails; nothing has moved then.
+            MethodError: If a plug-in or the planner fails; the command has not moved then.
         """
         for pending in self._pending_requests():
             if pending.done() and (error := pending.exception()) is not None:
@@ -188,7 +189,7 @@ class Tracker:
         return Tracked(ServoState.STALLED, tracked.step, reason)
 
     def _track(self, T_d: Array, target: Target, now: float, dt: float) -> tuple[Array, Tracked]:
-        """Move for a cycle; return the command's reference (n,) and the outcome."""
+        """Move for a cycle; return the reference (n,) of the command, and the result."""
         request = self._request
         if request is not None and request.goal is not None:
             if self._is_requested(T_d):
@@ -225,7 +226,14 @@ class Tracker:
         return step.q, self._handle_stall(T_d, is_static, step)
 
     def _limit_tip_speed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
-        """Return a step from joint positions (n,), shortened to the limits of the tip's speed."""
+        """Return a step of local motion, shortened if the tip would exceed its speed limits.
+
+        Args:
+            before: (n,) joint positions before the step [rad or m].
+            step: Step of local motion.
+            T_d: (4, 4) T_base_tip of the target.
+            dt: Duration of the cycle [s].
+        """
         share = 1.0 if self._tip is None else self._tip.step_share(before, step.q, dt)
         if share == 1.0:
             return step
@@ -236,7 +244,10 @@ class Tracker:
         return step._replace(q=q, position_error=position, rotation_error=rotation)
 
     def _rest(self, T_d: Array, is_static: bool, dt: float) -> tuple[Array, Tracked]:
-        """Hold after a long stall; step local motion only to report errors and singular values."""
+        """Hold the command after a long stall; return its reference (n,) and the result.
+
+        Local motion takes a step only to report errors and singular values.
+        """
         q = self.local_ik.q
         step = self.local_ik.advance(T_d[None], dt)
         self.local_ik.restart(q)
@@ -244,7 +255,7 @@ class Tracker:
         return q, self._handle_stall(T_d, is_static, step)
 
     def _restart(self) -> None:
-        """Restart local motion at the stopping point of the command, without pending requests."""
+        """Restart local motion at the stopping point of the command; cancel planner requests."""
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._blocked.reset()
@@ -252,7 +263,7 @@ class Tracker:
         self._request = self._resting_target = self._motion = None
 
     def _pending_requests(self) -> "list[Future[Any]]":
-        """Return the planner's requests whose results have not been used."""
+        """Return the requests to the planner whose results have not been used yet."""
         request, at = self._request, self._motion
         pending: list[Future[Any] | None] = [] if request is None else [request.answer]
         pending += [] if at is None else [at.answer, at.test]
@@ -265,7 +276,7 @@ class Tracker:
 
     @property
     def _path_planning(self) -> PathPlanning | None:
-        """The planner and the guard if joint motions need collision-free paths, else None."""
+        """The planner and the guard; None if joint motions do not need collision-free paths."""
         planner, guard = self._planner, self.guard
         if planner is None or guard is None or not guard.state.pairs.names:
             return None
@@ -289,7 +300,10 @@ class Tracker:
     def _move(
         self, planning: PathPlanning, at: SceneMotion, now: float, dt: float
     ) -> tuple[Array, Tracked]:
-        """Execute a joint motion in a scene, or wait for its path."""
+        """Execute a joint motion in a scene, or brake while there is no path.
+
+        If no path was found, another search starts after `SEARCH_INTERVAL`, or for a new scene.
+        """
         if planning[1].world is not at.world:
             self.local_ik.limiting_pair = -1  # pairs of another scene have other numbers
         if at.motion is not None:
@@ -312,10 +326,10 @@ class Tracker:
     def _start_motion(
         self, planning: PathPlanning, at: SceneMotion, found: PlannedPath, now: float
     ) -> None:
-        """Start the motion along a planned path; hold if there is none.
+        """Start the motion along a planned path; hold if no path was found.
 
-        A path that does not start at the command is planned again. If the target is out of reach
-        and the path would not reduce the error, the command stays.
+        If the path does not start at the command, another path is planned. If the target is out of
+        reach and the path would not reduce the error, the command stays at its position.
         """
         at.answer, trajectory, plan = None, found.trajectory, found.plan
         if plan is not None:
@@ -338,12 +352,12 @@ class Tracker:
     def _move_along(
         self, planning: PathPlanning, at: SceneMotion, motion: PlannedMotion, dt: float
     ) -> tuple[Array, Tracked]:
-        """Move along a path while it stays collision-free, and plan again if it does not."""
+        """Move along a path; plan another path if a scene change blocks it or the motion fails."""
         planner, guard = planning
         has_arrived = motion.advance(self.limiter, dt)
         moving = Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
         self.local_ik.restart(self.limiter.stopping_point())
-        if has_arrived and at.names is not None:  # pairs have separated; the target is still ahead
+        if has_arrived and at.names is not None:  # the path only separated pairs
             at.motion = None
         elif has_arrived:
             self.local_ik.restart(motion.goal)
@@ -369,13 +383,14 @@ class Tracker:
             self._request = request._replace(goal=None)
             self._stall.reset()
         else:
-            self.local_ik.restart(self.limiter.stopping_point())  # start for another target
+            self.local_ik.restart(self.limiter.stopping_point())  # in case of another target
         return Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
 
     def _handle_stall(self, T_d: Array, is_static: bool, step: ServoStep) -> Tracked:
-        """Request a path or a solution for a target that local motion does not reach.
+        """Request a path or an IK solution for a static target that local motion does not reach.
 
-        Without a path planner, use the solution as soon as the planner has found one.
+        If joint motions need no collision-free path, the command moves to the IK solution as soon
+        as the planner has found it.
         """
         stalled = Tracked(ServoState.STALLED, step, NO_PROGRESS)
         planner = self._planner
@@ -406,16 +421,16 @@ class Tracker:
         return Tracked(ServoState.UNREACHABLE, step)
 
     def _is_requested(self, T: Array) -> bool:
-        """Return whether the last request was for this target (4, 4)."""
+        """Return whether the last solution request was for the target T (4, 4)."""
         return self._request is not None and is_same(T, self._request.T, self._unit)
 
     def _error(self, at: ServoStep | IkResult) -> float:
-        """Return the norm of the scaled error, in the robot's unit of length."""
+        """Return the norm of position error and weighted rotation error, in the robot's length."""
         return math.hypot(at.position_error, self._weight * at.rotation_error)
 
 
 def _has_result(answer: "Future[Any]") -> bool:
-    """Return whether a request succeeded; the next cycle reports failures."""
+    """Return whether a request has succeeded; failures are reported by the next cycle."""
     return answer.done() and answer.exception() is None
 
 
@@ -428,7 +443,7 @@ def build_tracker(
     scene: PlanningScene | None = None,
     workspace: Sequence[Bound] = (),
 ) -> Tracker:
-    """Build the tracker of a controller, at rest near zero.
+    """Build the tracker of a controller; its command is at rest close to zero joint positions.
 
     Raises:
         MethodError: If the robot has more than one tip, or the method is unknown or does not suit

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Workspace bounds of the tip and of links, and the pairs whose distances a stream keeps."""
+"""Workspace bounds of the tip and of links, and all pairs whose distances the guard keeps."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -27,11 +27,11 @@ from dls_ik.text import quoted, suggest_names
 
 
 class _Walls(NamedTuple):
-    """Obstacles that fill the outside of a bound."""
+    """Obstacles that together fill the outside of a bound."""
 
     kind: int  # PLANE or CAVITY
-    size: Array  # (3,)
-    places: list[Array]  # (4, 4) T_root_object
+    size: Array  # (3,) size of each obstacle, as in the kernels
+    places: list[Array]  # (4, 4) T_root_object of each obstacle
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class BoxBound:
         _set(self, size=Box(np.asarray(self.size)).size, T=_pose(self.name, self.T))
 
     def walls(self) -> _Walls:
-        """Return the half-spaces outside of the six faces."""
+        """Return the half-spaces beyond the six faces, as obstacles."""
         T, places = np.asarray(self.T), []
         for axis, length in enumerate(np.asarray(self.size).tolist()):
             for side in (-1.0, 1.0):
@@ -79,7 +79,7 @@ class SphereBound:
         _set(self, radius=Sphere(self.radius).radius, T=_pose(self.name, self.T))
 
     def walls(self) -> _Walls:
-        """Return the outside of the ball."""
+        """Return the space outside the ball, as an obstacle."""
         return _Walls(CAVITY, np.array([self.radius, 0.0, 0.0]), [np.asarray(self.T)])
 
 
@@ -102,7 +102,7 @@ class HalfSpace:
         _set(self, normal=plane.normal, offset=plane.offset)
 
     def walls(self) -> _Walls:
-        """Return the opposite half-space."""
+        """Return the opposite half-space, as an obstacle."""
         normal = np.asarray(self.normal)
         return _Walls(
             PLANE, np.zeros(3), [transform(rotation_from_z(normal), self.offset * normal)]
@@ -113,13 +113,16 @@ Bound = BoxBound | SphereBound | HalfSpace
 
 
 class GuardedPairs(NamedTuple):
-    """Pairs of a scene and of a workspace, with the distances that a stream keeps."""
+    """Pairs of a scene and of a workspace, with the distances that the guard keeps.
+
+    There are p pairs of links and s pairs of a link and an object or bound.
+    """
 
     packed: tuple[Array, Indices]  # input of the kernels in :mod:`dls_ik.core.certificate`
-    leverage: tuple[Array, Array]  # (p + s, n) each, as in :class:`SceneSnapshot`
+    leverage: tuple[Array, Array]  # (p + s, n) each, as in :attr:`SceneSnapshot.leverage`
     distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)
-    second_first: Flags  # (p + s,) whether the kernels store the second shape of the names first
+    second_first: Flags  # (p + s,) whether the kernels have the shapes in reverse order
     keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, then keys of bounds
 
 
@@ -129,10 +132,10 @@ def guarded_pairs(
     bounds: Sequence[Bound],
     min_distance: float,
 ) -> GuardedPairs:
-    """Return the pairs of a scene, and of points and their bounds.
+    """Return the pairs of a scene, and the pairs of bounded points and their bounds.
 
     Args:
-        robot: Robot of the stream.
+        robot: Robot that the guard moves.
         snapshot: Scene; None: no scene.
         bounds: Bounds of the workspace; their required distance is 0.
         min_distance: Required distance of the pairs of the scene [m].
@@ -164,7 +167,7 @@ def checked_bounds(robot: RobotModel, bounds: Sequence[object]) -> tuple[Bound, 
     """Return the validated bounds of a workspace.
 
     Raises:
-        SceneError: If an item is not a bound, or names an unknown link.
+        SceneError: If an item is not a bound, or a bound names an unknown link.
     """
     checked = list[Bound]()
     for bound in bounds:
@@ -186,9 +189,16 @@ def _with_bounds(
     bounds: Sequence[Bound],
     links: dict[str, tuple[int, Array]],
 ) -> tuple[SceneArrays, tuple[Pair, ...]]:
-    """Return the scene and its pair names, with bounds added.
+    """Return the arrays and the pair names of a scene with bounds added.
 
-    Points of links become shapes, the outsides of bounds become objects.
+    The bounded points of links become shapes, and the outsides of bounds become objects.
+
+    Args:
+        arrays: Arrays of the scene.
+        names: Names of the pairs of the scene.
+        robot: Robot whose tip or links are bounded.
+        bounds: Bounds of the workspace.
+        links: By link, the index of its moving frame, and T_frame_link (4, 4).
     """
     frame, centres = list[int](), list[Array]()
     kinds, sizes, places = list[int](), list[Array](), list[Array]()
@@ -231,12 +241,14 @@ def _with_bounds(
 def _bound_keys(
     arrays: SceneArrays, names: tuple[Pair, ...], frames_key: bytes
 ) -> tuple[Hashable, ...]:
-    """Return the keys of the last pairs, which are points and bounds; equal pairs have equal keys.
+    """Return keys of the pairs of points and bounds, which are the last pairs of the arrays.
+
+    Pairs that are equal in two scenes have equal keys.
 
     Args:
-        arrays: Scene with bounds.
+        arrays: Arrays of the scene with bounds.
         names: Names of the pairs of points and bounds.
-        frames_key: Key of the frames of the links.
+        frames_key: Key of the frames of the links, :attr:`SceneSnapshot.frames_key`.
     """
     pairs = arrays.outside[len(arrays.outside) - len(names) :]
     points = arrays.node[arrays.root[pairs[:, 0]]]
