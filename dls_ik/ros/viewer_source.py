@@ -50,7 +50,7 @@ except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
 NODE_NAME = "dls_ik"
-STATUS_TIMEOUT = 1.0  # [s] without a status for this time, the node counts as stopped
+STATUS_TIMEOUT = 1.0  # [s] maximum time between two statuses of a running node
 REPEAT_DELAY = 0.1  # [s] time from the end of the node's target_timeout to the repeated pose
 STATES_WITHOUT_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
 # A best-effort subscription also receives messages of reliable publishers.
