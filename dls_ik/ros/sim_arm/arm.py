@@ -83,7 +83,7 @@ class Drive(NamedTuple):
     velocity_feedforward: float = 1.0  # fraction of the commanded velocity that is fed forward
     gravity_compensation: float = 1.0  # fraction of the weight that the drives compensate
     effort_scale: float = 1.0  # factor by which the effort limits are multiplied
-    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] of the unloaded drive at full effort
+    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] acceleration of an unloaded drive
 
 
 class Dynamics(NamedTuple):
