@@ -110,9 +110,9 @@ def _compile_kernels(node: Node, stop: Future) -> bool:
 class Application:
     """The node: its parts, and the arm in use.
 
-    When the robot or a parameter changes, a new :class:`.Arm` replaces the arm in use. A robot from
-    the topic is prepared in a separate thread before it replaces the previous robot. Requests that
-    arrived before the replacement are answered with the previous robot.
+    When the robot or a parameter changes, a new :class:`~dls_ik.ros.arm.Arm` replaces the arm in
+    use. A robot from the topic is prepared in a separate thread before it replaces the previous
+    robot. Requests that arrived before the replacement are answered with the previous robot.
     """
 
     def __init__(

@@ -107,7 +107,7 @@ class PlanningSceneMonitor:
         self._queue.close()
 
     def scene(self, tree: Tree) -> planning_scene.PlanningScene:
-        """Return the scene of the robot in use; see :meth:`.RobotScene.find` for errors."""
+        """Return the scene of the robot in use; errors are those of :meth:`RobotScene.find`."""
         return self._scene.find(tree)
 
     def check_stream(

@@ -88,7 +88,7 @@ class LoopMeter:
     def __init__(self, period: float, now: float) -> None:
         self._period = period  # [s]
         self._lock = threading.Lock()
-        self._cycles = self._overruns = 0  # totals at the last :meth:`read`
+        self._cycles = self._overruns = 0  # totals at the last call of `read`
         self._recent = self._late = 0
         self._busy = self._worst = 0.0  # [s]
         self._since = now

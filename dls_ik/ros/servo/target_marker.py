@@ -118,7 +118,7 @@ class MarkerTarget:
     def _update(self) -> None:
         """Move the marker to the target, or to the tip if there is no target.
 
-        Do nothing if no viewer is subscribed, or soon after feedback of the user.
+        Do nothing if no viewer is subscribed, or within TOUCH_HOLD after feedback of the user.
         """
         report = self._report()
         if report.trail is None or report.output is None:
