@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS nodes: the only part of the package that imports ROS."""
+"""The ROS nodes and their clients: the only part of ``dls_ik`` that imports ROS."""
 
 import time
 
-STARTED = time.monotonic()  # [s] steady; the earliest time that this package can measure
+STARTED = time.monotonic()  # [s] steady clock; approximate start of the process

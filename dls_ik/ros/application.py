@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ik node: wires the arm in use to the services, the planning scene and the servo loop."""
+"""The ik node: connects the arm in use to the services, the planning scene and the servo loop."""
 
 import gc
 import math
@@ -46,12 +46,12 @@ from dls_ik.servo.options import GENTLE_TIP_ACCELERATION, motion_limits
 from dls_ik.text import escape, listing
 from dls_ik.warm_up import SCENE_USES, can_keep_kernels
 
-MAX_KERNEL_BUILDS = 20  # missing kernels that the stream of one robot waits for
+MAX_KERNEL_BUILDS = 20  # maximum number of builds of missing kernels that one robot waits for
 THREAD_SWITCH_INTERVAL = 3e-4  # [s]; Python's default of 5 ms is longer than a cycle
 
 
 def describe_acceleration(arm: Arm) -> str:
-    """Describe the acceleration limits and their origin."""
+    """Return a text with the acceleration limits, and whether they are given or computed."""
     parameters = arm.parameters
     limits, _ = motion_limits(arm.controller.options, arm.robot)
     numbers = ", ".join(f"{limit:.3g}" for limit in limits)
@@ -72,7 +72,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
     """Run the ik node until the future `stop` is done.
 
     Returns:
-        False if it was stopped during the compilation of kernels, which continues in a thread.
+        False if `stop` was done during the compilation of kernels, which continues in a thread.
     """
     live = LiveParameters(node, with_preset(given_values(node)))
     kernels = KernelBuilder(node.get_logger())
@@ -96,10 +96,10 @@ def serve_ik(node: Node, stop: Future) -> bool:
 
 
 def _compile_kernels(node: Node, stop: Future) -> bool:
-    """Compile or load the kernels that every node needs, or all if the disk cache is unusable.
+    """Compile or load the kernels that every node needs, or all kernels without a disk cache.
 
     Returns:
-        False if it was stopped meanwhile.
+        False if `stop` was done during the compilation.
     """
     announce, wanted = node.get_logger().info, lambda: not stop.done()
     if not process.warm_up(announce, wanted):
@@ -108,10 +108,11 @@ def _compile_kernels(node: Node, stop: Future) -> bool:
 
 
 class Application:
-    """The arm in use, replaced as a whole when the robot or a parameter changes.
+    """The node: its parts, and the arm in use.
 
-    A robot from the topic is prepared in a separate thread before it replaces the previous one.
-    Requests that arrived earlier are answered with the previous robot.
+    When the robot or a parameter changes, a new :class:`~dls_ik.ros.arm.Arm` replaces the arm in
+    use. A robot from the topic is prepared in a separate thread before it replaces the previous
+    robot. Requests that arrived before the replacement are answered with the previous robot.
     """
 
     def __init__(
@@ -119,13 +120,13 @@ class Application:
     ) -> None:
         self._node, self._kernels = node, kernels
         self._live = live
-        self._parameters = live.current  # current or about to become current
+        self._parameters = live.current  # current, or about to become current
         self._arm: Arm | None = None
         self._first: Arm | None = None  # arm with the robot of the parameters
         self._reason = ""  # why the robot of the parameters is not usable
         self._swap = threading.Lock()  # guards changes of the arm and the parameters
         self._builder = LatestOnlyExecutor(self._fault)
-        self._description: DescriptionTopic | None = None  # if the robot comes from the topic
+        self._description: DescriptionTopic | None = None  # None: the parameters give the robot
         self._executor = ThreadPoolExecutor(1, "planner")
         frames = Frames(tf2_lookup(node))
         self._loop = ServoLoop(node, live.current, frames)
@@ -141,7 +142,7 @@ class Application:
         live.on_change(self._change)
 
     def prepare(self) -> None:
-        """Prepare the arm of the parameters, which would block the stream later.
+        """Build the arm for the robot of the parameters now; later this would block the stream.
 
         Raises:
             DlsIkError: If a parameter does not fit the robot.
@@ -156,9 +157,10 @@ class Application:
                 self._first.prepare()
 
     def start(self) -> None:
-        """Start the stream with the prepared robot, or wait for a robot on the topic.
+        """Start the services, and the stream with the prepared arm.
 
-        The node also waits if the robot of the parameters is not usable; the reason is logged.
+        If the parameters give no usable robot, wait for a robot on the topic. If their robot is not
+        usable, log the reason.
 
         Raises:
             DlsIkError: If a parameter does not fit the robot.
@@ -204,7 +206,7 @@ class Application:
         self._description.remind()
 
     def _take(self, robot: RobotModel) -> None:
-        """Use a robot from the topic; called in the builder's thread."""
+        """Build and use the arm for a robot from the topic; called in the builder's thread."""
         arm = self._new_arm(robot)
         arm.prepare()
         with self._swap:
@@ -219,19 +221,20 @@ class Application:
         return Arm(robot, parameters, self._executor, surroundings=around)
 
     def _equip(self, robot: RobotModel, scene: PlanningScene | None, reason: str) -> None:
-        """Set the surroundings of the stream; called in the thread of the scene.
+        """Set the scene and the workspace bounds of the stream; called in the thread of the scene.
 
         Args:
-            scene: Scene of the robot, if any.
+            robot: Robot of the scene; do nothing if another robot is in use.
+            scene: Scene of the robot, if there is one.
             reason: Reason why there is no scene.
         """
-        builds = 0  # kernel builds waited for
+        builds = 0  # number of kernel builds that this call has waited for
         while (before := self._arm) is not None and before.robot is robot:
             if not before.parameters.needs_surroundings:
                 return
             try:
                 arm = before.within(self._surroundings(before, scene, reason))
-            except Exception as error:  # noqa: BLE001  without surroundings the stream must hold
+            except Exception as error:  # noqa: BLE001  after any error the arm must hold
                 kernels = self._kernels if isinstance(error, MissingKernelError) else None
                 if kernels is not None and builds < MAX_KERNEL_BUILDS:
                     builds += 1
@@ -264,7 +267,7 @@ class Application:
         return Surroundings(scene, workspace, reason=reason)
 
     def _await_frame(self, frame: str, arm: Arm) -> Array:
-        """Return (4, 4) ``T_root_frame`` of a frame, and wait for TF if necessary.
+        """Return ``T_root_frame`` (4, 4) of a frame; wait until TF has the frame if necessary.
 
         Raises:
             FrameError: If the frame is still unknown after FRAME_TIMEOUT.
@@ -279,7 +282,7 @@ class Application:
             time.sleep(0.1)
 
     def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
-        """Use the groups of an SRDF; called in the thread of the scene."""
+        """Add the groups of an SRDF to the arm in use; called in the thread of the scene."""
         while (before := self._arm) is not None and before.robot is robot:
             arm = before.with_srdf(srdf)
             arm.prepare()

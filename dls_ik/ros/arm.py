@@ -30,28 +30,32 @@ from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkSolver
 from dls_ik.text import listing, quoted
 
-DEFAULT_GROUP = ""  # name of the group for requests without one: the chain that follows targets
+# Name of the group of requests that name no group: the chain that follows targets.
+DEFAULT_GROUP = ""
 MAX_SRDF_GROUPS = 64
-MAX_CACHED_CHAINS = 64  # combinations of a group and links
+MAX_CACHED_CHAINS = 64  # number of combinations of a group and requested links
 
 
 class Group(NamedTuple):
-    """A group of links that are solved for together."""
+    """A group: tips whose poses are solved for together, with a solver and its settings."""
 
-    solver: IkSolver  # the links are the tips of its robot
+    solver: IkSolver  # the tips of the group are the tips of the solver's robot model
     method: str
-    timeout: float  # [s] timeout of requests without their own
+    timeout: float  # [s] timeout of requests that give no timeout
 
 
 class TipAttachment(NamedTuple):
-    """The requested link to which a tip is rigidly attached."""
+    """The requested link to which a tip of the chain is rigidly attached."""
 
-    link_index: int  # index in the request
+    link_index: int  # index of the link in the request
     T_link_tip: Array  # (4, 4)
 
 
 class IkChain(NamedTuple):
-    """A solver, and the attachments of its k tips; a tip without one keeps its current pose."""
+    """A solver, and for each of its k tips the requested link to which the tip is attached.
+
+    A tip that is attached to no requested link keeps its current pose.
+    """
 
     solver: IkSolver
     attachments: tuple[TipAttachment | None, ...]  # (k,)
@@ -65,7 +69,7 @@ class Surroundings(NamedTuple):
 
     scene: PlanningScene | None = None
     workspace: tuple[Bound, ...] = ()
-    hold_reason: str = ""  # why the stream must hold; empty: it may move
+    hold_reason: str = ""  # why the arm must hold its position; empty: the arm may move
     reason: str = ""  # why there is no scene
 
 
@@ -74,14 +78,15 @@ class Arm:
 
     Args:
         executor: Runs the solver for the controller.
-        controller: A controller with the same settings to reuse.
-        groups: Groups of the same robot, whose models are reused.
-        srdf: SRDF whose groups are added.
+        controller: An existing controller with the same settings, to use instead of a new one.
+        groups: Previous groups of the same robot, whose robot models are reused.
+        srdf: SRDF whose groups are added to the groups of the parameters.
         surroundings: Scene and workspace bounds, as far as they are known.
 
     Raises:
         MethodError: If the method does not support the robot.
-        OptionError: If a group does not fit the robot, or its links can never keep `min_distance`.
+        OptionError: If a group does not fit the robot, or the links of the arm can never keep
+            `min_distance`.
         JointValueError: If the initial positions do not fit the robot.
     """
 
@@ -111,24 +116,25 @@ class Arm:
         self.ik_chain = SolverCache(self.tree, parameters).find
 
     def changed(self, parameters: Parameters) -> "Arm":
-        """Return an arm with other parameters; keep the controller if its settings are the same.
+        """Return an arm with other parameters; keep the controller if its settings are unchanged.
 
         Raises:
-            MethodError, OptionError, JointValueError: If the constructor raises it.
+            MethodError, OptionError, JointValueError: If the constructor of the arm raises the
+                error.
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
         return self._replaced(parameters, controller, self.srdf, self.surroundings)
 
     def with_srdf(self, srdf: Srdf) -> "Arm":
-        """Return an arm with the groups of an SRDF; each takes a few tenths of a second."""
+        """Return an arm with the groups of an SRDF; each group takes a few tenths of a second."""
         return self._replaced(self.parameters, self.controller, srdf, self.surroundings)
 
     def within(self, surroundings: Surroundings) -> "Arm":
-        """Return an arm with other surroundings, and load all kernels of its stream.
+        """Return an arm with other surroundings, and load all kernels that its controller calls.
 
         Raises:
-            OptionError: If the links can never keep `min_distance`.
+            OptionError: If the links of the arm can never keep `min_distance`.
         """
         arm = self._replaced(self.parameters, None, self.srdf, surroundings)
         if surroundings.scene is not None or surroundings.workspace:
@@ -136,7 +142,10 @@ class Arm:
         return arm
 
     def prepare(self) -> None:
-        """Compute the reach bounds of all groups, which would delay the first unreachable pose."""
+        """Compute the reach bounds of all groups now.
+
+        Otherwise the first request for an unreachable pose would compute them and be delayed.
+        """
         for group in self.groups.values():
             group.solver.prepare()
 
@@ -168,7 +177,8 @@ class Arm:
         """Return a group by name; an empty name stands for the default group.
 
         Raises:
-            RequestError: If the name is unknown; the message lists the valid names.
+            RequestError: If the name is unknown, or if the group of the SRDF cannot be solved for;
+                the message lists the valid names.
         """
         group = self.groups.get(name)
         if group is not None:
@@ -205,7 +215,7 @@ class Arm:
 
 
 def _rehearse(controller: Controller, q: Array) -> None:
-    """Call each kernel of a stream once, so that it is compiled or loaded."""
+    """Call each kernel of a controller once, so that all of them are compiled or loaded."""
     controller.seed(q)
     controller.follow_pose(controller.robot.fk(q), 0.0)
     for k in range(2):
@@ -218,13 +228,13 @@ def _rehearse(controller: Controller, q: Array) -> None:
 
 
 def joints_outside_chain(robot: RobotModel) -> tuple[str, ...]:
-    """Return the movable joints outside the chain, such as fingers and other arms."""
+    """Return the names of the movable joints outside the chain, such as fingers or other arms."""
     masters = dict.fromkeys(mimic.master for mimic in robot.tree.mimic_of.values())
     return tuple(name for name in masters if name not in robot.joint_names)
 
 
 def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, Any]:
-    """Return the options of the controller; compute acceleration limits if none are given."""
+    """Return the options of a controller; compute acceleration limits if none are given."""
     options = parameters.controller_options()
     if "acceleration" not in options:
         options["acceleration"] = tuple(gentle_acceleration(robot).tolist())
@@ -234,15 +244,15 @@ def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, A
 def build_groups(
     robot: RobotModel, parameters: Parameters, others: Mapping[str, Group]
 ) -> dict[str, Group]:
-    """Build the groups by name, including the default group.
+    """Build all groups of the parameters, and the default group; return them by name.
 
     Args:
         robot: Model of the default group.
-        others: Previous groups of the same robot. Their models are reused, because computing
-            reach bounds takes a few tenths of a second.
+        others: Previous groups of the same robot. Their robot models are reused, because computing
+            the reach bounds of a new model takes a few tenths of a second.
 
     Raises:
-        OptionError: If a group does not fit the robot; the message lists the valid names.
+        OptionError: If a group does not fit the robot.
         MethodError: If the method cannot solve for a group.
     """
     models = [robot, *(group.solver.robot for group in others.values())]
@@ -278,7 +288,7 @@ def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parame
 
 
 def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first pair of links that are equal or rigidly attached to each other."""
+    """Return the first two links that are equal or rigidly attached to each other, if any."""
     seen: dict[str, str] = {}
     for link in links:
         body = _body(tree, link)
@@ -289,14 +299,14 @@ def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _body(tree: Tree, link: str) -> str:
-    """Return the link closest to the root among those rigidly attached to `link`."""
+    """Return the link closest to the root among the links rigidly attached to `link`."""
     while link in tree.parent_joint and tree.parent_joint[link].kind == "fixed":
         link = tree.parent_joint[link].parent
     return link
 
 
 class SolverCache:
-    """Cache of solvers for requested links: solvers of groups, or new ones."""
+    """Cache of the solvers for requested links: the solver of a group, or a new solver."""
 
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
         self._tree = tree
@@ -304,15 +314,20 @@ class SolverCache:
         self._chain = lru_cache(MAX_CACHED_CHAINS)(self._new_chain)
 
     def find(self, group: Group, links: Sequence[str]) -> IkChain:
-        """Return the solver for links; a single empty name stands for the tip.
+        """Return the solver for the requested links of a group.
 
-        If each link is attached to a tip of the group, the group's solver is used, and its other
-        tips keep their poses. Otherwise a new solver has a chain to each link, from the base of the
-        group if the base is an ancestor of all links, else from the root.
+        If each link is rigidly attached to a tip of the group, the solver of the group is used, and
+        the other tips of the group keep their poses. Otherwise a new solver is built with a chain
+        to each link. The chains start at the base of the group if the base is an ancestor of all
+        links; if not, they start at the root link.
+
+        Args:
+            group: Group of the request.
+            links: Names of the links; a single empty name stands for the only tip of the group.
 
         Raises:
-            RequestError: If a link is unknown, two links are rigidly attached to each other, or one
-                of several names is empty.
+            RequestError: If a link is unknown, if two links are rigidly attached to each other, if
+                one of several names is empty, or if the solver does not support the links.
         """
         return self._chain(group, tuple(links))
 

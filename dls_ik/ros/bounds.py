@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Workspace bounds as parameters: ``bounds`` has their names, ``bound.NAME.box`` etc. their values.
+"""Workspace bounds as parameters: ``bounds`` lists the names, ``bound.NAME.*`` are the values.
 
 A bound is a box, a sphere or a half-space in a frame that is fixed relative to the root link. The
-origins of its links, by default of the tip, stay inside.
+origins of the links that the bound lists stay inside; by default the origin of the tip.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ BOUND_SHAPES = ("box", "sphere", "half_space")
 
 @dataclass(frozen=True)
 class BoundParameters:
-    """The parameters of one bound."""
+    """The parameters ``bound.NAME.*`` of one bound."""
 
     name: str
     box: tuple[float, ...] = parameter(
@@ -62,10 +62,10 @@ class BoundParameters:
     )
 
     def check(self) -> None:
-        """Check the shape and the lengths of lists.
+        """Check that the bound has one shape, and that its lists have the right lengths.
 
         Raises:
-            OptionError: If there is not exactly one shape, or a list has the wrong length.
+            OptionError: If there is not exactly one shape, or if a list has the wrong length.
         """
         given = [name for name in BOUND_SHAPES if getattr(self, name)]
         if len(given) != 1:
@@ -87,7 +87,7 @@ class BoundParameters:
 
 
 def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
-    """Return the fields of bounds by full parameter names, such as ``bound.cell.box``."""
+    """Return the fields of all given bounds by full parameter name, such as ``bound.cell.box``."""
     own = [field for field in fields(BoundParameters) if field.metadata]
     return {f"{BOUND_PREFIX}.{name}.{field.name}": field for name in names for field in own}
 
@@ -95,7 +95,12 @@ def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
 def changed_bounds(
     before: Sequence[BoundParameters], names: Sequence[str], given: Mapping[str, Any]
 ) -> tuple[BoundParameters, ...]:
-    """Return the bounds with these names, with new values given by full parameter names.
+    """Return the parameters of the bounds with the given names, after a change of values.
+
+    Args:
+        before: Parameters of the bounds before the change.
+        names: Names of the bounds after the change.
+        given: New values by full parameter name.
 
     Raises:
         OptionError: If a value has the wrong type or is out of range.
@@ -115,10 +120,12 @@ def changed_bounds(
 def build_workspace(
     details: Iterable[BoundParameters], tree: Tree, lookup: Callable[[str], Array]
 ) -> tuple[Bound, ...]:
-    """Return the bounds in the frame of the root link.
+    """Return workspace bounds in the frame of the root link, built from parameters.
 
     Args:
-        lookup: Returns (4, 4) ``T_root_frame`` of a TF frame, or raises a FrameError.
+        details: Parameters of the bounds.
+        tree: Robot.
+        lookup: Returns ``T_root_frame`` (4, 4) of a TF frame, or raises a FrameError.
 
     Raises:
         OptionError: If a frame is unknown, or is a link that moves relative to the root.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast deserialization of PoseStamped messages from their CDR bytes.
 
-Reading a PoseStamped takes 1 us instead of 14 us with rclpy, which reads all other types.
+This module deserializes a PoseStamped in 1 us; rclpy takes 14 us. Messages of all other types are
+deserialized by rclpy.
 """
 
 import struct
@@ -12,7 +13,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.serialization import deserialize_message
 
 LITTLE_ENDIAN_CDR = b"\x00\x01"  # encapsulation of plain CDR, as sent by x86 and ARM
-ENCAPSULATION_SIZE = 4  # [bytes]; alignment counts from the end of the encapsulation
+ENCAPSULATION_SIZE = 4  # [bytes]; fields are aligned relative to the end of the encapsulation
 HEADER_STRUCT = struct.Struct("<iII")  # sec, nanosec, length of frame_id including its NUL
 POSE_STRUCT = struct.Struct("<7d")  # position, quaternion x, y, z, w
 
@@ -63,13 +64,17 @@ class PoseStampedView(NamedTuple):
 
 
 def read_message(data: bytes, kind: Any) -> Any:
-    """Deserialize a message: into its type, or into a view with the same fields."""
+    """Deserialize a message of type `kind`; return a PoseStamped as a :class:`PoseStampedView`."""
     view = read_pose(data) if kind is PoseStamped else None
     return deserialize_message(data, kind) if view is None else view
 
 
 def read_pose(data: bytes) -> PoseStampedView | None:
-    """Deserialize a ``geometry_msgs/PoseStamped``; return None for bytes in another format."""
+    """Deserialize a ``geometry_msgs/PoseStamped``.
+
+    Returns:
+        None if the bytes are not little-endian plain CDR, or are too short.
+    """
     frame_start = ENCAPSULATION_SIZE + HEADER_STRUCT.size
     if data[:2] != LITTLE_ENDIAN_CDR or len(data) < frame_start:
         return None

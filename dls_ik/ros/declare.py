@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of ROS parameters: each once, with type, default, unit, range and description.
+"""Declarations of ROS parameters as dataclass fields, with default, unit, range and description.
 
-The type is the annotation of a dataclass field. :data:`READERS` has one function for each type: it
-takes a value from ROS, and raises a ValueError with the valid values if it cannot use the value.
+The type of a parameter is the annotation of its field. :data:`READERS` has one function for each
+type. The function converts a value from ROS to the type, or raises a ValueError whose message
+describes valid values, such as "a list of numbers".
 """
 
 import math
@@ -22,7 +23,11 @@ ParameterSetT = TypeVar("ParameterSetT", bound="ParameterSet")
 
 
 def reader(kind: type, description: str) -> Callable[[Any], Any]:
-    """Return a function that reads values of exactly one type."""
+    """Return a function that accepts only values of type `kind`.
+
+    Args:
+        description: Description of valid values, the message of the ValueError for other values.
+    """
 
     def read(value: Any) -> Any:
         if type(value) is not kind:
@@ -33,7 +38,7 @@ def reader(kind: type, description: str) -> Callable[[Any], Any]:
 
 
 def read_number(value: Any) -> float:
-    """Read a number that is not NaN; whole numbers too, so that ``rate:=100`` works."""
+    """Read a number that is not NaN; accept integers too, because ``rate:=100`` gives an int."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise ValueError("a finite number")
     return float(value)
@@ -79,15 +84,15 @@ def parameter(
     read_only: bool = False,
     group: str = "",
 ) -> Any:
-    """Declare a parameter, as the default of a dataclass field.
+    """Declare a parameter; the return value is the default of a dataclass field.
 
     Args:
         text: Description.
         unit: Unit of a number.
-        span: Minimum and maximum of a number, or of each number of a list. Infinity is a valid
-            value if it is the maximum.
+        span: Minimum and maximum of a number, or of each number of a list. If the maximum is
+            infinity, infinity is a valid value.
         choices: The valid values of a text, or of each name of a list.
-        read_only: The value is fixed at the start.
+        read_only: Whether the value is fixed when the node starts.
         group: Prefix of the name in ROS: ``GROUP.NAME``.
     """
     metadata = {
@@ -102,7 +107,14 @@ def parameter(
 
 
 def option(owner: type, name: str, read_only: bool = False, group: str = "") -> Any:
-    """Declare a parameter for an option of the solver or the controller, as declared there."""
+    """Declare a parameter with the declaration of an option of the solver or the controller.
+
+    Args:
+        owner: Dataclass of the options.
+        name: Name of the option.
+        read_only: Whether the value is fixed when the node starts.
+        group: Prefix of the name in ROS: ``GROUP.NAME``.
+    """
     option = next(f for f in fields(owner) if f.name == name)
     about = option.metadata
     if "per_joint" in about:
@@ -118,17 +130,18 @@ def option(owner: type, name: str, read_only: bool = False, group: str = "") -> 
 class ParameterSet:
     """The parameters of a node.
 
-    A trailing underscore of a field is not part of the name in ROS: ``lambda_`` is ``lambda``.
+    The field name of a parameter may end with an underscore that is not part of the name in ROS:
+    the field of the parameter ``lambda`` is ``lambda_``.
     """
 
-    FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current names of renamed parameters
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current name by former name
 
     def changed(self: ParameterSetT, given: Mapping[str, Any]) -> ParameterSetT:
         """Return the parameters with new values, given by their names in ROS.
 
         Raises:
-            OptionError: If a value has the wrong type or is out of range, or a name is unknown.
-            DlsIkError: If values contradict each other.
+            OptionError: If a value has the wrong type or is out of range, or if a name is unknown.
+            DlsIkError: If the values contradict each other.
         """
         known = declared(type(self))
         unknown = sorted(set(given) - set(known))
@@ -144,10 +157,10 @@ class ParameterSet:
 
     @classmethod
     def check_names(cls, names: Sequence[str]) -> None:
-        """Refuse former names of parameters.
+        """Check that no name is the former name of a renamed parameter.
 
         Raises:
-            OptionError: If a parameter has a new name.
+            OptionError: If a parameter was renamed; the message gives its new name.
         """
         renamed = [name for name in names if name in cls.FORMER_NAMES]
         if renamed:
@@ -158,7 +171,10 @@ class ParameterSet:
         """Raise a DlsIkError if values contradict each other."""
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the parameters that depend on other values, such as ``groups``, by ROS name."""
+        """Return the fields of parameters whose names depend on given values, by name in ROS.
+
+        For example the value of ``groups`` decides which parameters ``group.NAME.tip`` there are.
+        """
         return {}
 
 
@@ -169,17 +185,22 @@ def ros_name(field: "Field[Any]") -> str:
 
 
 def declared(kind: type[ParameterSet]) -> "dict[str, Field[Any]]":
-    """Return all parameters of a class by their names in ROS."""
+    """Return the fields of all parameters that a class declares, by their names in ROS."""
     return {ros_name(f): f for f in fields(kind) if f.metadata}
 
 
 def yaml_number(value: float) -> str:
-    """Return a number as in YAML, where infinity is ``.inf``."""
+    """Format a number as YAML text; infinity is ``.inf``."""
     return f"{value:g}" if math.isfinite(value) else f"{'-' if value < 0.0 else ''}.inf"
 
 
 def checked(name: str, field: "Field[Any]", value: Any) -> Any:
-    """Read and check the value of a parameter.
+    """Return the value of a parameter, converted to its type and checked.
+
+    Args:
+        name: Name of the parameter in ROS, for error messages.
+        field: Field that declares the parameter.
+        value: Value from ROS.
 
     Raises:
         OptionError: If the value has the wrong type, is out of range, or is not one of the choices.

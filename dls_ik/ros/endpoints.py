@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of topics, message types and publishers for log lines."""
+"""Texts for log lines that describe topics, message types and publishers."""
 
 from contextlib import suppress
 from typing import Any
@@ -21,7 +21,7 @@ def type_name(message_type: Any, folder: str = "msg") -> str:
 
 
 def publisher_words(node: Node, topic: str) -> str:
-    """Describe the publishers of a topic, such as "published by /joystick"."""
+    """Return a text about the publishers of a topic, such as "published by /joystick"."""
     infos = node.get_publishers_info_by_topic(topic)
     names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos})
     others = len(names) - MAX_NAMED_PUBLISHERS
@@ -32,7 +32,10 @@ def publisher_words(node: Node, topic: str) -> str:
 
 
 def entity_words(node: Node, entity: Any) -> str:
-    """Describe the entity of a callback: topic with type and publishers, service, or timer."""
+    """Return a text about the subscription, service or timer whose callback was called.
+
+    The text about a subscription has the topic, its type and its publishers.
+    """
     if isinstance(entity, Subscription):
         topic = entity.topic_name
         words = f"topic {topic} ({type_name(entity.msg_type)})"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of messages, and their frames: links of the robot, or frames of tf2."""
+"""Conversion of poses in messages, and lookup of frames among links of the robot and in tf2."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -25,20 +25,21 @@ from dls_ik.text import listing, quoted
 
 JointValues = Mapping[str, float]  # joint positions by name [rad or m]
 
-MAX_NAME = 256  # characters of the name of a frame or a joint, as in URDF files
-QUATERNION_TOLERANCE = 1e-3  # deviation of the norm from 1, as by rounding
-MAX_TF2_MESSAGE_LENGTH = 500  # characters; tf2 repeats the frame names
+MAX_NAME = 256  # maximum number of characters of the name of a frame or a joint
+QUATERNION_TOLERANCE = 1e-3  # deviation of the norm from 1 that counts as rounding error
+MAX_TF2_MESSAGE_LENGTH = 500  # characters; messages of tf2 repeat the frame names
 # Maximum time by which a stamp may be newer than the latest transform [ns]. Clients such as
 # pymoveit2 use the current time as the stamp.
 MAX_TRANSFORM_DELAY = 100_000_000
 
-# (target, source, stamp) to (4, 4) T_target_source at a builtin_interfaces/Time. A stamp of None or
-# zero selects the latest transform. Raises a LookupError with the reason if there is none.
+# Function of (target, source, stamp) that returns T_target_source (4, 4) at the time `stamp`, a
+# builtin_interfaces/Time. A stamp of None or zero selects the latest transform. The function raises
+# a LookupError with the reason if there is no transform.
 Lookup = Callable[[str, str, Any], Array]
 
 
 def matrix_from_pose(pose: Any) -> Array:
-    """Convert a ``geometry_msgs/Pose`` to (4, 4); the quaternion is normalised.
+    """Convert a ``geometry_msgs/Pose`` to a transform (4, 4); the quaternion is normalised.
 
     Raises:
         PoseError: If a number is not finite, or the quaternion is zero.
@@ -80,9 +81,10 @@ def pose_errors(T: Array, other: Array) -> tuple[float, float]:
 
 
 def quaternion_note(poses: Iterable[Any]) -> str:
-    """Describe the first quaternion that was normalised; return an empty text if there is none.
+    """Return a text about the first quaternion whose norm is not 1; empty if there is none.
 
-    A norm other than 1 mostly means a mistake: if ``w`` is omitted, it is 1.
+    A norm other than 1 is usually a mistake of the sender, for example an omitted ``w``, whose
+    default value is 1.
 
     Args:
         poses: ``geometry_msgs/Pose``, or other messages with an orientation.
@@ -101,19 +103,22 @@ def quaternion_note(poses: Iterable[Any]) -> str:
 
 
 def nanoseconds(time: Any) -> int:
-    """Convert a ``builtin_interfaces/Time`` to [ns]."""
+    """Convert a ``builtin_interfaces/Time`` to a number of nanoseconds."""
     return int(time.sec * 10**9 + time.nanosec)
 
 
 def strip_slash(frame: str) -> str:
-    """Return the name of a frame without a leading slash, as in ROS 1."""
+    """Return the name of a frame without the leading slash that ROS 1 nodes add."""
     return frame.removeprefix("/")
 
 
 def base_from_root(T_root_link: Array, tree: Tree, base: str, values: JointValues) -> Array:
-    """Transform a pose (4, 4) from the root frame to a base link.
+    """Transform a pose (4, 4) of a link from the root frame to the frame of a base link.
 
     Args:
+        T_root_link: Pose in the root frame.
+        tree: Robot.
+        base: Name of the base link.
         values: Joint positions by name [rad or m].
     """
     if base == tree.root:
@@ -149,7 +154,10 @@ def tf2_lookup(node: Node) -> Lookup:
 
 
 def _transform(buffer: Any, target: str, source: str, stamp: Any) -> Any:
-    """Look up the transform at a stamp; take the latest if the stamp is 0 or slightly newer."""
+    """Look up the transform at a stamp.
+
+    Take the latest transform if the stamp is 0, or up to MAX_TRANSFORM_DELAY newer than that.
+    """
     stamp_ns = 0 if stamp is None else nanoseconds(stamp)
     latest = buffer.lookup_transform(target, source, Time())
     newest = nanoseconds(latest.header.stamp)
@@ -159,7 +167,7 @@ def _transform(buffer: Any, target: str, source: str, stamp: Any) -> Any:
 
 
 class Frames:
-    """Frames by name: links of the robot, or else frames of TF."""
+    """Lookup of frames by name: links of the robot first, then frames of TF."""
 
     def __init__(self, lookup: Lookup = no_tf2) -> None:
         self._lookup = lookup
@@ -171,7 +179,8 @@ class Frames:
 
         Args:
             values: Joint positions by name [rad or m].
-            at_stamp: Look up frames outside the robot at the stamp instead of the latest time.
+            at_stamp: Whether to look up frames of TF at the stamp of the message; otherwise the
+                latest transform is used.
 
         Raises:
             FrameError: If the frame is unknown.
@@ -188,7 +197,8 @@ class Frames:
         """Return the pose (4, 4) of a frame in the root frame.
 
         Args:
-            stamp: ``builtin_interfaces/Time`` for frames outside the robot; zero: the latest.
+            stamp: ``builtin_interfaces/Time`` at which frames of TF are looked up; None or zero:
+                the latest transform.
 
         Raises:
             FrameError: If the frame is unknown; the message lists the links of the robot.

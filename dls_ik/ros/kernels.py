@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels missing in a running node: a child process compiles them, and the node loads them.
+"""Compilation of missing kernels by a child process, from whose disk cache the node loads them.
 
-Compilation holds numba's lock, and the GIL most of the time, for seconds, which would stop a
-control loop. So a node compiles the kernels that every node needs before it is ready, and nothing
-later. A child process compiles all others into the cache on disk: the kernels of collision checks,
-if the installation lacks them, and kernels that are unexpectedly missing.
+Compilation holds the lock of numba, and most of the time the GIL, for several seconds, which would
+stop the control loop. Therefore a node compiles only the kernels that every node needs, and only
+before it is ready. A child process compiles all other kernels into the disk cache: the kernels of
+collision checks, if they are not in the cache yet, and kernels that are unexpectedly missing.
 """
 
 import os
@@ -25,14 +25,14 @@ from dls_ik.core.jit import MissingKernelError, compile_elsewhere
 from dls_ik.errors import SceneError
 from dls_ik.text import escape
 
-MAX_BUILDS_PER_KERNEL = 2  # a second build if the cache loses the kernel
-NICENESS = 10  # child process priority
+MAX_BUILDS_PER_KERNEL = 2  # the second build is needed if the cache loses the kernel
+NICENESS = 10  # nice value of the child process
 SCENE_KERNELS = "the kernels of collision checks"
 SCENE_BUILD_TIME = "about a minute on two free cores"
 
 
 class Build(NamedTuple):
-    """A job of the child process."""
+    """A compilation job for the child process."""
 
     name: str  # name of the kernels in messages
     arguments: Sequence[str]  # command line of dls_ik.warm_up
@@ -40,7 +40,7 @@ class Build(NamedTuple):
 
 
 class KernelBuilder:
-    """Compiler of missing kernels: a child process, one build at a time.
+    """Queue of builds of missing kernels; a child process runs one build at a time.
 
     Args:
         logger: Logger of the node.
@@ -56,10 +56,10 @@ class KernelBuilder:
         self._closed, self._is_loading = threading.Event(), False
 
     def take_over_compilation(self) -> None:
-        """Load or build the kernels of scenes, and stop compiling in this process.
+        """Load or build the kernels of collision checks, and stop compiling in this process.
 
-        From now on a call of a missing kernel raises a MissingKernelError, and the child process
-        compiles the kernel.
+        After this method, a call of a missing kernel raises a MissingKernelError, and a child
+        process compiles the kernel.
         """
         compile_elsewhere(self._request)
         if not self._load_scene():
@@ -71,13 +71,13 @@ class KernelBuilder:
             self._submit(Build(SCENE_KERNELS, ("--scene",)))
 
     def await_scene(self, tell: Callable[[str], None]) -> None:
-        """Wait until the kernels of scenes are compiled, and load them.
+        """Wait until the kernels of collision checks are compiled, and load them.
 
         Args:
             tell: Called with the reason for the wait.
 
         Raises:
-            SceneError: If they cannot be compiled.
+            SceneError: If the kernels cannot be compiled.
         """
         if self._load_scene():
             return
@@ -93,7 +93,7 @@ class KernelBuilder:
             self._changed.wait_for(lambda: not self._queue or self._closed.is_set())
 
     def close(self) -> None:
-        """Stop compiling."""
+        """Kill the child process and run no more builds."""
         compile_elsewhere(None)
         with self._changed:
             self._closed.set()
@@ -103,7 +103,7 @@ class KernelBuilder:
             _signal(child, signal.SIGKILL)  # SIGINT and SIGTERM are blocked, as in the node
 
     def _load_scene(self) -> bool:
-        """Call each kernel of a scene once; return False if one is not on disk."""
+        """Call each kernel of collision checks once; return False if one is not in the cache."""
         self._is_loading = True
         try:
             warm_up.use_kernels(warm_up.SCENE_USES)
@@ -114,7 +114,7 @@ class KernelBuilder:
         return True
 
     def _request(self, missing: MissingKernelError) -> None:
-        """Queue the build of one kernel; called in any thread, which holds numba's lock."""
+        """Queue the build of one kernel; called by any thread, which holds the lock of numba."""
         key, name = (missing.function, missing.signature), f"the kernel {missing.function.__name__}"
         is_queued = any(build.name == name for build in list(self._queue))
         if self._is_loading or is_queued or self._attempts[key] >= MAX_BUILDS_PER_KERNEL:
@@ -155,7 +155,8 @@ class KernelBuilder:
         """Run a build in a child process; return the reason of a failure, or an empty text."""
         command = [sys.executable, "-m", warm_up.__name__, *build.arguments]
         try:
-            # A file, as the children of a killed process would keep a pipe open.
+            # The output goes to a file, because the children of a killed process would keep a pipe
+            # open, and reading the pipe would never end.
             with tempfile.TemporaryFile() as errors:
                 with self._changed:
                     if self._closed.is_set():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of ``ik_node``: each is declared once, and read as a frozen struct."""
+"""The parameters of ``ik_node``: their declarations, and their values as a frozen dataclass."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,11 +22,14 @@ from dls_ik.text import listing
 REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
-MIN_UNLIMITED = 1e9  # [rad/s^2, m/s^2, m/s, rad/s] a limit of this size means no limit, as .inf
+MIN_UNLIMITED = (
+    1e9  # [rad/s^2, m/s^2, m/s, rad/s] limits from this value on mean no limit, like .inf
+)
 
-# The list of groups is named "groups"; in YAML the same name cannot have members as well.
+# Prefix of parameters such as group.NAME.tip. The prefix cannot be "groups", which is the list of
+# names: in YAML one key cannot have both a value and members.
 GROUP_PREFIX = "group"
-METHOD_OPTIONS = "method_options"  # prefix of the options of methods
+METHOD_OPTIONS = "method_options"  # prefix of parameters that are options of methods
 
 GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
@@ -35,7 +38,7 @@ _CONTROLLER_OPTIONS = {f.name for f in fields(ControllerOptions)}
 
 @dataclass(frozen=True)
 class RobotParameters(ParameterSet):
-    """The robot, and base and tip of its chain."""
+    """Parameters that select the robot, and the base and the tip of its chain."""
 
     robot: str = parameter(
         "",
@@ -52,7 +55,7 @@ class RobotParameters(ParameterSet):
     tip: str = parameter("", "last link of the chain; empty: the only one", read_only=True)
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Return base and tip; None stands for the default of the robot."""
+        """Return the names of the base and the tip; None stands for the default of the robot."""
         return self.base or None, self.tip or None
 
     def check(self) -> None:
@@ -64,7 +67,7 @@ class RobotParameters(ParameterSet):
 
 @dataclass(frozen=True)
 class GroupParameters:
-    """The parameters of one group."""
+    """The parameters ``group.NAME.*`` of one group."""
 
     name: str
     tip: tuple[str, ...] = parameter(
@@ -79,7 +82,10 @@ class GroupParameters:
     )
 
     def changed(self, given: Mapping[str, Any]) -> "GroupParameters":
-        """Return the parameters with new values, given by full names; ignore other groups.
+        """Return the parameters with new values; ignore values of other groups.
+
+        Args:
+            given: New values by full parameter name, such as ``group.left_arm.tip``.
 
         Raises:
             OptionError: If a value has the wrong type or is out of range.
@@ -93,14 +99,18 @@ class GroupParameters:
 
 
 def group_fields(groups: Iterable[str]) -> "dict[str, Field[Any]]":
-    """Return the fields of groups by full parameter names, such as ``group.left_arm.tip``."""
+    """Return the fields of all given groups by full parameter name.
+
+    Args:
+        groups: Names of the groups; a full parameter name is for example ``group.left_arm.tip``.
+    """
     own = [field for field in fields(GroupParameters) if field.metadata]
     return {f"{GROUP_PREFIX}.{group}.{field.name}": field for group in groups for field in own}
 
 
 @dataclass(frozen=True)
 class GroupsParameters(RobotParameters):
-    """The robot, its groups, and the group that follows targets."""
+    """Parameters that select the robot, its groups, and the group that follows targets."""
 
     groups: tuple[str, ...] = parameter(
         (),
@@ -117,7 +127,7 @@ class GroupsParameters(RobotParameters):
     group_details: tuple[GroupParameters, ...] = ()  # one per group
 
     def changed(self: GroupsT, given: Mapping[str, Any]) -> GroupsT:
-        """Return the parameters with new values, also of ``group.NAME.tip`` etc."""
+        """Return the parameters with new values, including those of ``group.NAME.*``."""
         names = _read_group_names(given.get("groups", self.groups))
         before = {group.name: group for group in self.group_details}
         details = [before.get(name, GroupParameters(name)).changed(given) for name in names]
@@ -127,11 +137,16 @@ class GroupsParameters(RobotParameters):
         return super(GroupsParameters, with_groups).changed(rest)
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the parameters of all groups by name."""
+        """Return the fields of the parameters ``group.NAME.*`` of all groups by full name."""
         return group_fields(_read_group_names(given.get("groups", self.groups)))
 
     def check(self) -> None:
-        """Raise an OptionError if a group is listed twice, or no single tip follows targets."""
+        """Check that the groups are consistent.
+
+        Raises:
+            OptionError: If a group is listed twice, if `stream_group` and `base` or `tip` are both
+                given, or if the group that follows targets does not have exactly one tip.
+        """
         super().check()
         twice = sorted({name for name in self.groups if self.groups.count(name) > 1})
         if twice:
@@ -141,12 +156,13 @@ class GroupsParameters(RobotParameters):
         self.ends()
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Return base and tip of the chain that follows targets.
+        """Return the names of the base and the tip of the chain that follows targets.
 
         None stands for the default of the robot.
 
         Raises:
-            OptionError: If `stream_group` is unknown, or no group has a single tip.
+            OptionError: If `stream_group` is not a group with exactly one tip, or if there is no
+                group with exactly one tip.
         """
         group = self.followed_group()
         if group is None:
@@ -154,10 +170,14 @@ class GroupsParameters(RobotParameters):
         return group.base or None, group.tip[0] if group.tip else None
 
     def followed_group(self) -> GroupParameters | None:
-        """Return the group whose tip follows targets; None: the chain from base to tip.
+        """Return the group whose tip follows targets.
+
+        Returns:
+            None if no group, but the chain from `base` to `tip` follows targets.
 
         Raises:
-            OptionError: If `stream_group` is unknown, or no group has a single tip.
+            OptionError: If `stream_group` is not a group with exactly one tip, or if there is no
+                group with exactly one tip.
         """
         if not self.stream_group and (self.base or self.tip or not self.groups):
             return None
@@ -385,7 +405,7 @@ class Parameters(GroupsParameters):
     }
 
     def changed(self, given: Mapping[str, Any]) -> "Parameters":
-        """Return the parameters with new values, also of ``bound.NAME.box`` etc."""
+        """Return the parameters with new values, including those of ``bound.NAME.*``."""
         names = _read_bound_names(given.get("bounds", self.bounds))
         details = changed_bounds(self.bound_details, names, given)
         of_bounds = bound_fields(names)
@@ -393,15 +413,15 @@ class Parameters(GroupsParameters):
         return super(Parameters, replace(self, bound_details=details)).changed(rest)
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the parameters of all groups and bounds by name."""
+        """Return the fields of ``group.NAME.*`` and ``bound.NAME.*`` by full parameter name."""
         names = _read_bound_names(given.get("bounds", self.bounds))
         return super().dynamic_fields(given) | bound_fields(names)
 
     def check(self) -> None:
-        """Check that the values fit each other.
+        """Check that the values are consistent.
 
         Raises:
-            OptionError: If robots, groups, bounds or outputs contradict each other.
+            OptionError: If parameters of robots, groups, bounds or outputs contradict each other.
             MethodError: If a method is unknown or cannot follow targets, or its options violate a
                 condition.
         """
@@ -437,10 +457,10 @@ class Parameters(GroupsParameters):
                 raise OptionError(f"{name} has {', '.join(twice)} more than once")
 
     def solver_options(self) -> dict[str, Any]:
-        """Return the options of a solver and of the method of a controller.
+        """Return the options of a solver, and of the method of a controller, by name.
 
-        Parameters at their default are left out, because some methods have other defaults. The
-        solve_type `clearance` is left out too, because it needs a solver with a scene.
+        Options at their default values are left out, because some methods have other defaults. The
+        `solve_type` "clearance" is left out too, because that type needs a solver with a scene.
         """
         defaults = {f.name: f.default for f in fields(SolverOptions)}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
@@ -449,7 +469,7 @@ class Parameters(GroupsParameters):
         return {name: value for name, value in given.items() if value != defaults[name]}
 
     def controller_options(self) -> dict[str, Any]:
-        """Return the options of a controller, without the options of its method."""
+        """Return the options of a controller by name, without the options of its method."""
         own = (f.name for f in fields(self) if f.name in _CONTROLLER_OPTIONS)
         given = {name: getattr(self, name) for name in own}
         given["supervised"] = self.feedback_mode == REQUIRED
@@ -467,18 +487,18 @@ class Parameters(GroupsParameters):
         return self.stream_avoid_collisions != NONE or bool(self.bounds)
 
     def stream_settings(self) -> tuple[Any, ...]:
-        """Return all settings of a controller, for comparison."""
+        """Return all settings that a controller depends on; equal settings, equal controllers."""
         return (self.stream_method, self.controller_options(), self.solver_options())
 
 
 def _per_joint(value: Any) -> Any:
-    """Return a list of one number as the number, which applies to all joints."""
+    """Return the number of a tuple of one number, which applies to all joints; else the value."""
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
 
 
 @cache
 def _load_plugin(file: str) -> tuple[str, ...]:
-    """Run a file with methods, only once even if parameters change."""
+    """Run a plugin file, which adds methods; run it only once, even if parameters change."""
     return load_plugin(file)
 
 
@@ -486,5 +506,5 @@ def _read_bound_names(given: Any) -> Any:
     return checked("bounds", declared(Parameters)["bounds"], given)
 
 
-DECLARED = declared(Parameters)  # all but the parameters of groups and bounds
+DECLARED = declared(Parameters)  # all parameters except group.NAME.* and bound.NAME.*
 ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # keys: field names

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Presets: parameters of known arms with their usual drivers, one file each in ``config/presets``.
+"""Presets: parameters of known arms with their usual drivers.
 
-The files are ordinary ROS parameter files and also work with ``--params-file``.
+Each preset is a file in ``config/presets``. The files are ordinary ROS parameter files, which a
+node also accepts with ``--params-file``.
 """
 
 import re
@@ -16,9 +17,9 @@ from dls_ik.ros.declare import read_names
 from dls_ik.ros.params import Parameters
 from dls_ik.text import did_you_mean, listing, quoted
 
-KNOWN_PRESET_FILE = "wam.yaml"  # locates the folder
-MAX_SUGGESTIONS = 3  # similar names for an unknown preset
-# Values of a preset that other given parameters suppress.
+KNOWN_PRESET_FILE = "wam.yaml"  # its path gives the folder of the presets
+MAX_SUGGESTIONS = 3  # number of similar names in the message about an unknown preset
+# Parameters that a preset does not set if one of the listed parameters is given to the node.
 SUPPRESSED_BY = {
     "robot": ("robot_description",),
     "base": ("groups", "stream_group"),
@@ -28,7 +29,7 @@ SUPPRESSED_BY = {
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the names of the presets in natural order, numbers by value."""
+    """Return the names of the presets, sorted with numbers by value: ``ur5`` before ``ur10``."""
     names = (file.stem for file in preset_file(KNOWN_PRESET_FILE).parent.glob("*.yaml"))
     return tuple(sorted(names, key=_natural))
 
@@ -65,8 +66,8 @@ def with_preset(given: Mapping[str, Any]) -> Parameters:
     """Return the default parameters of a node, including the values of its preset.
 
     Args:
-        given: Values that the node was started with, by name. ``preset`` may be among them. Values
-            of the preset that contradict them are left out.
+        given: Values by name that the node was started with. If they include ``preset``, the
+            defaults include the values of this preset, except those that contradict a given value.
 
     Raises:
         OptionError: If the preset is unknown.
@@ -84,16 +85,21 @@ def with_preset(given: Mapping[str, Any]) -> Parameters:
 
 
 def is_of_preset(parameters: Parameters, name: str) -> bool:
-    """Return whether a parameter has the value that its preset gives it."""
+    """Return whether a parameter has the value that the preset of these parameters gives it.
+
+    Args:
+        parameters: Parameters of a node.
+        name: Field name of the parameter.
+    """
     preset = with_preset({"preset": parameters.preset})
     return bool(getattr(preset, name) == getattr(parameters, name))
 
 
 def read_preset(value: Any) -> str:
-    """Return the name of a preset in lower case; empty if none is given.
+    """Return the value of the parameter ``preset`` in lower case; empty if no preset is given.
 
     Raises:
-        OptionError: If the value is not one name.
+        OptionError: If the value is not a single name.
     """
     try:
         (name,) = read_names(value) or ("",)
@@ -103,7 +109,7 @@ def read_preset(value: Any) -> str:
 
 
 def summary() -> str:
-    """Check all presets and return a summary.
+    """Check the parameters of all presets, and return a summary for printing.
 
     Raises:
         DlsIkError: If a file is missing, or its parameters are not valid.
@@ -115,9 +121,14 @@ def summary() -> str:
 
 
 def _of_same_series(name: str, known: Iterable[str]) -> list[str]:
-    """Return the presets of the same series, such as ``ur``, with the closest numbers first.
+    """Return the presets of the series of an unknown name; the closest numbers come first.
 
-    For equal numbers the e-Series comes first, because it is in production.
+    The series of ``ur6`` is ``ur``. For equal numbers the e-Series comes first, because its arms
+    are in production.
+
+    Args:
+        name: Unknown name.
+        known: Names of all presets.
     """
     series, number = _series(name)
     if number is None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a node: start, signals, stop; and live parameters."""
+"""The process of a node: start, signals and stop; and parameters that change while it runs."""
 
 import logging
 import os
@@ -40,25 +40,28 @@ from dls_ik.warm_up import NODE_USES, use_kernels
 STOP_TIMEOUT = 4.8  # [s] time between SIGINT and a forced exit; ros2 launch waits for 5 s
 WARM_UP_POLL_PERIOD = 0.1  # [s]
 
-# Environment variables and files in the working directory that give Fast DDS a profile.
+# Environment variables that name a profile for Fast DDS, and files in the working directory that
+# Fast DDS reads as a profile.
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 PROFILE_FILES = ("DEFAULT_FASTDDS_PROFILES.xml", "DEFAULT_FASTRTPS_PROFILES.xml")
 
-# Parameters that rclpy declares in every node.
+# Parameter that rclpy declares in every node.
 SIM_TIME = "use_sim_time"
 RCLPY_PARAMETERS = ("qos_overrides.", "start_type_description_service", SIM_TIME)
 
 
 class StartError(DlsIkError):
-    """An error for a command line from which rclpy cannot create a node."""
+    """Error of a command line from which rclpy cannot create a node."""
 
 
 def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Future], bool]) -> int:
-    """Run a node until a signal; return the exit code.
+    """Run a node until SIGINT or SIGTERM arrives; return the exit code.
 
     Args:
+        args: Command line arguments for rclpy.
         name: Default name of the node.
-        run: Serves until the future is done; returns False if a thread still compiles kernels.
+        run: Runs the node until the future is done; returns False if a thread still compiles
+            kernels.
     """
     stop = Future()
     on_signal(lambda: stop_process(stop))
@@ -75,9 +78,12 @@ def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Futu
 
 
 def stop_process(stop: Future) -> None:
-    """Stop the node, and exit the process after STOP_TIMEOUT in case a request takes longer.
+    """Stop the node; if the process has not ended after STOP_TIMEOUT, exit the process.
 
-    Called in a daemon thread.
+    This function is called in a daemon thread.
+
+    Args:
+        stop: Future that stops the node when it is done.
     """
     stop.set_result(None)
     time.sleep(STOP_TIMEOUT)
@@ -86,10 +92,10 @@ def stop_process(stop: Future) -> None:
 
 @contextmanager
 def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
-    """Create a node in a context in which rclpy is initialised.
+    """Initialise rclpy and create a node; on exit of the context, destroy the node.
 
-    :mod:`dls_ik.ros.util` handles signals: the handlers of rclpy would shut down the context while
-    callbacks use it.
+    rclpy installs no signal handlers, because its handlers would shut rclpy down while callbacks
+    still use it. :mod:`dls_ik.ros.util` handles signals instead.
     """
     with fastdds_profile():
         try:
@@ -113,8 +119,9 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
 def fastdds_profile() -> Iterator[None]:
     """Select config/fastdds_profile.xml for Fast DDS inside the context, unless a profile is given.
 
-    Nodes with another DDS implementation can connect to all topics only with this profile. An empty
-    variable keeps the defaults of Fast DDS. Other middlewares ignore the variable.
+    Nodes with another DDS implementation can connect to all topics only with this profile. If the
+    environment variable for the profile is set to an empty text, Fast DDS uses its defaults. Other
+    middlewares ignore the variable.
     """
     is_given = any(name in os.environ for name in PROFILE_VARIABLES)
     if is_given or any(map(os.path.exists, PROFILE_FILES)):
@@ -129,13 +136,13 @@ def fastdds_profile() -> Iterator[None]:
 
 
 def _remedy(reason: str) -> str:
-    """Return a remedy for a known error, to append to the message."""
+    """Return a text with the remedy for a known error, to append to the error message."""
     no_log = "failed to initialize logging" in reason or "Failed opening file" in reason
     return "; set ROS_LOG_DIR to a folder that can be written" if no_log else ""
 
 
 def spin(node: Node, stop: Future) -> None:
-    """Run callbacks in this thread; log failures and continue."""
+    """Run the callbacks of a node until `stop` is done; log exceptions of callbacks."""
     log = Throttle(node)
     executor = NamingExecutor(context=node.context)
     executor.add_node(node)
@@ -147,7 +154,7 @@ def spin(node: Node, stop: Future) -> None:
 class NamingExecutor(SingleThreadedExecutor):
     """An executor that stores which callback ran last."""
 
-    last: tuple[Any, Any] = (None, None)  # entity and node
+    last: tuple[Any, Any] = (None, None)  # entity and node of the last callback
 
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Return the next task with its entity and node; see rclpy's executor."""
@@ -157,7 +164,7 @@ class NamingExecutor(SingleThreadedExecutor):
         return task, entity, node
 
     def last_words(self) -> str:
-        """Describe the entity of the last callback."""
+        """Return a description of the topic, service or timer of the last callback."""
         entity, node = self.last
         return "of rclpy" if entity is None else entity_words(node, entity)
 
@@ -181,8 +188,8 @@ def warm_up(
 
     Args:
         announce: Called with a line if a kernel must be compiled.
-        wanted: Returns whether to continue waiting.
-        uses: Functions that call the kernels.
+        wanted: Returns whether to continue to wait for the thread.
+        uses: Functions that call all kernels to compile.
 
     Returns:
         True if the kernels are ready; False if the thread, which cannot be stopped, still compiles.
@@ -216,12 +223,12 @@ def warm_up(
 
 
 class ParameterNode(Node):
-    """A node that refuses former parameter names with a message that gives the new names."""
+    """Node that refuses former names of parameters with a message that gives the new names."""
 
     check_names: Callable[[Sequence[str]], None] = staticmethod(lambda names: None)
 
     def set_parameters_atomically(self, parameter_list: list[Any]) -> SetParametersResult:
-        """Set parameters all at once or not at all; called by the services of rclpy."""
+        """Set all given parameters, or none if one is refused; called by the services of rclpy."""
         try:
             self.check_names([each.name for each in parameter_list])
         except DlsIkError as error:
@@ -230,7 +237,7 @@ class ParameterNode(Node):
 
 
 def given_values(node: Node) -> dict[str, Any]:
-    """Return the parameters that a node was started with, by name, except empty ones."""
+    """Return the parameter values by name that a node was started with, except empty values."""
     given = {
         name: getattr(each, "value", None)
         for name, each in compat.parameter_overrides(node).items()
@@ -239,14 +246,16 @@ def given_values(node: Node) -> dict[str, Any]:
 
 
 class LiveParameters(Generic[ParameterSetT]):
-    """The declared parameters of a running node; changes apply all at once or not at all.
+    """The declared parameters of a running node; a change with an invalid value has no effect.
 
     Args:
+        node: Node that declares the parameters.
         defaults: Values of the parameters that the node was started without.
 
     Raises:
         DlsIkError: If a value that the node was started with is not valid.
-        rclpy.exceptions.ParameterException: If rclpy refuses such a value.
+        rclpy.exceptions.ParameterException: If rclpy refuses a value that the node was started
+            with.
     """
 
     def __init__(self, node: Node, defaults: ParameterSetT) -> None:
@@ -271,7 +280,11 @@ class LiveParameters(Generic[ParameterSetT]):
         self._warn_of_unknown_names()
 
     def on_change(self, apply: Callable[[ParameterSetT], None]) -> None:
-        """Start accepting changes; `apply` applies them, or raises a DlsIkError to refuse them."""
+        """Start accepting changes of parameters.
+
+        Args:
+            apply: Called with the changed parameters; raises a DlsIkError to refuse the change.
+        """
         self._apply = apply
         self._node.add_on_set_parameters_callback(self._set)
 
@@ -280,11 +293,11 @@ class LiveParameters(Generic[ParameterSetT]):
             default = list(default)
         elif field.type == TEXTS:
             default = ",".join(default)
-        # rclpy gives no value for null and for an empty list in YAML: the default applies.
+        # rclpy gives no value for null or an empty list in YAML; then the default applies.
         given = getattr(self._given.get(name), "value", None)
         is_empty = name in self._given and given is None
         if given is not None:
-            checked(name, field, given)  # errors of rclpy do not name the valid values
+            checked(name, field, given)  # checked first, as rclpy's errors list no valid values
         value = self._node.declare_parameter(name, default, descriptor(field), is_empty).value
         if default == [] and len(value) == 0:  # rclpy declares an empty list as bytes
             self._node.set_parameters([Parameter(name, Parameter.Type.DOUBLE_ARRAY, [])])
@@ -302,7 +315,7 @@ class LiveParameters(Generic[ParameterSetT]):
         return SetParametersResult(successful=True)
 
     def _warn_of_unknown_names(self) -> None:
-        """Warn about unknown names, which rclpy ignores silently."""
+        """Warn about given parameters with unknown names, which rclpy silently ignores."""
         known = self._declared
         given = (name for name in self._given if not name.startswith(RCLPY_PARAMETERS))
         unknown = [name for name in given if name not in known]
@@ -314,7 +327,7 @@ class LiveParameters(Generic[ParameterSetT]):
 
 
 def _fix_clock(node: Node) -> None:
-    """Make ``use_sim_time`` read-only, because its clock measures the age of stamps."""
+    """Make ``use_sim_time`` read-only, because the age of stamps is measured by that clock."""
     about = ParameterDescriptor(
         name=SIM_TIME,
         type=Parameter.Type.BOOL.value,
@@ -327,8 +340,8 @@ def _fix_clock(node: Node) -> None:
 def descriptor(field: "Field[Any]") -> ParameterDescriptor:
     """Return the descriptor of a parameter.
 
-    Typing is dynamic if values of two types are valid, such as integers for floats, or a string for
-    a list of names. The reader of the parameter refuses all other types.
+    The descriptor allows any type if values of two types are valid, such as integers for a float,
+    or a string for a list of names. The function in ``READERS`` then refuses all other types.
     """
     about = field.metadata
     unit = f" [{about['unit']}]" if about["unit"] else ""

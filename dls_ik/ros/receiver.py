@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions and services that one thread waits for without an rclpy executor.
+"""Subscriptions and services whose messages one thread receives without an rclpy executor.
 
-An rclpy executor builds a wait set of all entities of a node before and after each message, which
-takes 0.3 ms, and wakes a second thread.
+An rclpy executor takes 0.3 ms more per message, because it builds a wait set of all entities of the
+node before and after each message. The executor also wakes a second thread.
 """
 
 import threading
@@ -26,16 +26,18 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-MAX_ERROR_PAUSE = 0.1  # [s] pause after an error, which may repeat
+MAX_ERROR_PAUSE = 0.1  # [s] maximum pause after an error, because the error may repeat
 MAX_WAIT = 60.0  # [s] default timeout of a wait
-Reply = Callable[[Any], None]  # sends its first response only; callable from any thread
+# Function that sends a response; only the first call sends one. Any thread may call it.
+Reply = Callable[[Any], None]
 
 
 class MessageReceiver(CallbackGroup):
     """Callback group with subscriptions and services that one thread serves instead of an executor.
 
-    Subscriptions have no event handlers, because these would wake the executor for each message.
-    Use them only with quality-of-service settings that are compatible with every publisher.
+    The subscriptions have no event handlers, because handlers would wake the executor for each
+    message. Therefore incompatible quality-of-service settings are not reported: create only
+    subscriptions whose settings are compatible with every publisher.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
@@ -66,10 +68,10 @@ class MessageReceiver(CallbackGroup):
     def create_service(
         self, kind: Any, name: str, callback: Callable[[Any, Reply], None], depth: int
     ) -> Service:
-        """Create a service whose callback gets a request and a reply that it may call later.
+        """Create a service whose callback gets a request and a function that sends the response.
 
-        Coroutine callbacks of rclpy are no alternative: their futures do not wake the executor
-        (rclpy 9.1), or are polled (Humble).
+        The callback may return before the response is sent. Coroutines of rclpy are no alternative:
+        their futures do not wake the executor (rclpy 9.1), or are polled (Humble).
 
         Args:
             depth: Number of requests and responses that the middleware queues. When the queue is
@@ -83,7 +85,7 @@ class MessageReceiver(CallbackGroup):
         return service
 
     def destroy_subscription(self, subscription: Subscription) -> None:
-        """Destroy a subscription, from any thread, after the current wait."""
+        """Destroy a subscription after the current wait ends; may be called from any thread."""
         self._use([each for each in self._entities if each is not subscription])
         self._node.destroy_subscription(subscription)
 
@@ -99,9 +101,10 @@ class MessageReceiver(CallbackGroup):
         """Do nothing, as no executor executes an entity of this group."""
 
     def receive(self, timeout: float = MAX_WAIT) -> None:
-        """Wait for messages and call their callbacks; only for the thread of the receiver.
+        """Wait for messages and call their callbacks; call this in the receiver's thread only.
 
-        Returns after the first messages, :meth:`wake`, :meth:`close`, or `timeout` [s].
+        The method returns when messages were handled, when :meth:`wake` or :meth:`close` is called,
+        or after `timeout` [s].
         """
         taken: Subscription | Service | None = None
         try:
@@ -113,7 +116,7 @@ class MessageReceiver(CallbackGroup):
             self._closed.wait(min(timeout, MAX_ERROR_PAUSE))
 
     def serve(self) -> None:
-        """Receive until :meth:`close`; the target function of a thread."""
+        """Receive messages until :meth:`close` is called; the target function of a thread."""
         while not self._closed.is_set():
             self.receive()
         self.release()
@@ -133,7 +136,7 @@ class MessageReceiver(CallbackGroup):
             service.send_response(response, header)
 
     def wake(self) -> None:
-        """End the current wait, or else the next one; from any thread."""
+        """End the current wait, or the next wait if there is none now; callable from any thread."""
         self._guard.trigger()
 
     def release(self) -> None:
@@ -151,13 +154,13 @@ class MessageReceiver(CallbackGroup):
 
 
 class OneReply:
-    """Reply that sends the first response to a request and drops later ones."""
+    """Reply that sends the first response to a request, and drops later responses."""
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send, self._lock, self._is_sent = send, threading.Lock(), False
 
     def __call__(self, response: Any) -> None:
-        """Send a response, unless one was sent before."""
+        """Send a response, unless a response was sent before."""
         with self._lock:
             if self._is_sent:
                 return

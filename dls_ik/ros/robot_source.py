@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of the robot: parameters, the topic ``robot_description``, or another node.
 
-Any node in the ROS domain may publish descriptions or serve parameters. Their text is parsed as
-untrusted XML, and may open only files of robots that are installed on this machine.
+Any node in the ROS domain may publish descriptions or offer parameters. Therefore a description
+from another node is parsed as untrusted XML, and only files of robots that are installed on this
+machine are opened for it.
 """
 
 import time
@@ -27,24 +28,24 @@ from dls_ik.ros.util import Throttle
 from dls_ik.text import escape, listing, quoted
 
 DESCRIPTION_TOPIC = "robot_description"
-MAX_DESCRIPTION_BYTES = MAX_URDF_BYTES + 16  # size of a serialized String with the description
+MAX_DESCRIPTION_BYTES = MAX_URDF_BYTES + 16  # [bytes] serialized String
 REMINDER_PERIOD = 5.0  # [s] period of log lines while the node waits for a robot
-EXECUTABLE_SUFFIXES = (".xacro",)  # files that run expressions
-DESCRIPTION_TIMEOUT = 2.0  # [s] maximum time until the description of an available node arrives
+EXECUTABLE_SUFFIXES = (".xacro",)  # files with expressions, which are executed when read
+DESCRIPTION_TIMEOUT = 2.0  # [s] maximum time to wait for the description of a node that answers
 DESCRIPTION_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 
 
 class RefusedError(RobotModelError):
-    """A robot that the node cannot use; the message names the parameter to change."""
+    """Error of a robot that the node cannot use; the message names the parameter to change."""
 
 
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
-    """Load the robot of the parameters; return None if they give no robot.
+    """Load the robot that the parameters select; return None if they select no robot.
 
     Raises:
-        RefusedError: If the robot is not usable, or has no such base and tip.
+        RefusedError: If the robot is not usable, or lacks the base or the tip.
     """
     ends = parameters.ends()
     try:
@@ -58,7 +59,7 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
 
 
 def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedError:
-    """Return the error with the parameter to change."""
+    """Return an error whose message also names the parameter to change."""
     preset = getattr(parameters, "preset", "")
     if isinstance(error, AmbiguousTipError):
         first, *others = error.tips
@@ -76,7 +77,12 @@ def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedErro
 
 
 def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """Load a robot from XML; the text is never used as a file name.
+    """Load a robot from a URDF as text, which is never used as a file name.
+
+    Args:
+        text: URDF as XML.
+        base: First link of the chain; None: the default of the robot.
+        tip: Last link of the chain; None: the default of the robot.
 
     Raises:
         RobotModelError: If the text is not XML, or the robot is not usable.
@@ -87,21 +93,23 @@ def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
 
 
 def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
-    """Subscribe to robot descriptions; the latest one is received at once."""
+    """Subscribe to robot descriptions, and also receive the latest published description."""
     node.create_subscription(String, DESCRIPTION_TOPIC, receive, DESCRIPTION_QOS)
 
 
 class DescriptionTopic:
-    """Robots from the topic; refusals are logged, and reminders while there is no robot.
+    """Receiver of robots from the topic ``robot_description``.
+
+    Log refused robots, and log a reminder every REMINDER_PERIOD while the node has no robot.
 
     Args:
         take: Called with each usable robot; raises a DlsIkError to refuse the robot.
         has_robot: Returns whether the node has a robot.
-        reason: Reason why an earlier robot was refused.
-        run: Runs a job that takes or refuses a robot, at once or in another thread.
+        reason: Reason why the robot of the parameters was refused; empty if it was not.
+        run: Runs a job that loads a robot and calls `take`, at once or in another thread.
 
     Attributes:
-        reason: Reason why the last robot was refused; empty if none was refused.
+        reason: Reason why the last robot was refused; empty if it was not.
     """
 
     def __init__(
@@ -124,7 +132,7 @@ class DescriptionTopic:
         call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
-        """Log that the node waits for a robot, or once why the robot was refused."""
+        """Log that the node waits for a robot; if a robot was refused, log the reason once."""
         if self._has_robot():
             return
         if self.reason:
@@ -141,7 +149,7 @@ class DescriptionTopic:
             )
 
     def _receive(self, data: bytes) -> None:
-        """Receive a serialized description, and refuse one that is too large."""
+        """Receive a serialized description; refuse the robot if the description is too large."""
         if len(data) > MAX_DESCRIPTION_BYTES:
             message = f"the URDF has {len(data)} bytes and is larger than {MAX_URDF_BYTES} bytes"
             self._run(lambda: self._refuse(RobotModelError(message)))
@@ -168,14 +176,14 @@ class DescriptionTopic:
 
 
 class DescribedRobot(NamedTuple):
-    """A robot, and the URDF with its shapes, if any."""
+    """A robot, and the URDF that describes its shapes, if there is a URDF."""
 
     robot: RobotModel
     urdf: Path | str | None  # file or text
 
 
 class ForeignFileError(RobotModelError):
-    """A local file named by a remote node, which is not opened for security."""
+    """Error of a local file that a remote node names, and that is not opened for security."""
 
 
 def served_robot(
@@ -183,16 +191,19 @@ def served_robot(
     description: Callable[[], str],
     own: Callable[[str | None, str | None], DescribedRobot] | None = None,
 ) -> DescribedRobot:
-    """Find the robot of a node by its parameters, or else by the topic.
+    """Return the robot of a node: by its parameters, or from the topic if they select no robot.
 
     Args:
-        read_parameters: Reads the parameters of the node, or raises an error if it does not answer.
-        description: Returns the latest description; empty until there is one.
-        own: Returns a robot that the user has chosen, with the base and tip of the node.
+        read_parameters: Reads the parameters of the node; raises a ServiceMissingError or a
+            NoAnswerError if the node does not answer.
+        description: Returns the latest description from the topic; empty before the first one.
+        own: Called with the base and the tip of the node; returns a robot that the user has chosen,
+            which is used instead of the robot of the node.
 
     Raises:
-        ServiceMissingError, NoAnswerError: If there is neither a node nor a description.
-        RobotModelError: If the robot is not usable, or :func:`named_robot` raises it.
+        ServiceMissingError, NoAnswerError: If the node does not answer and there is no description,
+            or if the node answers but has no robot yet.
+        RobotModelError: If the robot is not usable, or :func:`named_robot` raises the error.
     """
     missing: DlsIkError | None = None
     parameters = RobotParameters()
@@ -215,10 +226,11 @@ def served_robot(
 
 
 def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
-    """Load the robot of the parameters of another node; return None if they give no robot.
+    """Load the robot that parameters of another node select; return None if they select none.
 
     Raises:
-        ForeignFileError: If the file is not part of a local package, or runs expressions.
+        ForeignFileError: If the file is not part of a local package, or contains expressions that
+            are executed when the file is read.
         RobotModelError: If the robot is not usable.
     """
     ends, name = parameters.ends(), parameters.robot
@@ -235,7 +247,7 @@ def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
 
 
 def _is_installed(name: str) -> bool:
-    """Return whether a name is a file of a package that runs no expressions."""
+    """Return whether a name is a file of a local package, without executed expressions."""
     file, arguments = split_arguments(name)
     path = PurePosixPath(file.removeprefix(PACKAGE_SCHEME))
     inside = ".." not in path.parts and path.suffix.lower() not in EXECUTABLE_SUFFIXES

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Self-test with ROS: messages between two processes, and a node that starts and answers.
+"""Self-test with ROS: a message between two processes, and an ``ik_node`` that solves a request.
 
-``python -m dls_ik.ros.selftest TOPIC`` publishes on the topic until its parent process ends.
+``python -m dls_ik.ros.selftest TOPIC`` is the other process of the test: the command publishes on
+TOPIC until its parent process ends.
 """
 
 import os
@@ -24,10 +25,10 @@ NODE_START_TIMEOUT = 120.0  # [s]
 
 
 def hear_another_process() -> str:
-    """Receive a message from another process; return a summary.
+    """Start another process that publishes, and receive its message; return a summary.
 
     Raises:
-        DlsIkError: If no message arrives.
+        DlsIkError: If no message arrives within MESSAGE_TIMEOUT.
     """
     topic = f"dls_ik_selftest_{os.getpid()}"
     said: list[str] = []
@@ -50,7 +51,7 @@ def _own_node() -> OwnNode:
 
 
 def publish(topic: str) -> None:
-    """Publish until this process or its parent ends."""
+    """Publish a text on a topic until the parent process ends."""
     parent = os.getppid()
     with closing(_own_node()) as host:
         publisher = host.node.create_publisher(String, topic, 10)
@@ -65,7 +66,7 @@ def start_and_ask() -> str:
     Raises:
         DlsIkError: If the node does not start, or its answer is wrong.
     """
-    import numpy as np  # the publishing process needs none of these imports
+    import numpy as np  # imported here, as the publishing process needs none of these packages
 
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client import IkClient

@@ -19,18 +19,18 @@ from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.util import Throttle
 from dls_ik.text import escape
 
-MAX_NAMES = 10_000  # joints of all received messages
-MAX_MESSAGE_BYTES = 64 * 1024  # default size limit; joint states of 500 joints take half
-MAX_REPORTS = 100  # log lines about publishers with another type
+MAX_NAMES = 10_000  # maximum number of joints stored from all received messages
+MAX_MESSAGE_BYTES = 64 * 1024  # default size limit; joint states of 500 joints take half of it
+MAX_REPORTS = 100  # maximum number of log lines about publishers with another type
 CHECK_PERIOD = 1.0  # [s] period of checks of the publishers
 
 Value = TypeVar("Value")
 
 
 def merge_bounded(known: Mapping[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
-    """Merge new values into the known values; keep at most MAX_NAMES names.
+    """Return the known values updated with new values, by name, with at most MAX_NAMES names.
 
-    New names longer than MAX_NAME are dropped.
+    New names longer than MAX_NAME characters are dropped.
     """
     space = max(MAX_NAMES - len(known), 0)
     added = [name for name in new if name not in known and len(name) <= MAX_NAME][:space]
@@ -50,11 +50,13 @@ def subscribe_bounded(
 ) -> Any:
     """Subscribe to a topic; log and ignore messages that are too large or not readable.
 
-    Messages arrive serialized, because deserializing a large message would block all threads.
+    Messages arrive serialized, and a message that is too large is not deserialized, because that
+    would block all threads.
 
     Args:
-        store: Called with each message, and with its source timestamp [ns], or 0 if unknown.
-        receiver: Receives the messages instead of the node's executor.
+        store: Called with each message and its source timestamp [ns]; 0 if unknown.
+        max_bytes: Maximum size of a serialized message [bytes].
+        receiver: Receives the messages; None: the node's executor receives them.
     """
     name = node.resolve_topic_name(topic)
 
@@ -88,32 +90,36 @@ def read_bytes(node: Node, data: bytes, kind: Any, topic: str, log: Throttle) ->
 
 
 def with_time(store: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a callback so that it also gets the source timestamp [ns], which needs Humble."""
+    """Wrap `store(message, timestamp)` as a callback of rclpy; the timestamp is in [ns].
+
+    rclpy passes the source timestamp to callbacks since ROS 2 Humble. Before, `store` is called
+    with the message only.
+    """
     if not hasattr(Subscription, "CallbackType"):
         return lambda message: store(message)
     return lambda message, info: store(message, info["source_timestamp"])
 
 
 class SharedCallback:
-    """Timer callback shared by several functions, as each timer costs 1 ms per call."""
+    """Timer callback that calls several functions, because each call of a timer takes 1 ms."""
 
     def __init__(self) -> None:
         self.callbacks: list[Callable[[], None]] = []
 
     def __call__(self) -> None:
-        """Call all functions in order; raise an exception of one after all were called."""
+        """Call all functions in order; if one raises an exception, raise it after all calls."""
         with ExitStack() as stack:
             for callback in reversed(self.callbacks):
                 stack.callback(callback)
 
 
 def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
-    """Create a timer with a period [s] of the steady clock, independent of the node's clock."""
+    """Create a timer with a period [s] on the steady clock, whichever clock the node uses."""
     return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
-    """Call a function every `period` [s] of the steady clock, by a shared timer."""
+    """Call a function every `period` [s] on the steady clock; equal periods share one timer."""
     nanoseconds = int(period * 1e9)
     for timer in node.timers:
         if isinstance(timer.callback, SharedCallback) and timer.timer_period_ns == nanoseconds:
@@ -125,10 +131,10 @@ def call_every(node: Node, period: float, callback: Callable[[], None]) -> None:
 
 
 class TypeMonitor:
-    """Monitor of message types: one warning per publisher with another type than the node's.
+    """Monitor that warns once about each publisher whose type differs from the subscription's.
 
-    The middleware drops such messages silently. A publisher is reported after two consecutive
-    checks, so that a subscription has time to adapt to its type.
+    The middleware silently drops messages of another type. A warning needs two consecutive checks
+    with different types, because some subscriptions change their type to that of the publisher.
     """
 
     def __init__(self, node: Node) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Logging, signals and standard streams that never block a node; child processes."""
+"""Logging, signals, standard streams that never block a node, and child processes."""
 
 import ctypes
 import logging
@@ -46,12 +46,13 @@ class LogHandler(logging.Handler):
 
 
 class Throttle:
-    """Logger with at most one message per subject and period of the steady clock.
+    """Logger that logs at most one message about each subject (argument `topic`) per period.
 
-    The throttle of rclpy's logger inspects the source of its caller at each call, which is too slow
-    for a control cycle, and uses a clock that can jump back.
+    The throttle of rclpy's logger is too slow for a control cycle, because each call inspects the
+    source of the caller. It also uses a clock that can jump back; this class uses the steady clock.
 
     Args:
+        logger: Logger of a node.
         period: Minimum time between two messages about one subject [s].
     """
 
@@ -61,20 +62,21 @@ class Throttle:
         self._logger = node.get_logger()
         self._period = period
         self._clock = clock
-        self._logged: dict[str, float] = {}  # time by subject [s]
+        self._logged: dict[str, float] = {}  # time of the last message by subject [s]
         self._recent: dict[str, dict[str, float]] = {}  # time by subject and message [s]
 
     def warn(self, topic: str, message: str | Callable[[], str]) -> None:
-        """Log a warning, unless one about this subject was logged within the period.
+        """Log a warning, unless a message about this subject was logged within the period.
 
         Args:
-            message: The line, or a function that returns it.
+            topic: Subject.
+            message: The text, or a function that returns the text.
         """
         if self._is_due(topic):
             self._logger.warning(escape(message if isinstance(message, str) else message()))
 
     def warn_each(self, topic: str, message: str, most: int) -> None:
-        """Log a warning, unless the same or `most` others were logged within the period."""
+        """Log a warning, unless the period has the same or already `most` different warnings."""
         now = self._clock()
         known = self._recent.get(topic, {})
         recent = {text: at for text, at in known.items() if now - at < self._period}
@@ -89,12 +91,12 @@ class Throttle:
             self._logger.warning(f"{escape(message)}:\n{trace(error)}")
 
     def info(self, topic: str, message: str) -> None:
-        """Log a line, unless one about this subject was logged within the period."""
+        """Log a message, unless a message about this subject was logged within the period."""
         if self._is_due(topic):
             self._logger.info(escape(message))
 
     def once(self, topic: str, message: str) -> None:
-        """Log a warning if it is the first about this subject."""
+        """Log a warning, unless a message about this subject was ever logged."""
         if topic not in self._logged:
             self._logged[topic] = self._clock()
             self._logger.warning(escape(message))
@@ -113,7 +115,10 @@ def hold_signals() -> None:
 
 
 def on_signal(act: Callable[[], object]) -> None:
-    """Call `act` once, in a new thread, after the first signal, even if it came before."""
+    """Call `act` once, in a new thread, when the first SIGINT or SIGTERM arrives.
+
+    A signal that arrived after :func:`hold_signals` and before this call counts too.
+    """
 
     def wait() -> None:
         signal.sigwait(SIGNALS)
@@ -131,14 +136,15 @@ def give_back_memory() -> None:
 def free_streams() -> None:
     """Make writes to standard output and error drop data instead of blocking.
 
-    A terminal stopped with Ctrl-S or a lost remote session fills the buffers. As rclpy holds the
-    GIL while it logs, a blocking write would stop all threads. Closed streams are replaced by the
-    null device: otherwise the next socket would get their numbers, and log lines. So call this
-    function before any file is opened.
+    If a terminal is stopped with Ctrl-S, or a remote session is lost, the buffers of the streams
+    fill up. A blocking write would then stop all threads, because rclpy holds the GIL while it
+    logs. Closed streams are replaced by the null device: otherwise the next file or socket would
+    get the number of a closed stream, and would receive log lines. Therefore call this function
+    before any file is opened.
     """
     for number in (INPUT, *OUTPUTS):
         if not _is_open(number):
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `number`
+            os.open(os.devnull, os.O_RDWR)  # returns the lowest free number, which is `number`
     for number in OUTPUTS:
         with suppress(OSError):  # a stream without a reader fails here, but never blocks
             _unblock(number)
@@ -179,7 +185,7 @@ SIGNAL_TIMEOUTS = {signal.SIGINT: 8.0, signal.SIGTERM: 3.0, signal.SIGKILL: 3.0}
 
 
 def stay_alone() -> None:
-    """Select a separate ROS domain on this machine, unless the environment sets one."""
+    """Set environment variables of a separate local ROS domain; keep variables that are set."""
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     if os.environ.get("ROS_DISTRO") == "humble":
@@ -187,7 +193,7 @@ def stay_alone() -> None:
 
 
 class ChildProcess:
-    """A context in which a program runs; the program is stopped on exit, also after an exception.
+    """Context manager that starts a program on entry, and stops it on every exit.
 
     Args:
         command: The program and its arguments.
@@ -207,7 +213,7 @@ class ChildProcess:
         self._take, self._folder, self._environment = take, folder, environment
 
     def __enter__(self) -> "ChildProcess":
-        """Start the program in a new session, so that Ctrl-C reaches this process only."""
+        """Start the program in a new session, so that Ctrl-C does not reach the program."""
         self.process = subprocess.Popen(  # noqa: S603  a list from the caller, no shell
             self.command,
             stdin=subprocess.DEVNULL,
@@ -224,7 +230,7 @@ class ChildProcess:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop the program: first by SIGINT, at last by SIGKILL."""
+        """Stop the program by SIGINT; if it does not exit, send SIGTERM, then SIGKILL."""
         self.signal(signal.SIGCONT)
         for number, timeout in SIGNAL_TIMEOUTS.items():
             if not self.is_running:
@@ -232,7 +238,7 @@ class ChildProcess:
             self.signal(number)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout)
-        self.signal(signal.SIGKILL)  # children of the program may be left
+        self.signal(signal.SIGKILL)  # children of the program may still run
         self._reader.join(2.0)
 
     @property
@@ -258,10 +264,11 @@ class ChildProcess:
 def check_executables(nodes: Sequence[Any], context: Any) -> None:
     """Check that the executables of all nodes of a launch file are installed.
 
-    Otherwise launch would stop at the first missing one, and leave the nodes before it running.
+    Without this check, launch would stop at the first missing executable, after it has started the
+    nodes before that.
 
     Raises:
-        RuntimeError: If executables are missing; the message names each.
+        RuntimeError: If executables are missing; the message names all of them.
     """
     from ament_index_python.packages import PackageNotFoundError
     from launch.substitutions import SubstitutionFailure

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The planning scene of a node in the viewer: requested, drawn and changed."""
+"""The planning scene of a node in the viewer, which requests, draws and changes the scene."""
 
 import time
 from collections.abc import Iterable
@@ -36,19 +36,20 @@ from dls_ik.text import listing, quoted
 
 SCENE_REQUEST_PERIOD = 1.0  # [s]
 CHANGE_DELAY = 0.1  # [s] time between a message about the scene and the next request
-MAX_ANSWER_SHARE = 0.02  # fraction of the time that the node spends on answers
+MAX_ANSWER_SHARE = 0.02  # maximum fraction of the time that the node spends on answers
 SEND_PERIOD = 0.05  # [s] period of messages while an object is dragged
-OWN_CHANGE_TIME = 1.5  # [s] a local change takes precedence over answers of the node for this time
+OWN_CHANGE_TIME = 1.5  # [s] time in which a change in the viewer overrides answers of the node
 SCENE_TOPIC = "planning_scene"
 NO_SCENE = "the node has no scene; see its log for the reason"
 NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"
 
 
 class NodeScene:
-    """A copy of the scene of a node, whose changes are published to the node.
+    """A copy of the scene of a node; changes of the copy are published to the node.
 
-    The scene of the node is requested every second, and shortly after a message about it. The page
-    moves objects of :attr:`scene` and passes their names to :meth:`publish`.
+    The scene of the node is requested every second, and shortly after a message that changes the
+    scene. The page of the viewer moves objects of :attr:`scene`, and passes the names of the moved
+    objects to :meth:`publish`.
     """
 
     def __init__(self, node: Node, robot: RobotModel) -> None:
@@ -61,18 +62,18 @@ class NodeScene:
             node.create_subscription(kind, topic, self._note_change, QoSProfile(depth=1), raw=True)
         self._executor = LatestOnlyExecutor(self._fail)
         self._has_news = False
-        self._pending: Any = None  # future of a request
+        self._pending: Any = None  # future of the pending request
         self._request_time, self._answer_duration = float("-inf"), 0.0  # [s]
         self._content = b""  # last answer, serialized
-        self._shapes: dict[str, bytes] = {}  # shapes of its objects, serialized
-        self._known: dict[str, Body] = {}  # bodies that the node has
+        self._shapes: dict[str, bytes] = {}  # serialized shapes of the objects in the last answer
+        self._known: dict[str, Body] = {}  # bodies in the last answer
         self._lock = Lock()  # guards the next three attributes
         self._changed: dict[str, None] = {}  # names of objects to publish
-        self._own: dict[str, float] = {}  # times of changes made here [s]
+        self._own: dict[str, float] = {}  # times of changes in the viewer [s]
         self._sent = float("-inf")  # time of the last message [s]
 
     def publish(self, name: str) -> None:
-        """Publish the current state of an object that was moved, added or removed."""
+        """Publish, in the next step, the state of an object that was moved, added or removed."""
         with self._lock:
             self._changed[name] = None
             self._own[name] = time.monotonic()
@@ -103,7 +104,7 @@ class NodeScene:
         return (*change.notes, *ignored)
 
     def step(self, now: float) -> None:
-        """Publish changed objects, and request the scene of the node, if it is time.
+        """Publish changed objects, and request the scene of the node when a request is due.
 
         Args:
             now: Steady time [s].
@@ -133,7 +134,7 @@ class NodeScene:
         self._pending = self._service.send(request)
 
     def close(self) -> None:
-        """Process no more answers."""
+        """Stop processing answers of the node."""
         self._executor.close()
 
     def _note_change(self, _: bytes) -> None:
@@ -145,7 +146,7 @@ class NodeScene:
     # The scene of the node
 
     def _take(self, answer: Any) -> None:
-        """Process an answer of the node."""
+        """Process the future of an answer of the node: update the scene and the note."""
         message = answer.result().scene
         if not message.robot_model_name:
             self.note = NO_SCENE
@@ -176,11 +177,19 @@ class NodeScene:
     def _news(
         self, operations: Iterable[Operation], shapes: dict[str, bytes], held: set[str]
     ) -> list[Operation]:
-        """Return the operations of an answer; an unchanged body is moved, not built again."""
+        """Return the operations that turn the current scene into the scene of an answer.
+
+        An object with unchanged shapes is moved, not built again.
+
+        Args:
+            operations: Operations of the answer.
+            shapes: Serialized shapes of the objects in the answer, by name.
+            held: Names of objects that keep a recent change in the viewer.
+        """
         before, found = self.scene.snapshot.objects, list[Operation]()
         for given in operations:
             each: Operation = given
-            if isinstance(each, RemoveObject):  # removal of all objects
+            if isinstance(each, RemoveObject):  # a whole scene first removes all objects
                 gone = [name for name in before if name not in shapes and name not in held]
                 found += map(RemoveObject, gone)
                 continue
@@ -194,7 +203,7 @@ class NodeScene:
         return found
 
     def _remove_chain_joints(self, state: Any) -> None:
-        """Keep only joints outside the chain in a state; the viewer has the joints of the chain."""
+        """Remove the joints of the chain from a state; the viewer itself sets their positions."""
         tree, chain = self._robot.tree, self._robot.joint_names
         rows = [
             (name, value)
@@ -236,9 +245,9 @@ class NodeScene:
 
 
 def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
-    """Return an empty scene of a robot, and a note if it lacks the shapes of the robot.
+    """Return a scene without objects, and a note if the shapes of the robot are not available.
 
-    The node sends the pairs that may touch.
+    The pairs of links that may touch are not computed, because the node sends them.
     """
     pairs = Srdf(robot.name)
     if not has_collision_library():
@@ -250,7 +259,7 @@ def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
 
 
 def _shape_bytes(given: Any) -> bytes:
-    """Serialize an object of the world without its pose."""
+    """Serialize a ``moveit_msgs/CollisionObject`` without its pose."""
     kept = given.header, given.pose
     given.header, given.pose = Header(), Pose()
     single = [*given.primitives, *given.meshes, *given.planes]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A running node as a source of the viewer: its state is shown, and targets are sent to it."""
+"""A running node as a source of the viewer, which shows the node's state and sends it targets."""
 
 import math
 import threading
@@ -50,10 +50,10 @@ except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
 NODE_NAME = "dls_ik"
-STATUS_TIMEOUT = 1.0  # [s] the node counts as stopped when no status arrives for this time
-REPEAT_DELAY = 0.1  # [s] delay of a repeated pose after the node's target_timeout
+STATUS_TIMEOUT = 1.0  # [s] maximum time between two statuses of a running node
+REPEAT_DELAY = 0.1  # [s] time from the end of the node's target_timeout to the repeated pose
 STATES_WITHOUT_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
-# Best-effort subscriptions also receive from reliable publishers.
+# A best-effort subscription also receives messages of reliable publishers.
 JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -66,11 +66,12 @@ class NodeStatus(NamedTuple):
     time: float  # arrival [s], steady clock
 
 
-STATE_OF_CODE = {-1: ServoState.FAULT, 2: ServoState.STALLED}  # if the message names no state
+# State by code; used if the message of a status names no state.
+STATE_OF_CODE = {-1: ServoState.FAULT, 2: ServoState.STALLED}
 
 
 def state_from_status(code: int, message: str) -> ServoState:
-    """Return the state of a ``moveit_msgs/ServoStatus``."""
+    """Return the state that a ``moveit_msgs/ServoStatus`` describes by its code and message."""
     name = state_name(code, message)
     if name in ServoState.__members__:
         return ServoState[name]
@@ -83,14 +84,15 @@ class LatestMessages:
     Args:
         node: Node of the viewer.
         name: Name of the node that is shown.
-        found: Called in the thread of the callbacks when a status arrives after a timeout.
+        found: Called in the thread of the callbacks when the first status arrives, or the first one
+            after STATUS_TIMEOUT without a status.
     """
 
     def __init__(self, node: Node, name: str, found: Callable[[], None]) -> None:
         self.status: NodeStatus | None = None
         self.target: Any = None  # geometry_msgs/PoseStamped
         self.description = ""  # URDF
-        self.joints: dict[str, tuple[float, float]] = {}  # position, velocity; driver's names
+        self.joints: dict[str, tuple[float, float]] = {}  # (position, velocity) by driver's name
         self._found = found
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
         subscribe(JointState, "joint_states", self._keep_joints, JOINT_STATES_QOS)
@@ -105,7 +107,11 @@ class LatestMessages:
         return self.status is None or now - self.status.time > STATUS_TIMEOUT
 
     def find_joints(self, names: Sequence[str]) -> tuple[Array, Array] | None:
-        """Return positions and velocities (n,) of joints; None if a joint is not known yet."""
+        """Return the last positions [rad or m] and velocities [rad/s or m/s] of joints, both (n,).
+
+        Returns:
+            None if no position of a joint has arrived yet.
+        """
         joints = self.joints
         if not joints.keys() >= set(names):
             return None
@@ -141,7 +147,7 @@ CHANGEABLE = tuple(f.name for f in PARAMETERS.values() if not f.metadata["read_o
 
 
 class NodeParameters:
-    """The parameters of a node, as read last."""
+    """Last read parameters of a node; reads and writes them by the parameter services."""
 
     def __init__(self, node: Node, name: str) -> None:
         self._get = ServiceClient(node, GetParameters, f"{name}/get_parameters")
@@ -149,10 +155,14 @@ class NodeParameters:
             node, SetParametersAtomically, f"{name}/set_parameters_atomically"
         )
         self.current = Parameters()
-        self.use_sim_time = True  # True until read, so that no stamps of a wrong clock are sent
+        # True until the parameter is read, so that no stamps of a wrong clock are sent.
+        self.use_sim_time = True
 
     def read(self, wait: float = 0.0) -> Parameters:
-        """Read the parameters of the node; wait up to a time [s] for its service.
+        """Read and return the parameters of the node.
+
+        Args:
+            wait: Maximum time until the service of the node is available [s].
 
         Raises:
             ServiceMissingError: If no node offers the service.
@@ -166,7 +176,7 @@ class NodeParameters:
         return self.current
 
     def write(self, name: str, value: Any) -> None:
-        """Change a parameter.
+        """Change a parameter of the node.
 
         Raises:
             OptionError: If the node refuses the value; the message gives the reason.
@@ -185,15 +195,17 @@ class NodeParameters:
             return {}
         found = self._get.call(wait, names=asked).values
         if len(found) != len(asked):
-            return {}  # a node without one of the parameters returns no values at all
+            return {}  # rclpy returns no values at all if the node lacks one of the parameters
         values = zip(asked, map(parameter_value_to_python, found), strict=True)
         return {name: value for name, value in values if value is not None}
 
 
 class DragPublisher:
-    """Publisher of the poses of a drag, which repeats the last pose after the drag.
+    """Publisher of target poses while the user drags the target; repeats the last pose afterwards.
 
-    An arm stops when a stream of poses ends, but moves all the way to a single pose.
+    When a stream of poses ends, the arm stops before it reaches the last pose. The arm
+    always moves to a single pose; therefore the last pose is sent again after the stream has timed
+    out.
     """
 
     def __init__(self, node: Node, frame: str) -> None:
@@ -204,13 +216,23 @@ class DragPublisher:
         self._sent = 0.0  # steady time of the last message [s]
 
     def send(self, T: Array, stamped: bool) -> None:
-        """Publish a pose (4, 4), with or without a stamp of this machine's clock."""
+        """Publish a pose (4, 4).
+
+        Args:
+            T: ``T_base_tip``.
+            stamped: Whether the message gets a stamp of this machine's clock, or none.
+        """
         with self._lock:
             self._last = T.copy()
             self._publish(T, stamped)
 
     def repeat_last(self, timeout: float, stamped: bool) -> None:
-        """Publish the last pose again if the last message is older than a timeout [s]."""
+        """Publish the last pose again if the last message is older than a timeout.
+
+        Args:
+            timeout: ``target_timeout`` of the node [s].
+            stamped: Whether the message gets a stamp of this machine's clock, or none.
+        """
         with self._lock:
             if self._last is None or time.monotonic() < self._sent + timeout + REPEAT_DELAY:
                 return
@@ -233,16 +255,19 @@ class DragPublisher:
 
 
 class NodeSource:
-    """A node ``dls_ik`` as a source; the node may start late, stop, and start again.
+    """Source of the viewer that shows and commands a node ``dls_ik``.
+
+    The node may start after the viewer, stop, and start again.
 
     Args:
-        described: Robot to show; default: the robot of the node, once it is known.
+        described: Robot to show; default: the robot of `own`, or of the node without `own`.
         namespace: Namespace of the node.
-        patience: Time to wait for the node [s].
-        own: Returns the robot to show, for the base and tip of the node.
+        patience: Maximum time until the node is available [s].
+        own: Called with the base and the tip of the node; returns the robot to show.
 
     Raises:
-        ServiceMissingError, NoAnswerError: If no robot is given, and no node has one.
+        ServiceMissingError, NoAnswerError: If `described` is not given, and the robot of the node
+            is not available.
         RobotModelError: If the robot of the node is not usable.
     """
 
@@ -318,18 +343,18 @@ class NodeSource:
         self._parameters.write(ROS_NAMES.get(name, name), value)
 
     def set_bare(self, bare: bool) -> None:
-        """Refuse to run without limits.
+        """Raise an error, because a node cannot run without its limits.
 
         Raises:
-            DlsIkError: If called, because a node always respects its limits.
+            DlsIkError: If this method is called.
         """
         raise DlsIkError(f"{self.name} always respects its limits: bare steps are not available")
 
     def place(self, q: Array) -> None:
-        """Refuse to place the arm.
+        """Raise an error, because the arm of a node cannot be placed; it only follows targets.
 
         Raises:
-            DlsIkError: If called, because the arm of a node only follows targets.
+            DlsIkError: If this method is called.
         """
         raise DlsIkError(f"the arm of {self.name} only follows targets: it cannot be placed")
 
@@ -339,12 +364,12 @@ class NodeSource:
         _require_success(self._pause.call(data=paused))
 
     def reset(self) -> None:
-        """Clear the node's target and faults."""
+        """Call the node's reset service, which clears its target and its faults."""
         self._drag.forget()
         _require_success(self._reset.call())
 
     def close(self) -> None:
-        """Leave the ROS graph."""
+        """Destroy the node of the viewer."""
         self._executor.close()
         if hasattr(self, "scene"):  # missing if the constructor found no robot
             self.scene.close()
@@ -354,17 +379,17 @@ class NodeSource:
         self._problem = f"internal error: {error!r}"
 
     def _driver_names(self) -> list[str]:
-        """Return the driver's names (n,) of the joints."""
+        """Return the names (n,) that the driver uses for the joints of the chain."""
         current, names = self._parameters.current, self.robot.joint_names
         try:
             joints = arrange_joints(names, current.output_joints, current.output_names)
-        except DlsIkError:  # parameters of another robot
+        except DlsIkError:  # the parameters belong to another robot
             return list(names)
         theirs = {ours: theirs for theirs, ours in joints.robot_names.items()}
         return [theirs.get(name, name) for name in names]
 
     def _state(self, has_joints: bool) -> tuple[ServoState, str]:
-        """Return the state of the node and its description."""
+        """Return the state of the node, and the text that describes the state."""
         status, now = self._latest.status, time.monotonic()
         if status is None:
             return ServoState.NO_ROBOT, f"waiting for {self.name}: no status received yet"
@@ -375,7 +400,7 @@ class NodeSource:
         return status.state, (self._problem or status.message) + note
 
     def _target(self, state: ServoState, q: Array) -> Array | None:
-        """Return ``T_base_tip`` (4, 4) of the latest target of any sender; None: no target."""
+        """Return ``T_base_tip`` (4, 4) of the latest target, whoever sent it; None: no target."""
         message, robot = self._latest.target, self.robot
         if message is None or state in STATES_WITHOUT_TARGET:
             return None
@@ -399,7 +424,7 @@ class NodeSource:
             found = named_robot(self._parameters.read(1.0))
             if found is not None and found.robot.joint_names != self.robot.joint_names:
                 problem = f"the node uses another robot now: {found.robot.name}"
-        except ForeignFileError:  # possibly the file that the user gave
+        except ForeignFileError:  # the file may be the one that the user gave to the viewer
             pass
         except DlsIkError as error:
             problem = str(error)

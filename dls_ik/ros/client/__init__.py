@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of a running node, or of move_group: requests for kinematics, and streams of targets."""
+"""Clients of a running node or of move_group: send IK and FK requests, and streams of targets."""
 
 from dls_ik.ros.client.connection import (
     ClientStartError,

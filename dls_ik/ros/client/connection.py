@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of a client: its own node, service calls with retries, and errors."""
+"""Connection of a client to ROS: a node of its own, service calls with retries, and errors."""
 
 import os
 import threading
@@ -24,16 +24,16 @@ from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing, quoted
 
-RETRY = 1.0  # [s] an overdue request is sent again after this time, which then doubles
+RETRY = 1.0  # [s] time until the first retry; the time doubles after each retry
 NAME = "dls_ik_client"
-HIGHEST_DOMAIN = 232  # DDS; Fast DDS exits the process if ROS_DOMAIN_ID is higher
+HIGHEST_DOMAIN = 232  # maximum of DDS; Fast DDS exits the process if ROS_DOMAIN_ID is higher
 POLL = 0.01  # [s] polling period
-PATIENCE = 5.0  # [s] maximum time until an answer
-DEPTH = 10  # queued answers, including answers to other clients of the service
+PATIENCE = 5.0  # [s] maximum time to wait for an answer
+DEPTH = 10  # number of queued answers, including answers to other clients of the service
 
 
 class ServiceMissingError(DlsIkError):
-    """Error of a missing service; the message lists existing services of the same type."""
+    """Error of a service that no node offers; the message lists services of the same type."""
 
 
 class NoAnswerError(DlsIkError):
@@ -45,10 +45,10 @@ class ClientStartError(DlsIkError):
 
 
 class NotSpunError(DlsIkError):
-    """Error of a blocking call on a node that no executor spins."""
+    """Error of a blocking call with a node that no executor spins."""
 
 
-NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # errors that stop a command
+NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # errors that end a command
 
 
 def call_with_retry(
@@ -56,15 +56,16 @@ def call_with_retry(
 ) -> Any:
     """Send a request repeatedly until it is answered, and return the future of the answer.
 
-    A server drops the answer to a client that it has not discovered yet, even if that client has
-    discovered the server, so the first request can be lost. The other futures are cancelled.
+    A server drops the answer to a client that the server has not discovered yet, even if the client
+    has discovered the server. Therefore the answer to the first request can be lost. When a future
+    is done, the futures of the other requests are cancelled.
 
     Args:
         send: Function that sends the request and returns its future. The server may execute the
             request more than once.
         is_served: Function that returns whether the service is available.
-        patience: Maximum time that an answer may be overdue [s].
-        expected: Expected time until an answer [s].
+        patience: Maximum time to wait beyond `expected` [s].
+        expected: Expected time until the answer arrives [s].
 
     Returns:
         The future that is done; None on timeout.
@@ -89,10 +90,10 @@ def call_with_retry(
 
 
 def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
-    """Wait until a condition holds; return False if it does not hold by a deadline.
+    """Wait until a condition holds; return False if it does not hold by the deadline.
 
     Args:
-        is_done: Condition.
+        is_done: Function that returns a true value if the condition holds.
         deadline: Latest time by the steady clock [s].
     """
     while not is_done():
@@ -103,7 +104,7 @@ def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
 
 
 class OwnNode:
-    """Node with its own context and thread; the signal handlers of Python stay in place.
+    """Node with its own rclpy context and thread; rclpy installs no signal handlers.
 
     Args:
         namespace: Namespace of the node.
@@ -125,7 +126,7 @@ class OwnNode:
             self.node = Node(
                 name, context=self._context, namespace=namespace, use_global_arguments=False
             )
-        except RuntimeError as error:  # the message of rcl ends with a source line
+        except RuntimeError as error:  # the message of rcl ends with a line of source code
             self._context.try_shutdown()
             reason = str(error).rpartition(", at /")[0] or str(error)
             raise ClientStartError(
@@ -144,7 +145,7 @@ class OwnNode:
         self._end.set_result(None)
         if self._thread is not threading.current_thread():
             self._thread.join()
-        self._executor.shutdown()  # only after join: the thread needs it to wake up
+        self._executor.shutdown()  # called last, as the thread needs the executor to wake up
         self.node.destroy_node()
         self._context.try_shutdown()
 
@@ -155,11 +156,11 @@ class OwnNode:
 
     def _spin_until_end(self, log: Throttle) -> None:
         try:
-            with suppress(InvalidHandle):  # another thread destroyed a handle of the wait set
+            with suppress(InvalidHandle):  # another thread destroyed an entity of the wait set
                 self._executor.spin_until_future_complete(self._end)
         except ExternalShutdownException:
             pass
-        except Exception as error:  # noqa: BLE001  such as an error of an invalid message
+        except Exception as error:  # noqa: BLE001  for example because of an invalid message
             log.failed("callback", "a callback failed", error)
 
 
@@ -184,13 +185,13 @@ def _check_domain() -> None:
 
 
 class ServiceClient:
-    """Client of one service, for calls from threads that do not spin the node.
+    """Client of one service; for calls from threads that do not spin the node.
 
     Args:
         node: Node of the client.
         kind: Service type.
         name: Service name.
-        depth: Queue size of the answers.
+        depth: Number of queued answers.
         group: Callback group; None: the default group of the node.
     """
 
@@ -209,15 +210,15 @@ class ServiceClient:
         return bool(self._client.service_is_ready())
 
     def close(self) -> None:
-        """Leave the ROS graph."""
+        """Destroy the rclpy client."""
         self._node.destroy_client(self._client)
 
     def send(self, request: Any) -> Any:
-        """Send a request and return rclpy's future of the response."""
+        """Send a request, and return the rclpy future of the response."""
         return self._client.call_async(request)
 
     def wait(self, patience: float) -> None:
-        """Wait for the service.
+        """Wait until a node offers the service.
 
         Args:
             patience: Maximum time [s].

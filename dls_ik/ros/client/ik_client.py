@@ -31,21 +31,22 @@ from dls_ik.ros.client.connection import (
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.text import listing
 
-DEPTH = 1000  # queued answers, including answers to other clients of the service
+DEPTH = 1000  # number of queued answers, including answers to other clients of the service
 MAX_TIMEOUT = 3600.0  # [s]
 ORTHOGONALITY_TOLERANCE = 1e-4  # maximum deviation of R' R from the identity
 
-# Positions by joint name, a sensor_msgs/JointState, or an array in the order of the joint names.
+# Joint positions: a mapping by joint name, a sensor_msgs/JointState, or an array (n,) in the order
+# of given joint names.
 JointValues = Mapping[str, float] | ArrayLike | Any
 
 
 class IkAnswer(NamedTuple):
-    """Joint positions for a pose, or the reason of a failure; true in a condition on success."""
+    """Joint positions for a pose, or the reason of a failure; its truth value is `success`."""
 
     success: bool
     q: dict[str, float]  # positions of all joints of the robot [rad or m]; empty on failure
     code: int  # a value of moveit_msgs/msg/MoveItErrorCodes
-    message: str  # empty if the server's MoveIt messages lack the field
+    message: str  # message of the server; empty if its version of MoveIt messages has none
     response: Any  # received moveit_msgs/srv/GetPositionIK response
 
     def __bool__(self) -> bool:
@@ -53,7 +54,7 @@ class IkAnswer(NamedTuple):
         return self.success
 
     def array(self, joint_names: Sequence[str]) -> Array:
-        """Return the positions (n,) of the given joints [rad or m].
+        """Return the positions (n,) of the given joints in their order [rad or m].
 
         Raises:
             JointValueError: If the answer lacks one of the joints.
@@ -67,10 +68,10 @@ class IkAnswer(NamedTuple):
 
 
 class FkAnswer(NamedTuple):
-    """Poses of links, or the reason of a failure; true in a condition on success."""
+    """Poses of links, or the reason of a failure; its truth value is `success`."""
 
     success: bool
-    poses: dict[str, Array]  # (4, 4) T_frame_link by link; empty on failure
+    poses: dict[str, Array]  # T_frame_link (4, 4) by link; empty on failure
     frame: str
     code: int
     message: str
@@ -92,17 +93,17 @@ def ik_request(
     avoid_collisions: bool = False,
     joint_names: Sequence[str] = (),
 ) -> GetPositionIK.Request:
-    """Return a request for inverse kinematics.
+    """Return a request message for inverse kinematics.
 
     Args:
         pose: (4, 4) pose of the link in `frame` [m], or a message.
         seed: Joint positions from which the search starts [rad or m].
-        link: Link to bring to the pose; empty: the tip.
-        frame: Frame of an array; empty: the root of the robot.
+        link: Link to bring to the pose; empty: the tip of the chain.
+        frame: Frame of a `pose` that is an array; empty: the root of the robot.
         group: Planning group; empty: the default of the server.
         timeout: Maximum solver time [s]; 0: the default of the server.
         avoid_collisions: Whether the solution must be collision-free.
-        joint_names: (n,) joints of a seed that is an array.
+        joint_names: (n,) joint names of a `seed` that is an array.
 
     Raises:
         PoseError: If `pose` is not valid.
@@ -122,7 +123,7 @@ def ik_request(
 
 
 def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
-    """Return the message of a pose (4, 4) in a frame; a given message is returned unchanged.
+    """Return a message with a pose (4, 4) in a frame; return a given message unchanged.
 
     Raises:
         PoseError: If the pose is not a rigid transform.
@@ -146,7 +147,7 @@ def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
 
 
 def _joint_state(values: JointValues, joint_names: Sequence[str]) -> JointState:
-    """Return the message of joint positions; None becomes an empty message: the current state."""
+    """Return a message with joint positions; for None an empty message, the current state."""
     if values is None:
         return JointState()
     if isinstance(values, JointState):
@@ -195,9 +196,9 @@ AnswerT = TypeVar("AnswerT", IkAnswer, FkAnswer)
 class Pending(Future[ResultT], Generic[ResultT]):
     """Future of Python's `concurrent.futures` that can also be awaited.
 
-    Awaiting it in an asyncio coroutine does not block the event loop. In a coroutine that rclpy
-    runs, such as an async callback, the node of the client must belong to the same executor, which
-    then resumes the coroutine.
+    An asyncio coroutine that awaits the future does not block its event loop. If a coroutine that
+    rclpy runs awaits the future, such as an async callback, then the executor that runs the
+    coroutine must also spin the node of the client, because this executor resumes the coroutine.
     """
 
     def __await__(self) -> Generator[Any, None, ResultT]:
@@ -217,11 +218,13 @@ class Pending(Future[ResultT], Generic[ResultT]):
 class IkClient:
     """Client of a kinematics server: the node of this package, or move_group.
 
-    Without a given node, the client creates a node with its own context and thread. It then works
-    anywhere, also in callbacks of other nodes. Close it, or use it as a context manager.
+    If no node is given, the client creates a node with its own context and thread. Such a client
+    can be used anywhere, even in callbacks of other nodes. Close the client, or use it as a context
+    manager.
 
-    With a given node, the executor of that node receives the answers. Use the blocking calls in
-    other threads only, and the asynchronous calls in callbacks.
+    If a node is given, the executor of this node receives the answers. In threads of the executor,
+    for example in callbacks, use only the asynchronous calls; a blocking call would block the
+    executor, so that no answer arrives. Use the blocking calls in other threads.
 
     Args:
         node: Node of the client; None: a new node.
@@ -230,8 +233,8 @@ class IkClient:
         namespace: Namespace of the services if no node is given.
         group: Default planning group of requests; None: the default of the server.
         joint_names: (n,) order of joint positions that are given as arrays.
-        patience: Maximum time until a service is available, and by which an answer may be overdue
-            [s].
+        patience: Maximum time until a service is available [s]; also the maximum time to wait for
+            an answer beyond the timeout of the request [s].
 
     Raises:
         OptionError: If the namespace is not valid.
@@ -256,8 +259,8 @@ class IkClient:
         self._node = node
         self._group, self._joint_names = group or "", tuple(joint_names)
         self._patience = patience
-        self._calls = set[Any]()  # futures of rclpy that have no answer yet
-        # The default group of the node is blocked while one of its callbacks awaits an answer.
+        self._calls = set[Any]()  # rclpy futures without an answer
+        # The default group would be blocked while one of its callbacks awaits an answer.
         callbacks = ReentrantCallbackGroup()
         self._ik = ServiceClient(self._node, GetPositionIK, ik, DEPTH, callbacks)
         self._fk = ServiceClient(self._node, GetPositionFK, fk, DEPTH, callbacks)
@@ -271,9 +274,9 @@ class IkClient:
         self.close()
 
     def close(self) -> None:
-        """Leave the ROS graph; a given node stays.
+        """Destroy the service clients and the client's own node, but not a given node.
 
-        Pending calls raise a NoAnswerError.
+        Calls without an answer raise a NoAnswerError.
         """
         if self._own is not None:
             self._own.close()
@@ -289,10 +292,10 @@ class IkClient:
         return self._ik.is_served
 
     def wait(self, patience: float | None = None) -> None:
-        """Wait for ``compute_ik``.
+        """Wait until a node offers ``compute_ik``.
 
         Args:
-            patience: Maximum time [s]; None: the value given to the constructor.
+            patience: Maximum time [s]; None: `patience` of the constructor.
 
         Raises:
             ServiceMissingError: If no node offers the service within `patience`.
@@ -319,8 +322,8 @@ class IkClient:
             seed: Joint positions from which the search starts [rad or m]: by name, as a message,
                 or (n,) in the order of `joint_names`. Missing joints start at their current
                 positions.
-            link: Link to bring to the pose; empty: the tip.
-            frame: Frame of an array; empty: the root of the robot.
+            link: Link to bring to the pose; empty: the tip of the chain.
+            frame: Frame of a `pose` that is an array; empty: the root of the robot.
             group: Planning group; None: the default of the client.
             timeout: Maximum solver time [s]; 0: the default of the server.
             avoid_collisions: Whether the solution must be free of self-collisions and of
@@ -343,10 +346,10 @@ class IkClient:
     def solve_async(
         self, pose: ArrayLike | PoseStamped, seed: JointValues = None, **options: Any
     ) -> Pending[IkAnswer]:
-        """Return the future of an answer of :meth:`solve`, for asyncio and callbacks.
+        """Send the request of :meth:`solve` without waiting; return the future of the answer.
 
-        If the service is not available yet, the future raises a ServiceMissingError; see
-        :meth:`wait`.
+        Use this in asyncio coroutines and callbacks. If the service is not available yet, the
+        future raises a ServiceMissingError; :meth:`wait` waits for the service.
         """
         return self._call(self._ik, self.ik_request(pose, seed, **options), ik_answer)
 
@@ -356,7 +359,7 @@ class IkClient:
         Args:
             q: Joint positions [rad or m]: by name, as a message, or (n,) in the order of
                 `joint_names`. Missing joints are at their current positions.
-            links: Links; empty: the tip.
+            links: Names of the links; empty: the tip of the chain.
             frame: Frame of the poses; empty: the root of the robot.
 
         Raises:
@@ -370,7 +373,7 @@ class IkClient:
     def fk_async(
         self, q: JointValues = None, links: Sequence[str] = (), *, frame: str = ""
     ) -> Pending[FkAnswer]:
-        """Return the future of an answer of :meth:`fk`."""
+        """Send the request of :meth:`fk` without waiting; return the future of the answer."""
         return self._call(self._fk, self._fk_request(q, links, frame), fk_answer)
 
     def ik_request(

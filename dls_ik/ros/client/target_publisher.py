@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Client of the topics of a node: publisher of targets, and monitor of the state of the arm."""
+"""Client of the topics of a node: publishes targets, and monitors the state of the arm."""
 
 import signal
 import threading
@@ -38,14 +38,14 @@ except ImportError:  # moveit_msgs older than 2.3
 
 NAME = "dls_ik_target_publisher"  # name of the client's node
 QUEUE = QoSProfile(depth=10)
-UNKNOWN = "UNKNOWN"  # state before the first status, or of an unknown status
-RECENT = 4  # number of recent cycles whose messages may arrive in another order
+UNKNOWN = "UNKNOWN"  # name of the state before the first status, or after an unknown status
+RECENT = 4  # number of recent cycles whose messages may arrive in any order
 POSE, TWIST = "target_pose", "target_twist"
 STANDSTILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STOP_PERIOD = 0.02  # [s] period of the messages that stop the arm
-RESPONSE_TIME = 0.3  # [s] later states of the node refer to the targets of this stream
-HOPELESS_TIME = 2.0  # [s] a pose is given up when states are hopeless for this time
-TIP_TIMEOUT = 5.0  # [s] the node counts as lost when no tip pose arrives for this time
+RESPONSE_TIME = 0.3  # [s] time after the start of a stream until the node's state refers to it
+HOPELESS_TIME = 2.0  # [s] time in states without progress after which a pose is given up
+TIP_TIMEOUT = 5.0  # [s] time without a tip pose after which the node counts as lost
 REACHED_ERROR = 1e-4  # [m, rad] maximum error of a reached pose if the state is unknown
 REFUSALS = ("REFUSED", "FAULT", "PAUSED", "NO_ROBOT")
 HOPELESS = ("UNREACHABLE", "STALLED")
@@ -61,12 +61,12 @@ class CycleRow(NamedTuple):
     message: str
     frame: str  # frame of the tip pose: the root of the robot
     tip: Array  # (4, 4) T_root_tip
-    target: Array | None  # (4, 4) last sent pose in the root frame; None: no pose in that frame
+    target: Array | None  # (4, 4) last sent pose in the root frame; None: not sent in this frame
     q: dict[str, float]  # joint positions [rad or m], of the same cycle if the stamps match
     stamp: tuple[int, int] = (0, 0)  # stamp of the tip pose, [s] and [ns]
 
     def errors(self) -> tuple[float, float]:
-        """Return the position error [m] and rotation error [rad]; NaN without a target."""
+        """Return the position error [m] and rotation error [rad] of the tip; NaN if no target."""
         if self.target is None:
             return np.nan, np.nan
         return pose_errors(self.tip, self.target)
@@ -93,7 +93,7 @@ class NodeMonitor:
         subscribe(JointState, "joint_states", self._take_joints, qos_profile_sensor_data)
 
     def refusal(self, begin: float) -> str:
-        """Return why the node refuses the targets of a stream; empty if it does not.
+        """Return the reason why the node refuses the targets of a stream; empty if it does not.
 
         Args:
             begin: Start of the stream by the steady clock [s].
@@ -103,7 +103,11 @@ class NodeMonitor:
         return self.message or self.state
 
     def has_reached(self, since: float) -> bool:
-        """Return whether the arm has reached the target that was sent at a time [s]."""
+        """Return whether the arm has reached the target that was sent at the time `since`.
+
+        Args:
+            since: Time by the steady clock [s].
+        """
         row = self.rows[-1]
         if row.time < since + RESPONSE_TIME:
             return False
@@ -112,7 +116,7 @@ class NodeMonitor:
         return self.state == "REACHED"
 
     def is_hopeless(self, since: float) -> bool:
-        """Return whether the arm makes no progress to the target, for at least HOPELESS_TIME.
+        """Return whether the arm has made no progress to the target for at least HOPELESS_TIME.
 
         Args:
             since: Time at which the target was sent, by the steady clock [s].
@@ -132,7 +136,7 @@ class NodeMonitor:
         stamp = _stamp(message)
         self._recent.append((stamp, self.q))
         for i in range(len(self.rows) - 1, max(len(self.rows) - RECENT, 0) - 1, -1):
-            if self.rows[i].stamp == stamp:  # arrived after the tip pose of their cycle
+            if self.rows[i].stamp == stamp:  # the tip pose of this cycle arrived first
                 self.rows[i] = self.rows[i]._replace(q=self.q)
 
     def _take_tip(self, message: Any, _: int = 0) -> None:
@@ -165,9 +169,9 @@ def state_name(code: int, message: str) -> str:
 
 
 class TargetPublisher:
-    """Publisher of targets for a node, with a monitor of its state, tip and joints.
+    """Publisher of targets for a servo node, with a monitor of the node's state, tip and joints.
 
-    It creates its own node and thread; use it as a context manager.
+    The publisher creates its own ROS node and thread; use it as a context manager.
 
     Args:
         namespace: Namespace of the servo node.
@@ -188,11 +192,11 @@ class TargetPublisher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the ROS graph."""
+        """Destroy the node of the publisher."""
         self._own.close()
 
     def wait(self) -> CycleRow:
-        """Wait for the node, and return the latest row of its monitor.
+        """Wait for the servo node, and return the latest row of the monitor.
 
         Raises:
             ServiceMissingError: If no node subscribes to targets.
@@ -229,7 +233,7 @@ class TargetPublisher:
         self.sent += 1
 
     def stop(self) -> None:
-        """Stop the arm; sends several messages, as one may be lost."""
+        """Stop the arm; send the message several times, because a message may be lost."""
         sent, target = self.sent, self.monitor.target
         for _ in range(3):
             self.send_twist(STANDSTILL)
@@ -264,9 +268,9 @@ class StreamOutcome(NamedTuple):
     """Result of a stream."""
 
     reached: bool | None  # whether the arm reached the last pose; None for a twist
-    refused: str  # why the node refused the targets; empty if it did not
-    lost: bool  # the node stopped publishing
-    interrupted: bool  # stopped by Ctrl-C
+    refused: str  # reason why the node refused the targets; empty if it did not
+    lost: bool  # whether the node stopped publishing
+    interrupted: bool  # whether Ctrl-C stopped the stream
     begin: float  # start by the steady clock [s]
     end: float  # end by the steady clock [s]
     sent: int  # number of sent targets
@@ -285,7 +289,7 @@ def stream_poses(
 ) -> StreamOutcome:
     """Send poses at their times, then repeat the last pose until the arm has reached it.
 
-    The arm is stopped if it does not reach the pose.
+    If the arm does not reach the last pose within `patience`, stop the arm.
 
     Args:
         publisher: Publisher of the targets.
@@ -293,7 +297,7 @@ def stream_poses(
         poses: (k, 4, 4) poses in `frame`.
         frame: Frame of the poses; empty: the root of the robot.
         rate: Rate of the repeated last pose [Hz].
-        patience: Maximum time until the last pose is reached [s].
+        patience: Maximum time after the last pose until the arm has reached it [s].
         update: Function called after each message.
     """
     last = float(times[-1])
@@ -347,15 +351,16 @@ def _stream(
     update: Update,
     has_goal: bool,
 ) -> StreamOutcome:
-    """Send messages at their times until the stream ends, and stop the arm short of its goal.
+    """Send messages at their times until the stream ends; stop the arm unless it reached its goal.
 
     Args:
         publisher: Publisher of the targets.
-        messages: Times at which the generator sends its next message, since the start [s].
+        messages: Generator that yields the time of its next message since the start [s], and then
+            sends this message.
         last: Time of the last target since the start [s].
-        latest: Latest time to reach the goal since the start [s].
+        latest: Latest time to reach the goal, since the start [s].
         update: Function called after each message.
-        has_goal: Whether the last target is a pose to be reached.
+        has_goal: Whether the last target is a pose that the arm should reach.
     """
     monitor = publisher.monitor
     first, publisher.sent = len(monitor.rows), 0
@@ -376,7 +381,7 @@ def _stream(
     end = time.monotonic()
     rows = monitor.rows[first:]
     if not reached:
-        with ignore_sigint():  # another Ctrl-C must not prevent the stop of the arm
+        with ignore_sigint():  # a second Ctrl-C must not prevent the stop of the arm
             publisher.stop()
     return StreamOutcome(
         reached if has_goal else None,
@@ -393,7 +398,7 @@ def _stream(
 
 @contextmanager
 def ignore_sigint() -> Iterator[None]:
-    """Ignore Ctrl-C in the context; no effect outside the main thread, which gets the signal."""
+    """Ignore Ctrl-C in the context; do nothing in other threads than the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -82,7 +82,7 @@ LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)"
 
 @dataclass
 class Demonstration:
-    """Parts of the demonstration and their report.
+    """The demonstration: runs its parts, and reports their results.
 
     Raises:
         DlsIkError: If a part cannot be run; the message gives the reason.
@@ -206,14 +206,14 @@ def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
 
 
 def node_command(settings: Path) -> list[str]:
-    """Return the command that runs the node of this Python with a parameter file."""
+    """Return the command that runs the node with this Python interpreter and a parameter file."""
     script = Path(sys.executable).with_name("ik_node")
     program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
     return [*program, "--ros-args", "--params-file", str(settings)]
 
 
 class NodeLog:
-    """Log of a program: writes its output lines to a file, and at first to the console.
+    """Log of a program: writes each output line to a file, and passes it to a function.
 
     Args:
         file: File open for writing.
@@ -226,7 +226,7 @@ class NodeLog:
         self._file = file
 
     def __call__(self, line: str) -> None:
-        """Write a line."""
+        """Write a line of output."""
         text = COLOURS.sub("", line)
         self._file.write(text + "\n")
         self._file.flush()
@@ -237,11 +237,11 @@ class NodeLog:
 
 @contextmanager
 def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
-    """Start the node; yield a client of its topics once it is ready, and its process id.
+    """Start the node; when it is ready, yield a client of its topics, and its process id.
 
     Raises:
-        DlsIkError: If the node or a call in the context fails; the message has the last lines of
-            the log if the node has exited.
+        DlsIkError: If the node or a call in the context fails. If the node has exited, the message
+            includes the last lines of its log.
     """
     parameters: dict[str, Any] = {"robot": "wam", "rate": demo.rate}
     parameters |= {"initial_positions": list(READY), "acceleration": [ACCELERATION]}
@@ -254,7 +254,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     path = demo.output / "ik_node.log"
 
     def echo(line: str) -> None:
-        if logged := LOGGED.match(line):  # other lines are in the log only
+        if logged := LOGGED.match(line):  # all other lines are written to the log file only
             demo.console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
 
     with (
@@ -265,7 +265,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
         try:
             importlib.import_module(
                 "matplotlib.backends.backend_agg"
-            )  # slow; the node starts meanwhile
+            )  # takes long; the node starts at the same time
             wait_until_ready(node, publisher, demo.console)
             log.echo = None
             yield publisher, node.process.pid

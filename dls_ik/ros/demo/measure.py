@@ -25,15 +25,17 @@ from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.frames import pose_errors
 from dls_ik.solver.solver import IkSolver
 
-# Seed of every request and centre of the figure of eight: elbow bent, tool straight down.
+# Joint positions [rad] with bent elbow and the tool pointing down: the seed of every request, and
+# the centre of the figure of eight.
 HOME = (0.0, 0.5, 0.0, 1.7, 0.0, pi - 2.2, 0.0)
 
 TOOL = 0.06  # [m] distance between wrist and tip
-# Maximum distance of shoulder and wrist: upper arm and forearm, each with its offset of 45 mm.
+# Maximum distance between shoulder and wrist: lengths of upper arm and forearm, each with an offset
+# of 45 mm.
 REACH = float(np.hypot(0.55, 0.045) + np.hypot(0.3, 0.045))  # [m]
 TIMEOUT = 1.0  # [s] timeout of a request, long enough on a busy machine
-TOLERANCE = 1e-6  # [m] and [rad], the node's default
-ROUNDING = 1e-9  # rounding of the quaternion and of the independent kinematics
+TOLERANCE = 1e-6  # [m] and [rad] maximum errors of a solution, the node's default
+ROUNDING = 1e-9  # [m] and [rad] rounding error of quaternions and independent kinematics
 
 _REACHABLE = {
     "above the table, tool down": (0.5, 0.4, 0.0, 1.9, 0.0, pi - 2.3, 0.0),
@@ -54,7 +56,7 @@ _UNREACHABLE = {  # position of the wrist [m], direction of the tool
 
 
 class DemoPose(NamedTuple):
-    """Pose that is requested."""
+    """Pose that the demonstration requests from ``compute_ik``."""
 
     name: str
     T: Array  # (4, 4) T_base_tip
@@ -64,9 +66,9 @@ class DemoPose(NamedTuple):
 def demo_poses(robot: RobotModel) -> list[DemoPose]:
     """Return eight poses that the WAM can reach, then four that it provably cannot.
 
-    A reachable pose is the forward kinematics of joint positions within the limits. An unreachable
-    pose needs a wrist position that the first four joints cannot reach. The wrist is the
-    intersection of the last three joint axes, 60 mm behind the tip.
+    Each reachable pose is computed by forward kinematics from joint positions within the limits.
+    Each unreachable pose needs a position of the wrist that the first four joints cannot reach. The
+    wrist is the intersection of the last three joint axes, 60 mm behind the tip.
     """
     poses = [DemoPose(name, robot.fk(q), True) for name, q in _REACHABLE.items()]
     for name, ends in _UNREACHABLE.items():
@@ -79,7 +81,7 @@ class IndependentCheck(NamedTuple):
     """Independent forward kinematics, which the solver does not use."""
 
     name: str
-    pose: Callable[[Array], Array]  # (n,) -> (4, 4) T_base_tip
+    pose: Callable[[Array], Array]  # function of q (n,) that returns T_base_tip (4, 4)
 
 
 def independent_check(robot: RobotModel) -> IndependentCheck:
@@ -92,7 +94,7 @@ def independent_check(robot: RobotModel) -> IndependentCheck:
 
 def _kdl_pose(robot: RobotModel) -> Callable[[Array], Array]:
     chain = kdl_chain(robot)
-    import PyKDL  # kdl_chain raises if it is missing
+    import PyKDL  # not missing, as kdl_chain would have raised an error
 
     solver = PyKDL.ChainFkSolverPos_recursive(chain)
 
@@ -115,19 +117,19 @@ class PoseCheck(NamedTuple):
     q: Array | None  # (n,) [rad]
     position_error: float  # [m]; NaN without an answer
     rotation_error: float  # [rad]; NaN without an answer
-    inside_limits: bool  # no joint beyond a limit
-    round_trip: float  # [s]
+    inside_limits: bool  # whether no joint is beyond a limit
+    round_trip: float  # [s] time from request to answer
     solve_time: float  # [s] solver time of the same request in this process
 
     @property
     def is_reached(self) -> bool:
-        """Whether the joint positions reach the pose, inside the limits."""
+        """Whether the joint positions reach the pose within the joint limits."""
         errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
         return self.inside_limits and all(error <= TOLERANCE + ROUNDING for error in errors)
 
     @property
     def is_right(self) -> bool:
-        """Whether the code and the joint positions are correct."""
+        """Whether the answer is correct: its code, and its joint positions."""
         if self.pose.reachable:
             return self.code == Code.SUCCESS and self.is_reached
         return self.code == Code.NO_IK_SOLUTION
@@ -142,7 +144,7 @@ def ask_poses(
         DlsIkError: If the node does not answer.
     """
     solver, seed = IkSolver(robot), np.array(HOME)
-    solver.solve(poses[0].T, seed)  # loads the kernels
+    solver.solve(poses[0].T, seed)  # loads the kernels, so that the times below exclude that
     client.solve(poses[0].T, seed, frame=robot.base, timeout=TIMEOUT)  # connects
     for pose in poses:
         begin = time.perf_counter()
@@ -159,38 +161,38 @@ def ask_poses(
 
 # Stream
 
-# Initial joint positions of the arm: drawn back and turned, away from limits and singularities.
+# Initial joint positions of the arm [rad], far from joint limits and singularities.
 READY = (-0.6, -0.2, 0.3, 2.3, -0.3, 0.2, 0.4)
 
-# The eight lies in a plane above the table; no joint needs more than half of its maximum speed.
+# The figure of eight is horizontal; no joint needs more than half of its maximum speed.
 WIDTH, LENGTH = 0.1, 0.25  # [m] half sizes of the eight along x and y of the base
-LAP = 5.0  # [s]
+LAP = 5.0  # [s] time for one lap of the figure
 
 APPROACH_SPEED = 0.8  # [rad/s] maximum joint speed of the approach
-REST_TIME = 0.5  # [s] pause at the centre between the approach and the eight
-RUN_IN = 1.0  # [s] acceleration along the eight, up to full speed
+REST_TIME = 0.5  # [s] pause at the centre between the approach and the figure of eight
+RUN_IN = 1.0  # [s] time for the acceleration along the figure to full speed
 FIRST_STATE_TIMEOUT = 5.0  # [s]
-LAST_STATE_TIME = 0.25  # [s] recording continues after the last target
-MAX_STREAM_LAG = 0.5  # [s]
-MAX_COMPARED_POINTS = 1000  # points of a motion that are compared with the whole figure
-SPEED_WINDOW = 10  # joint states between the two positions of a speed, as single stamps jitter
+LAST_STATE_TIME = 0.25  # [s] time for which recording continues after the last target
+MAX_STREAM_LAG = 0.5  # [s] maximum lag of the tip behind the target that the evaluation considers
+MAX_COMPARED_POINTS = 1000  # maximum number of points of a motion compared with the whole figure
+SPEED_WINDOW = 10  # a speed is computed over this number of joint states, as stamps jitter
 
 
 class TargetPath(NamedTuple):
     """Sequence of target poses."""
 
     poses: Array  # (k, 4, 4) T_base_tip
-    counted: int  # index of the first pose that is evaluated
+    counted: int  # index of the first target pose that is evaluated
 
 
 def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -> TargetPath:
-    """Return the approach, the run-in and the eight.
+    """Return the target poses: approach, pause, acceleration and the figure of eight.
 
     Args:
         robot: Robot.
         start: (n,) initial joint positions [rad].
         rate: Rate of the targets [Hz].
-        duration: Duration of the eight at full speed [s].
+        duration: Duration of the figure at full speed [s].
     """
     rest = np.repeat(robot.fk(HOME)[None], int(REST_TIME * rate), axis=0)
     times = np.arange(-RUN_IN, duration, 1.0 / rate)
@@ -200,21 +202,22 @@ def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -
 
 
 def approach(robot: RobotModel, start: Array, rate: float) -> Array:
-    """Return poses (k, 4, 4) of a minimum-jerk motion from joint positions (n,) to HOME."""
+    """Return poses (k, 4, 4) of a minimum-jerk motion in joint space from `start` (n,) to HOME."""
     way = np.array(HOME) - start
-    duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: peak over mean speed
+    duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: ratio of maximum and mean speed
     share = np.linspace(0.0, 1.0, 2 + int(duration * rate))
     smooth = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
     return robot.fk(start + smooth[:, None] * way)
 
 
 def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
-    """Return poses (k, 4, 4) along the eight, with constant orientation.
+    """Return poses (k, 4, 4) along the figure of eight, with constant orientation.
 
     Args:
-        centre: (4, 4) ``T_base_tip`` at the centre of the eight.
-        times: (k,) [s] from `-RUN_IN` (at rest) on; the speed is full from time 0.
-        begin: Phase at rest [rad].
+        centre: (4, 4) ``T_base_tip`` at the centre of the figure.
+        times: (k,) times of the poses [s]. The motion starts from rest at time `-RUN_IN`, and has
+            full speed from time 0 on.
+        begin: Phase at which the motion starts [rad].
     """
     running = np.maximum(times, 0.0)
     run_in = np.minimum(times, 0.0) + RUN_IN
@@ -229,8 +232,8 @@ class StateRecorder:
     """Recorder of the joint states that the node of a client receives.
 
     Attributes:
-        states: Time of arrival and time of computation of each state [s] by the steady clock, and
-            its joint positions (n,).
+        states: For each received message the time of its arrival and the time of its stamp, both
+            on the steady clock [s], and the joint positions (n,) [rad].
     """
 
     def __init__(self, node: Any, joint_names: tuple[str, ...]) -> None:
@@ -259,13 +262,13 @@ class StateRecorder:
 
 
 class StreamRecording(NamedTuple):
-    """Sent targets and received states; time 0 is the first evaluated target."""
+    """Sent targets and received joint states; time 0 is the time of the first evaluated target."""
 
     sent: Array  # (k,) [s] send times, below 0 before the first evaluated target
     targets: Array  # (k, 4, 4) T_base_tip
-    received: Array  # (m,) [s] arrival times of the states
-    stamps: Array  # (m,) [s] times at which the node computed the states
-    q: Array  # (m, n) [rad]
+    received: Array  # (m,) [s] arrival times of the joint states
+    stamps: Array  # (m,) [s] times at which the node computed the joint states
+    q: Array  # (m, n) [rad] joint positions
 
 
 def stream(
@@ -285,8 +288,8 @@ def stream(
         path: Targets.
         frame: Frame of the targets.
         rate: Rate of the targets [Hz].
-        every_second: Function called once per second of targets.
-        events: Functions called before a target is sent, by the index of the target.
+        every_second: Function that is called once for each second of targets.
+        events: Functions by index of a target; a function is called before its target is sent.
 
     Raises:
         DlsIkError: If no joint states arrive during the stream.
@@ -313,16 +316,16 @@ def stream(
 class RecordedMotion(NamedTuple):
     """Motion of the arm during the stream, at the m arrival times of joint states."""
 
-    times: Array  # (m,) [s] arrival times
-    stamps: Array  # (m,) [s] times at which the node computed the states
-    q: Array  # (m, n) [rad]
+    times: Array  # (m,) [s] arrival times of the joint states
+    stamps: Array  # (m,) [s] times at which the node computed the joint states
+    q: Array  # (m, n) [rad] joint positions
     tip: Array  # (m, 3) [m] tip position by the independent kinematics, in the base frame
     goal: Array  # (m, 3) [m] interpolated target position, in the base frame
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Distribution of one quantity."""
+    """Mean, median, 99th percentile and maximum of a quantity."""
 
     mean: float
     median: float
@@ -334,34 +337,35 @@ class Spread:
 class Tracking:
     """Statistics of a motion.
 
-    - position error: distance of the tip, when its joint states arrive, and the target at the same
-      time, interpolated between two messages
-    - path error: distance of the tip to the path of the target during the last half second, which
-      excludes the lag
-    - lag: time shift with the smallest mean distance of tip and target
-    - figure error: distance of the tip to the whole figure, at any time
-    - missed: distance of the points of the figure to the path of the tip, at any time; the last
-      half second of targets is left out
-    - latency: time between sending a target and receiving the first joint states with a later
-      stamp; includes the wait for the next cycle of the node
-    - delivery: time between the stamp of joint states and their arrival, the last part of latency
+    - position error: distance between tip and target at the arrival times of joint states; the
+      target is interpolated between two messages
+    - path error: distance of the tip from the path of the target during the last half second; the
+      lag does not contribute to this error
+    - lag: shift in time that minimizes the mean distance between tip and target
+    - figure error: distance of the tip from the whole figure, regardless of time
+    - missed: distance of points of the figure from the whole path of the tip, regardless of time;
+      targets of the last half second are left out
+    - latency: time from sending a target to receiving the first joint states with a later stamp;
+      the target waits in this time for the next cycle of the node
+    - delivery: time from the stamp of joint states to their arrival, which is the last part of the
+      latency
     """
 
     targets: int  # number of targets sent
     states: int  # number of joint states received
     duration: float  # [s] duration of sending
-    state_rate: float  # [Hz]
+    state_rate: float  # [Hz] rate of received joint states
     lag: float  # [s]
     position_error: Spread  # [m]
     path_error: Spread  # [m]
     figure_error: Spread  # [m]
     missed: Spread  # [m]
-    heard_until: float  # share of the targets that were sent before the last joint states arrived
+    heard_until: float  # fraction of targets that were sent before the last joint states arrived
     rotation_error: Spread  # [rad]
     latency: Spread  # [s]
     delivery: Spread  # [s]
-    target_interval: Spread  # [s] intervals of sent targets
-    state_interval: Spread  # [s] intervals of received joint states
+    target_interval: Spread  # [s] time between consecutive targets
+    state_interval: Spread  # [s] time between arrivals of consecutive joint states
 
 
 @dataclass(frozen=True)
@@ -369,7 +373,7 @@ class JointUse:
     """Range and speed of one joint during a motion."""
 
     name: str
-    lower: float  # limits [rad or m]
+    lower: float  # joint limits [rad or m]
     upper: float
     least: float  # minimum position [rad or m]
     greatest: float  # maximum position [rad or m]
@@ -378,14 +382,14 @@ class JointUse:
 
     @property
     def room(self) -> float:
-        """Minimum distance to a limit [rad or m]; negative beyond the limit."""
+        """Minimum distance of the joint to a limit [rad or m]; negative beyond the limit."""
         return min(self.least - self.lower, self.upper - self.greatest)
 
 
 def evaluate(
     recording: StreamRecording, check: IndependentCheck
 ) -> tuple[RecordedMotion, Tracking]:
-    """Return the motion and its statistics, by independent kinematics."""
+    """Return the recorded motion and its statistics, computed with independent kinematics."""
     sent, stamps, targets = recording.sent, recording.stamps, recording.targets
     during = recording.received <= sent[-1]
     times, q = recording.received[during], recording.q[during]
@@ -395,10 +399,10 @@ def evaluate(
     last = targets[np.searchsorted(sent, times, side="right") - 1]  # the orientation is constant
     rotation_errors = [pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)]
     counted = sent[sent >= 0.0]
-    answer = np.searchsorted(stamps, counted)  # first state computed later
+    answer = np.searchsorted(stamps, counted)  # first state with a later stamp
     answered = answer < len(stamps)
     path, duration = targets[:, :3, 3], float(sent[-1])
-    arrived = duration - MAX_STREAM_LAG  # the tip may not have reached later targets yet
+    arrived = duration - MAX_STREAM_LAG  # the tip may not have reached the targets after this time
     figures = Tracking(
         targets=len(counted),
         states=len(times),
@@ -430,7 +434,7 @@ def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
 
 
 def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
-    """Return the time shift [s] with the smallest mean distance of tip and target."""
+    """Return the shift in time [s] that minimizes the mean distance between tip and target."""
 
     def distance(lag: float) -> float:
         goal = _goal(recording, motion.times - lag)
@@ -440,9 +444,9 @@ def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
 
 
 def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
-    """Return distances (m,) [m] from the tip to the recent path of the target.
+    """Return the distances (m,) [m] of the tip from the path of the last MAX_STREAM_LAG seconds.
 
-    If no target was sent recently, as on a busy machine, the last target is the path.
+    If no target was sent in this time, for example on a busy machine, use the last target.
     """
     last = np.maximum(np.searchsorted(recording.sent, motion.times, side="right"), 1)
     first = np.minimum(np.searchsorted(recording.sent, motion.times - MAX_STREAM_LAG), last - 1)
@@ -453,9 +457,9 @@ def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
 
 
 def _distances(points: Array, path: Array) -> Array:
-    """Return distances (k,) [m] of points (m, 3) to a path, at any time.
+    """Return the distances (k,) [m] of points (m, 3) from a path, regardless of time.
 
-    About `MAX_COMPARED_POINTS` evenly spaced points are used if there are more.
+    If there are more than `MAX_COMPARED_POINTS` points, use approximately this number of them.
     """
     thinned = points[:: 1 + len(points) // MAX_COMPARED_POINTS]
     return np.array([distance_to_path(p, path) for p in thinned])
@@ -471,7 +475,7 @@ def distance_to_path(point: Array, path: Array) -> float:
 
 
 def _goal(recording: StreamRecording, times: Array) -> Array:
-    """Return target positions (m, 3) [m], interpolated between messages."""
+    """Return the target positions (m, 3) [m] at times (m,), interpolated between messages."""
     axes = recording.targets[:, :3, 3].T
     return np.array([np.interp(times, recording.sent, axis) for axis in axes]).T
 

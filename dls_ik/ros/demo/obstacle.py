@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Box on the path of the figure of eight: the targets, and the distance of the arm to the box.
+"""Motion with a box on the figure of eight: targets, and distances of the arm from the box.
 
-The distances are computed by alternating projections onto the box and onto each shape of the arm,
-independently of the sphere trees of the node.
+The distances are computed by alternating projections onto the box and onto each shape of the arm.
+The node computes distances by another method, with sphere trees.
 """
 
 from __future__ import annotations
@@ -58,27 +58,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME, TOPIC = "box", "collision_object"
-SIZE = (0.2, 0.12, 0.2)  # [m] along x, y, z of the base
-FAR = 1.2 * pi  # [rad] phase in the other lobe, at which the box appears and disappears
-STAYS, AFTER = LAP, 4.5  # [s]
-MIN_DISTANCE = 0.02  # [m] parameter of the node
-ALLOWED = 1e-4  # [m] error of the projections, by which a distance may be too small
-CATCH_UP_TIME = 1.0  # [s] allowed to return to the figure when the box is gone
+SIZE = (0.2, 0.12, 0.2)  # [m] size of the box along x, y, z of the base
+FAR = 1.2 * pi  # [rad] phase at which the box appears and disappears, far from the box
+STAYS, AFTER = LAP, 4.5  # [s] time with the box, and time of targets after the box disappears
+MIN_DISTANCE = 0.02  # [m] parameter min_distance of the node
+ALLOWED = 1e-4  # [m] error of the projections, by which a computed distance may be too small
+CATCH_UP_TIME = 1.0  # [s] time for the return to the figure after the box has disappeared
 NUM_PROJECTIONS = 200
 SUBSCRIBER_TIMEOUT = 10.0  # [s]
 NEARBY = 0.12  # [m] distance to the box below which the picture shows the arm
-NUM_SWEEP_POSES = 24  # poses of a link in the picture of its sweep
+NUM_SWEEP_POSES = 24  # number of poses of a link in the picture of its motion
 PICTURE_MARGIN = 4.0  # [cm] margin of the picture around the box and the sweep
 
 
 def box_pose(robot: RobotModel) -> Array:
-    """Return ``T_base_box`` (4, 4), at the end of a lobe and at the height of the tip."""
+    """Return the pose ``T_base_box`` (4, 4) at the end of a lobe of the figure of eight."""
     T = robot.fk(HOME)
     return transform(translation=T[:3, 3] + np.array([0.0, LENGTH, 0.0]))
 
 
 class Plan(NamedTuple):
-    """Targets, and the times of the box."""
+    """Target poses, and the times at which the box appears and disappears."""
 
     path: TargetPath
     appears: float  # [s] time of appearance, relative to the first evaluated target
@@ -86,11 +86,11 @@ class Plan(NamedTuple):
 
 
 def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
-    """Return the targets of one lap with the box, and of the following time without the box.
+    """Return target poses for one lap with the box, and for a time without the box afterwards.
 
     Args:
         robot: Robot.
-        phase: Phase of the eight at which the targets start from rest [rad].
+        phase: Phase of the figure of eight at which the targets start from rest [rad].
         rate: Rate of the targets [Hz].
     """
     speed = 2.0 * pi / LAP  # [rad/s]
@@ -102,11 +102,11 @@ def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
 
 
 class AppearingBox:
-    """Box in the planning scene of the node.
+    """Box that is added to the planning scene of the node, and removed from it.
 
     Args:
-        publisher: Target publisher, whose node publishes the box.
-        frame: Base frame.
+        publisher: Target publisher, whose ROS node also publishes the box.
+        frame: Base frame of the robot.
         T: (4, 4) ``T_base_box``.
     """
 
@@ -120,7 +120,7 @@ class AppearingBox:
         """Wait until the node subscribes to the box.
 
         Raises:
-            DlsIkError: If nobody subscribes within `SUBSCRIBER_TIMEOUT`.
+            DlsIkError: If no node subscribes within `SUBSCRIBER_TIMEOUT`.
         """
         count = self._publisher.get_subscription_count
         if not wait_until(count, time.monotonic() + SUBSCRIBER_TIMEOUT):
@@ -142,7 +142,12 @@ class AppearingBox:
         self._publisher.publish(message)
 
     def events(self, plan: Plan, rate: float) -> dict[int, Callable[[], None]]:
-        """Return the functions that add and remove the box, by the index of the next target."""
+        """Return the methods that add and remove the box, by the index of the next target.
+
+        Args:
+            plan: Times of the box.
+            rate: Rate of the targets [Hz].
+        """
         first = plan.path.counted
         return {
             first + round(plan.appears * rate): self.appear,
@@ -151,27 +156,27 @@ class AppearingBox:
 
 
 class Encounter(NamedTuple):
-    """Motion past the box, at the stamps of the m received joint states."""
+    """Motion of the arm past the box, at the stamps of the m received joint states."""
 
-    times: Array  # (m,) [s]
+    times: Array  # (m,) [s] stamps of the joint states
     tip: Array  # (m, 3) [m] tip position by the independent kinematics
     targets: Array  # (k, 3) [m] positions of all sent targets
-    distance: Array  # (m,) [m] distance of the closest link to the box
-    link: str  # closest link while the box was present
+    distance: Array  # (m,) [m] distance between the box and the link closest to the box
+    link: str  # link that came closest to the box
     present: tuple[float, float]  # [s] times of appearance and disappearance of the box
-    inside: float  # [s] duration of targets inside the box
+    inside: float  # [s] total time in which the target was inside the box
     error: Array  # (m,) [m] distance of the tip to the figure
     q: Array  # (m, n) [rad] joint positions
 
     @property
     def closest(self) -> int:
-        """Index of the minimum distance while the box was present, 0 to m - 1."""
+        """Index (0 to m - 1) of the minimum distance while the box was present."""
         there = np.flatnonzero(self.is_there)
         return int(there[np.argmin(self.distance[there])])
 
     @property
     def least(self) -> float:
-        """Minimum distance while the box was present [m]."""
+        """Minimum distance between arm and box while the box was present [m]."""
         return float(self.distance[self.is_there].min())
 
     @property
@@ -181,22 +186,23 @@ class Encounter(NamedTuple):
 
     @property
     def error_again(self) -> float:
-        """Maximum distance of the tip to the figure from `CATCH_UP_TIME` after the box is gone [m].
+        """Maximum distance of the tip to the figure after the box has disappeared [m].
 
-        NaN if no joint states were received then.
+        The first `CATCH_UP_TIME` seconds without the box are left out. The value is NaN if no joint
+        states were received after this time.
         """
         return float(max(self.error[self.times > self.present[1] + CATCH_UP_TIME], default=np.nan))
 
     @property
     def is_there(self) -> NDArray[np.bool_]:
-        """Whether the box was present at each stamp (m,)."""
+        """Array (m,) that is True at stamps at which the box was present."""
         return (self.times >= self.present[0]) & (self.times <= self.present[1])
 
 
 def evaluate_encounter(
     recording: StreamRecording, plan: Plan, robot: RobotModel, check: IndependentCheck
 ) -> Encounter:
-    """Return the distances of a motion past the box."""
+    """Return the recorded motion past the box, with its distances from box and figure."""
     T_box = box_pose(robot)
     present = plan.appears, plan.goes
     targets = recording.targets[:, :3, 3]
@@ -225,7 +231,7 @@ def evaluate_encounter(
 
 # Distances
 
-Part = tuple[str, Shape, Array]  # link, shape, T_link_shape
+Part = tuple[str, Shape, Array]  # name of a link, a shape of this link, and T_link_shape (4, 4)
 
 
 def arm_shapes(robot: RobotModel) -> list[Part]:
@@ -244,7 +250,7 @@ def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Arra
 
 
 def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tuple[Array, Array]:
-    """Return the closest points of a sphere or cylinder and of the box.
+    """Return the closest points on a sphere or cylinder and on the box.
 
     Args:
         part: Shape of a link.
@@ -253,10 +259,10 @@ def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tup
         T_box: (4, 4) ``T_base_box``.
 
     Returns:
-        Points (m, 3) of the shape and (m, 3) of the box, in the frame of the box [m].
+        Points (m, 3) on the shape, and points (m, 3) on the box, in the frame of the box [m].
 
     Raises:
-        DlsIkError: If the shape is of another type.
+        DlsIkError: If the shape is neither a sphere nor a cylinder.
     """
     link, shape, T_link_shape = part
     T_links = np.array([robot.link_pose(link, each) for each in q])
@@ -302,7 +308,7 @@ def draw_encounter(encounter: Encounter) -> Figure:
 
 
 def _draw_distance(axes: Axes, encounter: Encounter) -> None:
-    """Draw the distance of the arm to the box, with the closest instant of the other panels."""
+    """Draw the distance of the arm to the box over time, and mark the time of the minimum."""
     times, distance = encounter.times, 1e3 * encounter.distance
     _shade_presence(axes, encounter)
     axes.plot(times, distance, color=PALE, linewidth=1.4)
@@ -322,16 +328,16 @@ def _shade_presence(axes: Axes, encounter: Encounter) -> None:
 
 
 def passage(encounter: Encounter) -> NDArray[np.int64]:
-    """Return the indices of states in which the arm was closer than NEARBY to the present box.
+    """Return the indices of states in which the arm was closer than NEARBY to the box.
 
-    If the arm stayed farther away, return the index of the minimum distance.
+    If there is no such state, return the index of the minimum distance.
     """
     found = np.flatnonzero(encounter.is_there & (encounter.distance < NEARBY))
     return found if len(found) else np.array([encounter.closest])
 
 
 def _draw_arm(axes: Axes, encounter: Encounter) -> None:
-    """Draw the arm from above on its arrival at the box, on its departure, and at its closest."""
+    """Draw the arm from above in the first, the last and the closest state near the box."""
     robot = RobotModel.wam()
     targets, tip = 1e2 * encounter.targets, 1e2 * encounter.tip
     axes.plot(targets[:, 1], targets[:, 0], color=ORANGE, linewidth=4.0, label="target", zorder=5)
@@ -352,7 +358,7 @@ def _draw_arm(axes: Axes, encounter: Encounter) -> None:
 
 
 def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
-    """Draw the link that came closest to the box, from above: its sweep and its closest instant."""
+    """Draw the link that came closest to the box from above: its motion, and its closest pose."""
     robot, k = RobotModel.wam(), encounter.closest
     parts = [part for part in arm_shapes(robot) if part[0] == encounter.link]
     T_box = box_pose(robot)
@@ -362,7 +368,7 @@ def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
     _fill(axes, parts, encounter.q[k], robot, BLUE)
     _draw_box(axes, robot)
     found = [closest_points(part, encounter.q[k : k + 1], robot, T_box) for part in parts]
-    pairs = [np.concatenate(pair) for pair in found]  # (2, 3) each, in the frame of the box
+    pairs = [np.concatenate(pair) for pair in found]  # each (2, 3), in the frame of the box
     nearest = min(pairs, key=lambda pair: float(np.linalg.norm(pair[1] - pair[0])))
     ends = 1e2 * (nearest @ T_box[:3, :3].T + T_box[:3, 3])
     axes.plot(ends[:, 1], ends[:, 0], color=RED, linewidth=2.5, marker=".", zorder=9)

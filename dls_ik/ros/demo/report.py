@@ -24,22 +24,23 @@ from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMoti
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
 from dls_ik.text import json_text
 
-MAX_OTHER_LOAD = 0.25  # share of the processors used by others, above which the machine is busy
+MAX_OTHER_LOAD = 0.25  # fraction of the processors that other programs use on a busy machine
 
-# Checks. Results that depend on the clock also depend on the load of the machine, so they do not
-# decide. The bounds, and the 1 % of instants that may exceed them, tolerate stalls of the machine.
+# Checks. Results that depend on the clock also depend on the load of the machine; therefore they do
+# not decide whether the demonstration has passed. The bounds, and the 1 % of instants that may
+# exceed them, tolerate stalls of the machine.
 
-MIN_RATE = 0.8  # share of the requested rate
+MIN_RATE = 0.8  # minimum rate of joint states as a fraction of the requested rate
 PATH_TOLERANCE = 0.002  # [m] maximum distance of the tip to the path
-TARGET_TOLERANCE = 0.05  # [m] maximum distance of tip and target, which moves that far in 0.15 s
-ROTATION_TOLERANCE = 0.01  # [rad]
+TARGET_TOLERANCE = 0.05  # [m] maximum distance of tip and target; the target needs 0.15 s for it
+ROTATION_TOLERANCE = 0.01  # [rad] maximum rotation error of the tip
 FIGURE_TOLERANCE = 0.05  # [m] maximum distance to the figure; late targets cut its corners
-MIN_HEARD = 0.8  # minimum share of the targets that precede the last joint states
+MIN_HEARD = 0.8  # minimum fraction of targets sent before the last joint states arrived
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """Check with its result."""
+    """A check of the demonstration, and whether it holds."""
 
     holds: bool
     text: str
@@ -86,7 +87,7 @@ def _encounter_criterion(encounter: Encounter) -> Criterion:
 
 
 def has_passed(found: Sequence[Criterion]) -> bool:
-    """Return whether all checks hold that do not depend on the clock."""
+    """Return whether all checks hold, without the checks that depend on the clock."""
     return all(criterion.holds or criterion.by_the_clock for criterion in found)
 
 
@@ -123,11 +124,11 @@ class Load:
 
     cores: int
     average: float | None  # load average of the last minute, including this program; None: unknown
-    others: float | None  # share of all processors used by other programs; None: unknown
+    others: float | None  # fraction of all processors used by other programs; None: unknown
 
     @property
     def is_busy(self) -> bool:
-        """Whether other programs used so much time that results by the clock are unreliable."""
+        """Whether other programs used too much time for reliable results that use the clock."""
         if self.others is not None:
             return self.others > MAX_OTHER_LOAD
         return self.average is not None and self.average > 1.5 * self.cores
@@ -142,7 +143,7 @@ class Load:
 
 
 class LoadMeter:
-    """Meter of the load since its construction.
+    """Meter of the load of the machine since the construction of this object.
 
     Args:
         own: Process ids that count as part of this program.
@@ -154,7 +155,7 @@ class LoadMeter:
         self._before = _busy_time(), self.own_time()
 
     def result(self) -> Load:
-        """Return the load since the construction."""
+        """Return the load of the machine since the construction of this object."""
         cores = os.cpu_count() or 1
         average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         busy, before = _busy_time(), self._before[0]
@@ -165,7 +166,7 @@ class LoadMeter:
         return Load(cores, average, min(max(others / (elapsed * cores), 0.0), 1.0))
 
     def own_time(self) -> float:
-        """Return the processor time [s] of this process and of the processes `own`."""
+        """Return the processor time [s] of this process and of the processes in `own`."""
         return time.process_time() + sum(map(_process_time, self._own))
 
 
@@ -177,7 +178,7 @@ def _busy_time() -> float | None:
         return None
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf(
         "SC_CLK_TCK"
-    )  # idle and iowait excluded
+    )  # idle and iowait are excluded
 
 
 def _process_time(pid: int) -> float:
@@ -190,7 +191,7 @@ def _process_time(pid: int) -> float:
 
 # Tables
 
-BAR_CHARS = 16  # characters
+BAR_CHARS = 16  # number of characters of a bar
 
 
 def code_name(code: int) -> str:
@@ -283,7 +284,10 @@ def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
 
 
 def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
-    """Return all checks with ticks and crosses; a failed check by the clock gets a ~."""
+    """Return a table of all checks with ticks and crosses.
+
+    A check that depends on the clock and does not hold gets a ~ instead of a cross.
+    """
     table = Table.grid(padding=(0, 1))
     for criterion in found:
         if not criterion.by_the_clock:
@@ -297,7 +301,7 @@ def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
 
 
 def _table(first: str = "", *others: str) -> Table:
-    """Return an empty table with a wide first column and right-aligned others."""
+    """Return an empty table with a wide first column and right-aligned other columns."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
     if first:
         table.add_column(first, ratio=1)
@@ -348,7 +352,7 @@ def save_pictures(
     encounter: Encounter,
     folder: Path,
 ) -> list[Path]:
-    """Draw and save the pictures, and return their files."""
+    """Draw the pictures and save them in a folder; return their files."""
     following = (
         f"A figure of eight streamed to the WAM: the tip is {1e3 * tracking.lag:.1f} ms behind "
         f"and {1e3 * tracking.path_error.mean:.2f} mm off the path"

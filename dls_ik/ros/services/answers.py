@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of compute_ik and compute_fk: functions of the request, the arm and its state."""
+"""Computation of the responses of compute_ik and compute_fk from a request and the arm's state."""
 
 import time
 from collections.abc import Generator, Mapping
@@ -32,12 +32,12 @@ from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import listing, quoted
 
-MAX_FK_LINKS = 1000  # per request; more only for robots with more links
+MAX_FK_LINKS = 1000  # maximum number of links per request, unless the robot has more
 POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
 
 
 class Solution(NamedTuple):
-    """A response whose error code is not set yet, and the message for it."""
+    """A response whose error code is not set yet, and the message to send with the code."""
 
     response: Any
     message: str
@@ -46,13 +46,20 @@ class Solution(NamedTuple):
 def ik_slices(
     request: IkRequest, current: Mapping[str, float], frames: Frames, timeout: float
 ) -> Generator[None, None, Solution]:
-    """Solve a request within a time [s], including preparations; yield about every 10 ms.
+    """Solve a request, including preparations; yield approximately every 10 ms.
 
     Args:
-        current: Current joint positions by name [rad or m]; the request's state replaces some.
+        request: Request that was read on its arrival.
+        current: Current joint positions by name [rad or m]; positions in the state of the request
+            replace them.
+        frames: Lookup of the frames of poses.
+        timeout: Maximum time for preparations and solution [s].
+
+    Returns:
+        The response with the solution, and the message for it.
 
     Raises:
-        RequestError: If the request is not valid, or has no solution.
+        RequestError: If the request is not valid, or if no solution is found.
         FrameError: If a frame is unknown.
         PoseError: If a pose is not valid.
     """
@@ -83,7 +90,7 @@ def ik_slices(
 def _solve(
     problem: IkProblem, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
-    """Solve without constraints; return the result, and a note if it is a failure."""
+    """Solve a problem without constraints; return the result, and a note if it is a failure."""
     solver, given = problem.solver, (problem.targets[None], problem.seed[None])
     search = solver.search
     if context.scene is not None:
@@ -101,7 +108,7 @@ def _normalization_note(request: IkRequest) -> str:
 
 
 def _ik_response(tree: Tree, values: Mapping[str, float]) -> Any:
-    """Return a response with all movable joints, in the order of the robot description."""
+    """Return a response with positions of all movable joints, in the robot description's order."""
     response = GetPositionIK.Response()
     complete = tree.values(values)
     solution = response.solution.joint_state
@@ -133,12 +140,13 @@ def _join(*parts: str) -> str:
 
 
 def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Solution:
-    """Compute poses of links in the frame of the header; an empty frame is the root.
+    """Compute poses of links in the frame of the request's header; an empty frame is the root.
 
     Args:
-        request: ``moveit_msgs/srv/GetPositionFK`` request. Without links, it gets the pose of the
-            streaming tip.
-        current: Current joint positions by name [rad or m]; the request's state replaces some.
+        request: ``moveit_msgs/srv/GetPositionFK`` request. If it names no links, the pose of the
+            tip that follows targets is computed.
+        current: Current joint positions by name [rad or m]; positions in the state of the request
+            replace them.
 
     Raises:
         RequestError: If a link is unknown, or the state is not valid.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A queue of planning scene changes that knows whether it lost a change."""
+"""A queue of planning scene changes that counts lost changes."""
 
 from collections.abc import Callable
 
@@ -10,17 +10,17 @@ MAX_QUEUED_CHANGES, MAX_QUEUED_BYTES = 10_000, 16 * 1024 * 1024  # per queue of 
 
 
 class ChangeQueue:
-    """Queue whose thread applies scene changes one at a time, in order; counts lost changes.
+    """Queue of jobs that apply scene changes one at a time, in order; counts lost changes.
 
     A change is lost if it is too large, if the queue is full, or if its bytes cannot be read. The
     scene then differs from the scene of the publisher until a whole scene is applied.
 
-    Each job publishes the scene to the servo loop when it ends. A slow job publishes it first as
-    well, so that the servo loop does not wait for changes that are already applied.
+    The scene is published to the servo loop after each job. Before a slow job it is published too,
+    because otherwise the servo loop would receive changes of earlier jobs only after the slow job.
 
     Args:
-        publish: Publishes the scene to the servo loop. False allows a delay while more changes
-            are queued; True does not.
+        publish: Publishes the scene to the servo loop. The argument is whether to publish at once;
+            if it is False, the function may wait while more changes are queued.
         failed: Called with the exception that a job raises.
         max_changes: Maximum number of queued changes; default: MAX_QUEUED_CHANGES.
     """
@@ -34,19 +34,19 @@ class ChangeQueue:
         self._publish = publish
         bound = MAX_QUEUED_CHANGES if max_changes is None else max_changes
         self._executor = SerialExecutor("scene", failed, bound, MAX_QUEUED_BYTES)
-        self._num_dropped = 0  # too large, or queue full; written by the receiving thread
+        self._num_dropped = 0  # changes too large or not queued; written by the receiving thread
         self._num_unreadable = 0  # count since the last whole scene; written by the queue's thread
-        self._num_dropped_before = 0  # dropped before the current job was submitted
-        self._num_replaced = 0  # dropped changes that a whole scene has made irrelevant
+        self._num_dropped_before = 0  # changes dropped before the current job was submitted
+        self._num_replaced = 0  # dropped changes that a later whole scene includes
 
     @property
     def has_more(self) -> bool:
-        """True if jobs wait behind the current one."""
+        """True if jobs wait until the current job ends."""
         return self._executor.has_more
 
     @property
     def num_lost(self) -> int:
-        """Number of changes that the scene lacks."""
+        """Number of lost changes that no later whole scene includes."""
         return self._num_dropped - self._num_replaced + self._num_unreadable
 
     def submit(
@@ -60,9 +60,10 @@ class ChangeQueue:
         """Run a job after all queued changes; return False if the queue is full.
 
         Args:
+            job: Function that applies a change.
             size: Size of the change [bytes].
-            is_quick: The job is short, so the scene need not be published before it.
-            is_bounded: False accepts the job even if the queue is full.
+            is_quick: Whether the job is so short that the scene need not be published before it.
+            is_bounded: Whether a full queue refuses the job; if False, the job is always accepted.
         """
         num_dropped = self._num_dropped
 
@@ -74,7 +75,7 @@ class ChangeQueue:
             finally:
                 try:
                     job()
-                finally:  # also after a failure: an earlier change may be unpublished
+                finally:  # also if the job fails, as an earlier change may not be published yet
                     self._publish(False)
 
         return self._executor.submit(run, size, is_bounded)
@@ -88,10 +89,11 @@ class ChangeQueue:
         self._num_unreadable += 1
 
     def note_whole_scene(self) -> None:
-        """Forget the changes lost before the current job, which has applied a whole scene.
+        """Record that the current job has applied a whole scene, which includes earlier changes.
 
-        Changes that were dropped after the job was submitted stay lost. Unreadable changes are
-        found in the order of the jobs, so all of them came before.
+        Changes dropped before the job was submitted are no longer counted as lost; changes dropped
+        later are. No unreadable change is counted as lost, because the queue reads changes in order
+        and has found only changes that came before the whole scene.
         """
         self._num_replaced = max(self._num_replaced, self._num_dropped_before)
         self._num_unreadable = 0

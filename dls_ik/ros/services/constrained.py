@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""IK with constraints: a sequence of variants of the problem, with regions as targets.
+"""IK with constraints: solves a sequence of variants of a problem, with regions as targets.
 
-An orientation constraint on a requested link replaces the orientation of the requested pose. A pose
-that satisfies all its constraints is first solved exactly, then relaxed to its regions. A union of
-n regions multiplies the number of variants by n.
+An orientation constraint on a requested link replaces the orientation of the requested pose. If the
+requested pose satisfies all its constraints, variants with the exact pose are solved first, then
+variants with the regions of the constraints. A constraint whose region is a union of n regions
+multiplies the number of variants by n.
 """
 
 import itertools
@@ -37,10 +38,10 @@ from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import Task
 from dls_ik.text import listing
 
-MAX_VARIANTS = 64  # variants per request
+MAX_VARIANTS = 64  # maximum number of variants per request
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
-FIRST_ROUND_RESTARTS = 50  # enough for nearly all solvable variants
+FIRST_ROUND_RESTARTS = 50  # number of restarts that solves nearly all solvable variants
 MIN_VARIANT_TIMEOUT = 1e-6  # [s]
 RELAXED_NOTE = "the orientation differs from the requested pose, within its constraint"
 
@@ -48,11 +49,11 @@ RELAXED_NOTE = "the orientation differs from the requested pose, within its cons
 class LinkGoal(NamedTuple):
     """A requested link with its pose and its constraints."""
 
-    tip: int  # index of the solver's tip, to which the link is attached
+    tip: int  # index of the solver's tip to which the link is rigidly attached
     link: str
     T_tip_link: Array  # (4, 4)
-    T_base_link: Array  # (4, 4) as requested
-    bounds: tuple[LinkBound, ...]  # constraints, also of attached links, expressed on this link
+    T_base_link: Array  # (4, 4) requested pose
+    bounds: tuple[LinkBound, ...]  # constraints on the link, or on links rigidly attached to it
 
     @property
     def is_relaxed(self) -> bool:
@@ -66,24 +67,30 @@ class LinkGoal(NamedTuple):
 
 
 class BoundPoint(NamedTuple):
-    """A constraint that needs an additional tip."""
+    """A constraint that needs an additional tip of the robot model."""
 
-    goal: LinkGoal | None  # the requested link that is constrained
+    goal: LinkGoal | None  # requested link that is constrained; None: not a requested link
     bound: LinkBound
 
 
 class Variant(NamedTuple):
-    """One variant of the problem: targets and tasks of k tips."""
+    """A variant of the problem: a target and a task for each of k tips."""
 
     targets: Array  # (k, 4, 4) T_base_tip
     tasks: tuple[Task, ...]  # (k,)
-    is_relaxed: bool  # regions replace requested poses
+    is_relaxed: bool  # whether regions replace requested poses
 
 
 def solve_constrained(
     problem: IkProblem, given: Any, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
-    """Solve with ``moveit_msgs/Constraints``, in slices; return the result and a note.
+    """Solve a problem with constraints in slices; return the result and a note about it.
+
+    Args:
+        problem: Problem without its constraints.
+        given: ``moveit_msgs/Constraints``.
+        context: Arm in the state of the request.
+        timeout: Maximum time [s].
 
     Raises:
         RequestError: If a constraint is not valid or cannot be satisfied.
@@ -111,7 +118,12 @@ def solve_constrained(
 
 
 def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> list[LinkGoal]:
-    """Return the requested links with their constraints; refuse poses outside of them."""
+    """Return the requested links with their constraints.
+
+    Raises:
+        RequestError: If a requested pose violates a constraint and no orientation constraint
+            replaces its orientation.
+    """
     goals = []
     for tip, attachment in enumerate(problem.attachments):
         if attachment is None:
@@ -132,7 +144,11 @@ def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> 
 
 
 def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
-    """Return the same constraint on an attached link; None: `link` is not rigidly attached."""
+    """Return a constraint expressed on another link that is rigidly attached to its link.
+
+    Returns:
+        None if `link` is not rigidly attached to the link of the constraint.
+    """
     T_link_bound = tree.fixed_offset(link, bound.link)
     if T_link_bound is None:
         return None
@@ -142,7 +158,11 @@ def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
 def _bound_points(
     bounds: Sequence[LinkBound], goals: Sequence[LinkGoal], robot: RobotModel, context: RobotContext
 ) -> list[BoundPoint]:
-    """Return the constraints that need a tip; check constraints on links that do not move."""
+    """Return the constraints that need an additional tip.
+
+    Raises:
+        RequestError: If a constraint is violated by a link that no joint of the chain moves.
+    """
     tree, base = context.arm.tree, robot.base
     points = [BoundPoint(goal, bound) for goal in goals if goal.is_relaxed for bound in goal.bounds]
     for bound in bounds:
@@ -164,7 +184,12 @@ def _bound_points(
 
 
 def _closest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
-    """Sort the regions by the distance of their centres from the current point."""
+    """Return the constraint with its regions sorted by distance from the current point.
+
+    Args:
+        bound: Constraint on a point of a link.
+        T_base_link: (4, 4) current pose of the link.
+    """
     point = (T_base_link @ bound.T_link_point)[:3, 3]
 
     def distance(region: Region) -> float:
@@ -176,9 +201,10 @@ def _closest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
 def _variants(
     problem: IkProblem, goals: Sequence[LinkGoal], points: Sequence[BoundPoint]
 ) -> list[Variant]:
-    """Return the variants in order: first with exact poses that satisfy their constraints.
+    """Return the variants in order: first those with exact poses that satisfy their constraints.
 
-    The tips are the tips of the problem, one for each relaxed goal, and one for each point.
+    A variant has the tips of the problem, then a tip for each relaxed goal, and then a tip for each
+    point.
     """
     relaxed = [goal for goal in goals if goal.is_relaxed]
     exact = [goal for goal in relaxed if goal.is_within]
@@ -197,7 +223,12 @@ def _variants(
 
 
 def _choices(points: Sequence[BoundPoint], kept: Sequence[LinkGoal]) -> list[tuple[Region, ...]]:
-    """Return the regions of each point; a point on a link with an exact pose has no bound."""
+    """Return the regions of each point; a point on a link with an exact pose may be anywhere.
+
+    Args:
+        points: Constraints that need an additional tip.
+        kept: Requested links with an exact pose.
+    """
     tips = {goal.tip for goal in kept}
     return [
         (ANYWHERE,) if goal is not None and goal.tip in tips else bound.regions
@@ -228,7 +259,7 @@ def _with_tips(
     points: Sequence[BoundPoint],
     values: Mapping[str, float],
 ) -> RobotModel:
-    """Add a tip for each link with a relaxed orientation, and for each point."""
+    """Return the robot with a further tip for each relaxed goal and for each point."""
     for goal in goals:
         if goal.is_relaxed:
             robot = robot.with_tip(robot.tips[goal.tip], goal.T_tip_link, values)
@@ -247,7 +278,7 @@ def _with_point(robot: RobotModel, bound: LinkBound, values: Mapping[str, float]
 def _violations(
     robot: RobotModel, q: Array, points: Sequence[BoundPoint], values: Mapping[str, float]
 ) -> str:
-    """Return the names of the constraints that the closest configuration violates."""
+    """Return a text with the constraints that the configuration q (n,) violates; empty if none."""
     if not np.isfinite(q).all():
         return ""
     violated = [
@@ -267,10 +298,10 @@ def _solve_variants(
     seed: Array,
     timeout: float,
 ) -> Slices:
-    """Return the solution of the first solvable variant; without a solution, the last result.
+    """Solve variants up to the first solution; return the last result and its variant.
 
-    In a first round each variant gets a few restarts, so that the answer does not depend on the
-    clock. In a second round the variants share the remaining time.
+    In a first round each variant gets a limited number of restarts, so that the answer does not
+    depend on the clock. In a second round the variants share the remaining time.
     """
     start = time.perf_counter()
     deadline = start + timeout
@@ -296,7 +327,16 @@ def _solve_in_turn(
     deadline: float,
     split: bool,
 ) -> Slices:
-    """Solve variants up to the first solution; `split` divides the remaining time equally."""
+    """Solve variants up to the first solution; return the last result and its variant.
+
+    Args:
+        solver: Solver of all variants.
+        variants: Variants in the order of the attempts.
+        seed: (n,) start configuration [rad or m].
+        deadline: Latest time by perf_counter [s].
+        split: Whether to divide the remaining time equally among the remaining variants; if False,
+            each variant may use all the remaining time.
+    """
     for i, variant in enumerate(variants):
         remaining = deadline - time.perf_counter()
         share = remaining / (len(variants) - i) if split else remaining

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints of requests: intervals of joints, and regions for points of links."""
+"""Constraints of requests: intervals for joint positions, and regions for points of links."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -22,9 +22,9 @@ from dls_ik.ros.services.request import RobotContext, driven_joints
 from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
-REGION_TOLERANCE = 1e-6  # [m or rad] tolerance of a region, as in the solver
+REGION_TOLERANCE = 1e-6  # [m or rad] tolerance at the boundary of a region, as in the solver
 ANGLES = ("euler", "vector")  # index: `parameterization` of an orientation constraint
-MAX_PRIMITIVES = 64  # union of primitives in one constraint region
+MAX_PRIMITIVES = 64  # maximum number of primitives in one constraint region
 
 
 def invalid(message: str) -> RequestError:
@@ -32,7 +32,7 @@ def invalid(message: str) -> RequestError:
     return RequestError(Code.INVALID_GOAL_CONSTRAINTS, message)
 
 
-# Joint constraints: narrowed limits of the chain, checks of other joints
+# Joint constraints narrow the limits of the chain's joints; other joints are only checked
 
 
 class JointInterval(NamedTuple):
@@ -73,11 +73,14 @@ def narrow_limits(
     values: Mapping[str, float],
     seed: Array,
 ) -> RobotModel:
-    """Intersect the limits of a robot with intervals; check intervals of joints outside the chain.
+    """Return the robot with its limits narrowed to intervals; check joints outside the chain.
 
     Args:
+        robot: Robot of the chain.
+        intervals: Allowed positions of joints of the chain, or of other joints.
         values: Joint positions by name in the state of the request [rad or m].
-        seed: (n,); selects the turn of continuous joints.
+        seed: (n,) start configuration [rad or m]. For a continuous joint, the interval is shifted
+            by full turns to be close to this position.
 
     Raises:
         RequestError: If an intersection is empty, or a joint outside the chain violates its
@@ -108,7 +111,7 @@ def _narrow(robot: RobotModel, interval: JointInterval, seed: Array) -> RobotMod
 def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
     name, lower, upper = interval
     nearest = value
-    if tree.joint[name].kind == "continuous":  # take the turn closest to the interval
+    if tree.joint[name].kind == "continuous":  # compare modulo full turns
         middle = 0.5 * (lower + upper)
         nearest = middle + math.remainder(value - middle, TURN) if math.isfinite(middle) else middle
     if math.isfinite(nearest) and not lower <= nearest <= upper:
@@ -123,13 +126,13 @@ def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
 
 
 class Region(NamedTuple):
-    """Poses around a target, within the tolerances of a task."""
+    """Region of poses: all poses within the tolerances of a task around a target pose."""
 
     T_base_region: Array  # (4, 4)
     task: Task
 
     def holds(self, T_base_point: Array) -> bool:
-        """Return whether a pose (4, 4) is in the region; tolerances are along its axes."""
+        """Return whether a pose (4, 4) is in the region; tolerances are along the region's axes."""
         task, R = self.task, self.T_base_region[:3, :3]
         if task.position:
             p = R.T @ (T_base_point[:3, 3] - self.T_base_region[:3, 3])
@@ -145,12 +148,12 @@ class Region(NamedTuple):
 
 
 class LinkBound(NamedTuple):
-    """A constraint on one link."""
+    """A constraint on the pose of one point of a link."""
 
     label: str  # name of the constraint in messages
     link: str
     T_link_point: Array  # (4, 4)
-    regions: tuple[Region, ...]  # the point must be in any of them; empty: no constraint
+    regions: tuple[Region, ...]  # the point must be in one of them; empty: no constraint
     is_orientation: bool
 
     def holds(self, T_base_link: Array) -> bool:
@@ -170,7 +173,12 @@ def _is_in_tolerance(p: Array, task: Task) -> bool:
 
 
 def rotation_angles(R: Array, angles: str) -> Array:
-    """Return (3,) [rad]: the rotation vector of R, or for euler a, b, c of Rx(a) Ry(b) Rz(c)."""
+    """Return three angles (3,) [rad] that describe a rotation R (3, 3).
+
+    Args:
+        R: Rotation.
+        angles: "vector" for the rotation vector; "euler" for a, b, c of R = Rx(a) Ry(b) Rz(c).
+    """
     if angles == "euler":
         b = math.atan2(R[0, 2], math.hypot(R[0, 0], R[0, 1]))
         return np.array([math.atan2(-R[1, 2], R[2, 2]), b, math.atan2(-R[0, 1], R[0, 0])])
@@ -182,8 +190,9 @@ def rotation_angles(R: Array, angles: str) -> Array:
 def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
     """Read a ``moveit_msgs/OrientationConstraint``.
 
-    Euler angles are angles of the link relative to the given orientation. The rotation vector of
-    this difference has its components in the frame of the header, as in move_group.
+    The tolerances apply to the rotation of the link relative to the given orientation. Euler angles
+    of this rotation are about the axes of the given orientation. Its rotation vector has components
+    along the axes of the frame in the header, as in move_group.
 
     Raises:
         RequestError: If the link is unknown, or the quaternion or a tolerance is not valid.
@@ -215,10 +224,10 @@ def _rotation_task(given: Any, label: str) -> Task:
 
 
 class PrimitiveShape(NamedTuple):
-    """A supported primitive."""
+    """A supported shape of a ``shape_msgs/SolidPrimitive``."""
 
     dimensions: tuple[str, ...]
-    task: Callable[..., Task]  # takes the dimensions [m]
+    task: Callable[..., Task]  # function of the dimensions [m]
 
 
 PRIMITIVE_SHAPES = {
@@ -231,7 +240,10 @@ PRIMITIVE_SHAPES = {
     ),
 }
 SUPPORTED_PRIMITIVES = "BOX (1), SPHERE (2), CYLINDER (3)"
-OTHER_PRIMITIVES = {SolidPrimitive.CONE: "CONE (4)", 5: "PRISM (5)"}  # Humble has no prism
+OTHER_PRIMITIVES = {
+    SolidPrimitive.CONE: "CONE (4)",
+    5: "PRISM (5)",
+}  # Humble: no PRISM
 
 
 def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
@@ -297,7 +309,7 @@ def _checked_link(name: str, context: RobotContext, label: str) -> str:
 
 
 def _pose_in_base(header: Any, pose: Any, context: RobotContext, base: str, label: str) -> Array:
-    """Return (4, 4) T_base_pose of a ``geometry_msgs/Pose`` in the frame of a header."""
+    """Return T_base_pose (4, 4) of a ``geometry_msgs/Pose`` in the frame of a message header."""
     try:
         return context.pose_in_base(PoseStamped(header=header, pose=pose), base)
     except FrameError as error:

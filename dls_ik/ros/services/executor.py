@@ -13,10 +13,12 @@ from functools import partial
 
 TURN_DURATION = 0.02  # [s] approximate time that a job runs while other jobs wait
 DEADLINE_CHECK_PERIOD = 0.01  # [s]
-# A started job normally stops by itself soon after its deadline, and then gives a better answer
-# than the watchdog. So the watchdog cuts it only after MAX_OVERTIME of processor time or of waiting
-# for a turn, or after MAX_STARVATION without a processor or a lock.
-MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s] both counted after the deadline
+# A started job normally ends by itself shortly after its deadline, with a better answer than the
+# watchdog could give. The watchdog cuts a running job if the job uses MAX_OVERTIME of processor
+# time after the deadline, or has not ended MAX_STARVATION after the deadline, for example because
+# it gets no processor. The watchdog cuts a job that waits for its next turn MAX_OVERTIME after the
+# deadline.
+MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s]
 
 
 @dataclass(eq=False)
@@ -28,10 +30,16 @@ class _Job:
     has_started: bool = False
     is_cut: bool = False
     clock: Callable[[], float] = time.perf_counter  # processor time of the job's thread [s]
-    clock_at_deadline: float | None = None  # [s] `clock` in the current turn; None: not read yet
+    # Value of `clock` [s] at the first check of the current turn after the deadline; else None.
+    clock_at_deadline: float | None = None
 
     def is_too_late(self, now: float, is_running: bool) -> bool:
-        """Return whether a started job must be cut; called once per check period."""
+        """Return whether a started job must be cut; called every DEADLINE_CHECK_PERIOD.
+
+        Args:
+            now: Current time by perf_counter [s].
+            is_running: Whether a thread runs the job; otherwise the job waits for its next turn.
+        """
         if now <= self.deadline:
             return False
         if not is_running:
@@ -44,11 +52,13 @@ class _Job:
 
 
 class BoundedExecutor:
-    """A few threads that run jobs in turns, first come first served, and a bounded queue.
+    """Executor that runs jobs from a bounded queue in turns, with a fixed number of threads.
 
-    A long job goes back to the end of the queue after each turn. A job that has not started by its
-    deadline is given up at once, even if all threads are blocked. A started job that is late gets
-    the next turn, and is cut if it does not end soon. A step that blocks keeps its thread.
+    A job that has not ended after a turn goes back to the end of the queue. A job that has not
+    started by its deadline is given up at once, even if all threads are blocked. A started job that
+    waits after its deadline gets the next turn, and is cut if it does not end within MAX_OVERTIME
+    or MAX_STARVATION. A turn cannot interrupt a step of a job: a step that blocks also blocks its
+    thread.
 
     Args:
         threads: Number of threads.
@@ -58,7 +68,7 @@ class BoundedExecutor:
     def __init__(self, threads: int, bound: int) -> None:
         self.bound = bound
         self.threads = threads
-        self._count = 0  # waiting and running jobs
+        self._count = 0  # number of waiting and running jobs
         self._queue: deque[_Job] = deque()
         self._running: set[_Job] = set()
         self._closed = False
@@ -73,7 +83,7 @@ class BoundedExecutor:
 
     @property
     def running(self) -> int:
-        """Number of jobs that a thread runs."""
+        """Number of jobs that threads are running now."""
         return len(self._running)
 
     def submit(
@@ -88,8 +98,9 @@ class BoundedExecutor:
         Args:
             work: The job as an iterator of short steps.
             deadline: Latest start, and end, of the job [s], on the clock of perf_counter.
-            give_up: Called instead of the work if no thread starts the job in time.
-            cut: Called if the started job does not end soon after its deadline.
+            give_up: Called if no thread has started the job by its deadline; the job is removed.
+            cut: Called if the started job has not ended shortly after its deadline; the job gets no
+                further turns.
         """
         with self._changed:
             if self._closed or self._count >= self.threads + self.bound:
@@ -99,7 +110,7 @@ class BoundedExecutor:
         return True
 
     def close(self) -> None:
-        """Start no more turns; current turns run to their end."""
+        """Start no more turns of jobs; turns that have started run to their end."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -149,12 +160,15 @@ class BoundedExecutor:
                 calls = [job.give_up for job in self._remove_late(now)]
                 calls += [job.cut for job in self._cut_late(now)]
             for call in calls:
-                with suppress(Exception):  # the other late jobs still need their calls
+                with suppress(Exception):  # the other functions must still be called
                     call()
             time.sleep(DEADLINE_CHECK_PERIOD)
 
     def _remove_late(self, now: float) -> list[_Job]:
-        """Remove and return late jobs that have not started; move started ones to the front."""
+        """Remove and return late jobs that have not started; move late started jobs to the front.
+
+        A job is late after its deadline.
+        """
         late = [job for job in self._queue if job.deadline < now]
         if late:
             in_time = [job for job in self._queue if job.deadline >= now]
@@ -164,7 +178,7 @@ class BoundedExecutor:
         return removed
 
     def _cut_late(self, now: float) -> list[_Job]:
-        """Mark and return started jobs that must be cut; remove waiting ones from the queue."""
+        """Mark and return the started jobs that must be cut; remove them from the queue."""
         started = [(job, True) for job in self._running if not job.is_cut]
         started += [(job, False) for job in self._queue if job.has_started]
         cut = [job for job, is_running in started if job.is_too_late(now, is_running)]
@@ -178,7 +192,7 @@ class BoundedExecutor:
 
 
 def _thread_clock() -> Callable[[], float]:
-    """Return a clock of this thread's processor time [s]; wall time where there is none."""
+    """Return a clock of this thread's processor time [s], or of time on systems without one."""
     find = getattr(time, "pthread_getcpuclockid", None)  # missing on macOS and Windows
     if find is None:
         return time.perf_counter
@@ -186,7 +200,7 @@ def _thread_clock() -> Callable[[], float]:
 
 
 class LatestOnlyExecutor:
-    """A thread that runs one job at a time; a newer job replaces the waiting one.
+    """Executor with one thread and at most one waiting job, which a newer job replaces.
 
     Args:
         failed: Called with the exception that a job raises.
@@ -200,7 +214,7 @@ class LatestOnlyExecutor:
         self._executor = ThreadPoolExecutor(1, "builder")
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Run a job after the current one, unless a newer job replaces it."""
+        """Run a job after the current job, unless a newer job replaces the waiting job."""
         with self._lock:
             self._next = job
         self._executor.submit(self._run_next)
@@ -223,13 +237,13 @@ class LatestOnlyExecutor:
 
 
 class SerialExecutor:
-    """A thread that runs jobs in order, and a queue bounded in number and total size.
+    """Executor with one thread, and a queue whose number of jobs and total size are bounded.
 
     Args:
         name: Name of the thread.
         failed: Called with the exception that a job raises.
-        bound: Maximum number of queued jobs, including the current one.
-        max_bytes: Maximum total size of these jobs [bytes].
+        bound: Maximum number of queued jobs, including the current job.
+        max_bytes: Maximum total size of the queued jobs, including the current job [bytes].
     """
 
     def __init__(
@@ -243,15 +257,17 @@ class SerialExecutor:
 
     @property
     def has_more(self) -> bool:
-        """True if jobs wait behind the current one."""
+        """True if jobs wait until the current job ends."""
         return self._count > 1
 
     def submit(self, job: Callable[[], None], size: int = 0, is_bounded: bool = True) -> bool:
-        """Run a job after all others; return False if the queue is full.
+        """Run a job after all queued jobs; return False if the queue is full.
 
         Args:
+            job: Function to call.
             size: Size of the data that the job holds [bytes].
-            is_bounded: False accepts the job even if the queue is full, for rare jobs.
+            is_bounded: Whether a full queue refuses the job; False for rare jobs, which are always
+                accepted.
         """
         with self._lock:
             is_full = self._count >= self._bound or self._bytes + size > self._max_bytes

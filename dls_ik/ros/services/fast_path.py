@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that are solved at once in the receiving thread: the kinds that need no preparation."""
+"""Cache of the kinds of requests that the receiving thread can solve without preparation."""
 
 import threading
 from weakref import ref
@@ -8,17 +8,18 @@ from weakref import ref
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.services.request import IkRequest
 
-MAX_KINDS = 1000  # kinds of requests in the cache
+MAX_KINDS = 1000  # maximum number of kinds of requests in the cache
 FIRST_SOLUTION = "speed"  # solve_type
 
 
 class FastPathCache:
-    """The kinds of requests that the receiving thread may try to solve at once.
+    """Cache of the kinds of requests that the receiving thread may try to solve at once.
 
-    The first request of a kind may need a new solver, which takes a few tenths of a second. Only
-    the solve_type `speed` qualifies: other types lose their work if they are stopped early.
-    Solvers and scenes are referenced weakly, because a changing scene replaces its snapshot many
-    times a second.
+    The first request of a kind is not solved at once, because it may need a new solver, which takes
+    a few tenths of a second. Requests with another solve_type than `speed` are never solved at
+    once, because they would lose their intermediate results when stopped early. The cache has weak
+    references to solvers and scenes, because a changing scene replaces its snapshot many times a
+    second.
     """
 
     def __init__(self) -> None:
@@ -30,9 +31,9 @@ class FastPathCache:
         """Return whether the solver for this kind of request is already prepared."""
         if request.arm.parameters.solve_type != FIRST_SOLUTION:
             return False
-        if request.is_constrained or request.state.attached:  # each of these needs a new solver
+        if request.is_constrained or request.state.attached:  # both need a new solver per request
             return False
-        if request.scene is not None and _has_outside_joints(request):  # placing them takes 7 ms
+        if request.scene is not None and _has_outside_joints(request):  # 7 ms to place their links
             return False
         with self._lock:
             return self._is_of_arm(request) and _kind(request) in self._kinds
@@ -54,6 +55,6 @@ def _has_outside_joints(request: IkRequest) -> bool:
 
 
 def _kind(request: IkRequest) -> tuple[object, ...]:
-    """Return the features that requests for the same solver have in common."""
+    """Return the kind of a request: features that are equal for requests with the same solver."""
     scene = None if request.scene is None else ref(request.scene.snapshot)
     return ref(request.group.solver), request.links, request.is_constrained, scene

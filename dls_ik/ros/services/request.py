@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""IK requests: read and checked once, on arrival; the messages are never modified."""
+"""IK requests, which are read and checked once, on arrival; the messages are never modified."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +19,13 @@ from dls_ik.ros.params import ALWAYS, IGNORE
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
-MAX_HANDOVER_TIME = 0.005  # [s] handover of threads, allowed beyond the timeout of a request
+MAX_HANDOVER_TIME = 0.005  # [s] allowed beyond a request's timeout, for the handover of threads
 MIN_TIMEOUT = 1e-9  # [s]
 NANOSECONDS_PER_SECOND = 10**9
-MAX_REQUEST_BYTES = 256 * 1024  # per queued request; hundreds may be queued
-MAX_ATTACHED_BYTES = 1024 * 1024  # all attached objects of a request
+MAX_REQUEST_BYTES = 256 * 1024  # size of a request; hundreds of requests may be queued
+MAX_ATTACHED_BYTES = 1024 * 1024  # total size of the attached objects of a request
 POSE_BYTES = 72  # size of a PoseStamped without the name of its frame
-MAX_LINK_CONSTRAINTS = 16  # each adds a tip to the chain
+MAX_LINK_CONSTRAINTS = 16  # per request; each constraint adds a tip to the chain
 MAX_JOINT_CONSTRAINTS = 256
 NO_GEOMETRY_NOTE = (
     "nothing was checked for collisions: the robot description has no <collision> geometry"
@@ -40,36 +40,36 @@ class GivenState(NamedTuple):
     """The robot state of a request."""
 
     positions: dict[str, float]  # [rad or m], keys: joint names
-    notes: tuple[str, ...]  # ignored parts, listed in the message of the response
+    notes: tuple[str, ...]  # texts about ignored parts, for the message of the response
     attached: tuple[Any, ...] = ()  # moveit_msgs/AttachedCollisionObject
     keeps_attached: bool = True  # False: `attached` replaces the attached objects of the scene
 
     def overlay(self, tree: Tree, current: Mapping[str, float]) -> dict[str, float]:
-        """Return the current joint positions by name, replaced by the given positions.
+        """Return the current joint positions by name, with the positions of this state instead.
 
-        Joints without a value are left out: the tree sets them to 0, or to the limit closest to 0.
+        Joints without a position are left out. For them `tree` uses 0, or the limit closest to 0.
         """
         known = {name: value for name, value in current.items() if name in tree.mimic_of}
         return {**known, **self.positions}
 
 
 class IkRequest(NamedTuple):
-    """A ``moveit_msgs/PositionIKRequest`` with the arm that was in use on its arrival.
+    """A ``moveit_msgs/PositionIKRequest``, and the arm that was in use when the request arrived.
 
-    Numbers and sizes of links, poses and constraints are checked; their contents are not.
+    The numbers and sizes of links, poses and constraints are checked, but not their contents.
     """
 
     arm: Arm
     group: Group
-    links: tuple[str, ...]  # (k,); a single empty name stands for the tip
+    links: tuple[str, ...]  # (k,) requested links; a single empty name stands for the tip
     poses: tuple[Any, ...]  # (k,) geometry_msgs/PoseStamped
     state: GivenState
     constraints: Any  # moveit_msgs/Constraints
     is_constrained: bool
-    scene: PlanningScene | None  # the answer must be collision-free in this scene
+    scene: PlanningScene | None  # the answer must be collision-free in this scene; None: no check
     unchecked: str  # note that a requested collision check is impossible; empty: no note
     timeout: float  # [s]
-    timeout_note: str  # note that the timeout was shortened; empty: no note
+    timeout_note: str  # note that the timeout was shortened to max_timeout; empty: no note
     arrival: float  # time of arrival by perf_counter [s]
 
     @property
@@ -84,12 +84,12 @@ class IkRequest(NamedTuple):
 
     @property
     def remaining(self) -> float:
-        """Remaining part of the timeout [s], above 0."""
+        """Remaining part of the timeout [s], at least MIN_TIMEOUT."""
         return max(self.timeout - self.age, MIN_TIMEOUT)
 
 
 def no_scene(tree: Tree) -> PlanningScene:
-    """Raise a SceneError: there is no scene."""
+    """Raise a SceneError, because there is no scene; the default of `find_scene`."""
     raise SceneError("there is no scene")
 
 
@@ -99,8 +99,10 @@ def read_ik_request(
     """Read a ``moveit_msgs/PositionIKRequest`` on its arrival.
 
     Args:
+        message: The request.
+        arm: Arm in use.
         find_scene: Returns the scene of a robot, or raises a SceneError with the reason why there
-            is none. It is called only if the answer must be collision-free.
+            is no scene. It is called only if the answer must be collision-free.
 
     Raises:
         RequestError: If the group is unknown, the timeout or the state is not valid, the numbers of
@@ -136,7 +138,9 @@ def read_ik_request(
 def _scene(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
 ) -> tuple[PlanningScene | None, str]:
-    """Return the scene of a request, and a note if no link and no object can collide.
+    """Return the scene for the collision check of a request, or None if no check is requested.
+
+    The second return value is a note if the scene has nothing that can collide.
 
     Raises:
         RequestError: If the answer must be collision-free, and the scene is missing or pending.
@@ -163,7 +167,7 @@ def _scene(
 
 
 def timeout_seconds(duration: Any, default: float) -> float:
-    """Return the timeout of a ``builtin_interfaces/Duration`` [s]; zero means the default.
+    """Convert a ``builtin_interfaces/Duration`` to a timeout [s]; zero means the default.
 
     Raises:
         RequestError: If the timeout is below zero, or has nanoseconds of a second or more.
@@ -179,7 +183,7 @@ def timeout_seconds(duration: Any, default: float) -> float:
 
 
 def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Return the links and poses of a request; the fields have precedence as in move_group."""
+    """Return the links and poses of a request; fields have the same precedence as in move_group."""
     poses, links = message.pose_stamped_vector, message.ik_link_names
     if not poses:
         return (strip_slash(message.ik_link_name),), (message.pose_stamped,)
@@ -194,7 +198,11 @@ def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 
 def _count_constraints(given: Any) -> int:
-    """Return the number of constraints; refuse unsupported kinds, and more than the maximum."""
+    """Return the number of constraints on links.
+
+    Raises:
+        RequestError: If a kind of constraint is not supported, or if there are too many.
+    """
     if given.visibility_constraints:
         raise RequestError(
             Code.INVALID_GOAL_CONSTRAINTS,
@@ -217,7 +225,7 @@ def _check_size(
 ) -> None:
     size = sum(map(len, names)) + len(constraints.name)
     size += sum(POSE_BYTES + len(pose.header.frame_id) for pose in poses)
-    if is_constrained:  # serialization takes 50 us, so only if needed
+    if is_constrained:  # checked only here, as serialization takes 50 us
         size += len(serialize_message(constraints))
     if size > MAX_REQUEST_BYTES:
         message = f"the request has {size} bytes, more than {MAX_REQUEST_BYTES}"
@@ -227,16 +235,18 @@ def _check_size(
 def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> GivenState:
     """Read the ``moveit_msgs/RobotState`` of a request.
 
-    As in move_group, `is_diff` does not matter for joints. Unknown joints and fixed joints are
-    ignored.
+    As in move_group, `is_diff` does not matter for joint positions. Unknown joints and fixed joints
+    are ignored.
 
     Args:
-        keeps_attached: Return the attached objects too. They replace the attached objects of the
-            scene unless `is_diff` is set.
+        tree: Robot.
+        robot_state: The message.
+        keeps_attached: Whether to return the attached objects too. They replace the attached
+            objects of the scene, unless `is_diff` of the message is True.
 
     Raises:
         RequestError: If the numbers of names and positions differ, if a position is not finite or
-            beyond `FARTHEST`, or if the attached objects are too large.
+            beyond +-`FARTHEST`, or if the attached objects are too large.
     """
     notes, given = [], robot_state.joint_state
     if len(given.name) != len(given.position):
@@ -273,18 +283,18 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
 
 
 def driven_joints(tree: Tree) -> list[str]:
-    """Return the names of all movable joints with one value, in the order of the description."""
+    """Return the names of all movable joints with one position, in the URDF's order."""
     return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
 
 
 def is_moved(tree: Tree, link: str, joint_names: Sequence[str]) -> bool:
-    """Return whether any of the joints moves a link."""
+    """Return whether any of the named joints moves the link."""
     mimics = (tree.mimic_of.get(joint.name) for joint in tree.path(tree.root, link))
     return any(m is not None and m.multiplier and m.master in joint_names for m in mimics)
 
 
 class RobotContext(NamedTuple):
-    """An arm in the state of a request, with the frames of TF."""
+    """An arm with its joint positions in the state of a request, and the frames of TF."""
 
     arm: Arm
     frames: Frames
@@ -292,12 +302,17 @@ class RobotContext(NamedTuple):
     scene: PlanningScene | None = None  # scene in this state; answers must be collision-free
 
     def link_pose(self, link: str, base: str) -> Array:
-        """Return (4, 4) T_base_link in this state."""
+        """Return T_base_link (4, 4) in the state of the request."""
         tree, values = self.arm.tree, self.values
         return base_from_root(tree.pose(link, values), tree, base, values)
 
     def pose_in_base(self, stamped: Any, base: str) -> Array:
-        """Return (4, 4) T_base_pose of a ``geometry_msgs/PoseStamped``; raises as Frames does."""
+        """Return T_base_pose (4, 4) of a ``geometry_msgs/PoseStamped``; see `Frames.pose_in_base`.
+
+        Raises:
+            FrameError: If the frame is unknown.
+            PoseError: If the pose is not valid.
+        """
         return self.frames.pose_in_base(stamped, self.arm.tree, base, self.values, at_stamp=True)
 
 
@@ -307,8 +322,8 @@ class IkProblem(NamedTuple):
     solver: IkSolver
     targets: Array  # (k, 4, 4) T_base_tip [m]
     seed: Array  # (n,) [rad or m]
-    attachments: tuple[TipAttachment | None, ...]  # (k,) of the tips to requested links
-    links: tuple[str, ...]  # requested; a single empty name stands for the tip
+    attachments: tuple[TipAttachment | None, ...]  # (k,) attachments of tips to requested links
+    links: tuple[str, ...]  # requested links; a single empty name stands for the tip
 
 
 def build_problem(request: IkRequest, context: RobotContext) -> IkProblem:

@@ -19,9 +19,9 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.guard import prepare
 
-MAX_PUBLISH_DELAY = 0.1  # [s] delay of an applied change for the servo loop, if more are queued
+MAX_PUBLISH_DELAY = 0.1  # [s] delay until the servo loop gets a change, if more are queued
 JOINT_CHECK_PERIOD = 0.05  # [s] period of comparisons of the joints outside the chain
-MIN_JOINT_CHANGE = 1e-3  # [rad or m] smaller changes outside the chain do not move the scene
+MIN_JOINT_CHANGE = 1e-3  # [rad or m] smaller changes outside the chain are ignored
 NO_ROBOT = "there is no robot yet"
 
 
@@ -30,22 +30,25 @@ class SceneEntry(NamedTuple):
 
     tree: Tree | None = None
     scene: PlanningScene | None = None
-    reason: str = NO_ROBOT  # empty with a scene
+    reason: str = NO_ROBOT  # why there is no scene; empty if there is one
     published: PlanningScene | None = None  # copy for the servo loop, with prepared kernels
-    is_pending: bool = False  # the scene is being built
+    is_pending: bool = False  # whether the scene is being built
 
 
 class SceneCallbacks(NamedTuple):
-    """Callbacks that connect the scene to the rest of the node.
+    """Callbacks that connect the scene to the other parts of the node.
 
-    All but `current` run in the thread of the scene.
+    All callbacks except `current` are called in the thread of the scene.
     """
 
     current: Callable[[Arm], JointValues]
     adopt: Callable[[RobotModel, Srdf], None]  # takes the SRDF of a robot
-    equip: Callable[[RobotModel, PlanningScene | None, str], None]  # scene, or reason for none
-    await_kernels: Callable[[Callable[[str], None]], None]  # raises a SceneError; reports waiting
-    note_restart: Callable[[], None]  # a new robot's scene starts without the previous objects
+    # Takes the scene for the servo loop, or None and the reason why there is no scene.
+    equip: Callable[[RobotModel, PlanningScene | None, str], None]
+    # Waits for the kernels of collision checks, and calls its argument with the reason for the
+    # wait. Raises a SceneError if the kernels cannot be compiled.
+    await_kernels: Callable[[Callable[[str], None]], None]
+    note_restart: Callable[[], None]  # called when a new scene lacks the previous robot's objects
 
 
 class RobotScene:
@@ -54,8 +57,8 @@ class RobotScene:
     One thread applies changes, publishes and replaces the scene. Any thread may call :meth:`find`.
 
     Args:
-        frames: Finds frames that the scene does not have.
-        callbacks: Connect the scene to the rest of the node.
+        frames: Lookup of frames that the scene does not have.
+        callbacks: Callbacks that connect the scene to the other parts of the node.
     """
 
     def __init__(self, frames: FrameLookup, callbacks: SceneCallbacks) -> None:
@@ -66,7 +69,7 @@ class RobotScene:
 
     @property
     def exists(self) -> bool:
-        """True if there is a scene, of the robot in use or of the previous one."""
+        """True if there is a scene of the robot in use or of the previous robot."""
         return self.entry.scene is not None
 
     def find(self, tree: Tree) -> PlanningScene:
@@ -86,12 +89,13 @@ class RobotScene:
     # Changes
 
     def apply(self, message: Any, prepare_snapshot: bool) -> tuple[Tree, tuple[str, ...]]:
-        """Apply a message as a whole or not at all.
+        """Apply all changes of a message, or none if a change is not valid.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject, or a
                 mapping with the same fields.
-            prepare_snapshot: Prepare the snapshot for requests now, not at the next request.
+            prepare_snapshot: Whether to prepare the snapshot for requests now; if False, the next
+                request prepares the snapshot.
 
         Returns:
             The tree of the changed scene, and notes on ignored parts of the message.
@@ -114,7 +118,8 @@ class RobotScene:
 
         Args:
             now: Steady time [s].
-            may_delay: Do nothing within MAX_PUBLISH_DELAY of the last publication.
+            may_delay: Whether to do nothing if the last publication was less than
+                MAX_PUBLISH_DELAY ago.
         """
         entry = self.entry
         if entry.scene is None or entry.published is None:
@@ -131,11 +136,16 @@ class RobotScene:
     def joint_update(
         self, arm: Arm, now: float, measured: Callable[[], JointValues]
     ) -> Callable[[], None] | None:
-        """Return a job that moves the links of joints outside the chain; None: nothing moved.
+        """Return a job that updates the joints outside the chain in the scene.
 
         Args:
+            arm: Arm in use.
             now: Steady time [s].
             measured: Returns measured joint positions by name [rad or m].
+
+        Returns:
+            None if no joint outside the chain has moved, or if the last check was less than
+            JOINT_CHECK_PERIOD ago.
         """
         entry = self.entry
         if now - self._joint_check_time < JOINT_CHECK_PERIOD:
@@ -155,22 +165,22 @@ class RobotScene:
     # Replacement
 
     def scene_of_root(self, tree: Tree) -> PlanningScene | None:
-        """Return the scene if its poses are in the frame of the root link of `tree`."""
+        """Return the current scene; None if its root link is not the root link of `tree`."""
         scene = self.entry.scene
         return scene if scene is not None and scene.robot.tree.root == tree.root else None
 
     def set_pending(self, tree: Tree, reason: str) -> None:
-        """Set the reason that requests are refused with, if the robot has no scene yet."""
+        """Set the reason with which requests are refused while the scene of a robot is built."""
         if self.entry.tree is not tree or self.entry.scene is None:
             self.entry = SceneEntry(tree, None, reason, is_pending=True)
 
     def replace(self, entry: SceneEntry) -> bool:
-        """Use a new entry; return whether its robot is still the robot in use."""
+        """Use a new entry; return whether the robot of the entry is still the robot in use."""
         self.entry = entry
         return self.arm is not None and self.arm.tree is entry.tree
 
     def fail(self, reason: str) -> None:
-        """Give up a scene that is being built, after an internal error."""
+        """Set the reason why there is no scene, after an internal error while building it."""
         entry, arm = self.entry, self.arm
         if entry.scene is not None:
             return
@@ -180,7 +190,7 @@ class RobotScene:
 
 
 def driven_values(values: JointValues, tree: Tree) -> dict[str, float]:
-    """Return the values of the joints that a tree has and a value moves [rad or m]."""
+    """Return the values [rad or m] of the movable joints of a tree; leave out other names."""
     return {name: value for name, value in values.items() if name in tree.mimic_of}
 
 

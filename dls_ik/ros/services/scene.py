@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes in the state of a request, and the services check_state_validity, get_planning_scene."""
+"""The scene in the state of a request; answers of check_state_validity and get_planning_scene."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -47,8 +47,8 @@ from dls_ik.scene.snapshot import Contact, SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.scene.weak_memo import kept_with_owner
 
-MAX_CONTACTS = 1000  # per response
-LIST_ITEMS: Mapping[str, Any] = {  # message type of the items, by field name
+MAX_CONTACTS = 1000  # maximum number of contacts per response
+LIST_ITEMS: Mapping[str, Any] = {  # message type of the items of a list, by field name
     "attached_collision_objects": AttachedCollisionObject,
     "collision_objects": CollisionObject,
     "primitives": SolidPrimitive,
@@ -74,12 +74,15 @@ COMPONENTS = PlanningSceneComponents
 def scene_in_state(
     scene: PlanningScene, robot: RobotModel, context: RobotContext, attached: "Attached"
 ) -> PlanningScene:
-    """Return the current scene with the joints outside the chain and attached objects of a state.
+    """Return the current scene, changed to the state of a request.
 
-    The result is cached for states without attached objects.
+    Joints outside the chain get the positions of the state, and the attached objects of the request
+    are applied. The result is cached if the request has no attached objects.
 
     Args:
+        scene: Current scene.
         robot: Robot of the chain that is solved for.
+        context: Arm in the state of the request.
         attached: Attached objects of the request.
 
     Raises:
@@ -106,7 +109,8 @@ def scene_in_state(
     return scene.with_snapshot(placed)
 
 
-# AttachedCollisionObjects of a request, and whether the attached objects of the scene stay.
+# Attached objects of a request (moveit_msgs/AttachedCollisionObject), and whether the scene also
+# retains its own attached objects.
 Attached = tuple[Sequence[Any], bool]
 
 
@@ -132,7 +136,14 @@ def answer_validity(
     Args:
         request: ``moveit_msgs/srv/GetStateValidity`` request. If it names a group, only collisions
             of links that the group moves are reported.
-        current: Current joint positions by name [rad or m]; the request's state replaces some.
+        arm: Arm in use.
+        scene: Scene of the robot.
+        current: Current joint positions by name [rad or m]; positions in the state of the request
+            replace them.
+        frames: Lookup of the frames of constraints.
+
+    Returns:
+        Response of the service.
 
     Raises:
         RequestError: If the group is unknown, or the state or a constraint is not valid.
@@ -150,7 +161,7 @@ def answer_validity(
     def is_relevant(names: Pair) -> bool:
         return moved is None or not moved.isdisjoint(names)
 
-    # Contact points and depths need the collision library; without it only pairs are known.
+    # Contact points and depths need the collision library; without it, only pairs are known.
     found = [c for c in snapshot.contacts(q) if is_relevant(c.names)] if snapshot.exact else []
     touching = [] if snapshot.exact else list(filter(is_relevant, snapshot.touching_pairs(q)))
     is_free = not found and not touching
@@ -195,9 +206,10 @@ def contact_message(scene: SceneSnapshot, contact: Contact) -> Any:
 def constraint_results(given: Any, context: RobotContext) -> list[Any]:
     """Return a ``moveit_msgs/ConstraintEvalResult`` for each constraint.
 
-    The order is the order of MoveIt: joints, positions, orientations. The distance is weighted:
-    from a joint to its position [rad or m], from a point to the centre of the closest region [m],
-    or the sum of the angles [rad].
+    The order is the order of MoveIt: joints, positions, orientations. The `distance` of a result is
+    multiplied by the weight of the constraint. It is the distance of a joint to the given position
+    [rad or m], the distance of a point to the centre of the closest region [m], or the sum of the
+    angles between two orientations [rad].
 
     Raises:
         RequestError: If a constraint is not valid, or is a visibility constraint.
@@ -294,7 +306,7 @@ def _remove_components(fields: dict[str, Any], requested: int) -> None:
 
 
 def fill_message(message: Any, fields: Mapping[str, Any]) -> Any:
-    """Set the fields of a message and of its nested messages by name; return the message."""
+    """Set the fields of a message by name, including nested messages; return the message."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             fill_message(getattr(message, name), value)

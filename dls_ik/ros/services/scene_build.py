@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Construction of the planning scene of a robot: SRDF, objects of a file or an earlier scene."""
+"""Construction of the planning scene of a robot from an SRDF, a file or the previous scene."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -27,8 +27,8 @@ APPROXIMATE_CHECKS = (
     "the shapes, and shapes within a few mm count as colliding; for exact checks: "
     "pip install 'dls_ik[collision]'"
 )
-FRAME_TIMEOUT = 5.0  # [s] maximum time until TF has the frames of a scene file
-FRAME_POLL_PERIOD = 0.1  # [s] period of lookups of a frame that TF does not have yet
+FRAME_TIMEOUT = 5.0  # [s] maximum time to wait until TF has the frames of a scene file
+FRAME_POLL_PERIOD = 0.1  # [s] time between lookups of a frame that TF does not have yet
 
 
 def has_collision_library() -> bool:
@@ -43,11 +43,11 @@ def load_collision_library() -> None:
 
 
 def read_srdf(text: str, tree: Tree, logger: Any) -> Srdf | None:
-    """Parse an SRDF; return None for an empty text, and for a refused SRDF, which is logged."""
+    """Parse an SRDF; return None for an empty text or an invalid SRDF, whose error is logged."""
     if not text:
         return None
     try:
-        if not text.lstrip("\ufeff \t\r\n").startswith("<"):  # would be read as a file name
+        if not text.lstrip("\ufeff \t\r\n").startswith("<"):  # else read as a file name
             raise SceneError(f"an SRDF is XML, not {quoted(text)}")
         return load_srdf(text, tree)
     except DlsIkError as error:
@@ -73,8 +73,14 @@ def add_file_objects(
     """Add the objects of a scene file to a new scene, and log their names.
 
     Args:
+        scene: The new scene.
+        change: Content of the file.
         values: Current joint positions by name [rad or m].
-        timeout: Time to wait for TF frames of the objects [s].
+        frames: Lookup of the frames of objects.
+        logger: Logger of the node.
+        timeout: Maximum time to wait for TF frames of the objects [s].
+        clock: Returns the time [s].
+        sleep: Waits for a time [s].
 
     Raises:
         SceneError: If a frame is still unknown after the timeout, or an object is not valid.
@@ -98,7 +104,7 @@ def add_file_objects(
 
 
 def log_new_scene(scene: PlanningScene, topics: Iterable[str], logger: Any) -> None:
-    """Log what the collision checks of a new scene cover."""
+    """Log which links and objects the collision checks of a new scene include."""
     snapshot = scene.snapshot
     origin = "found by sampling" if scene.srdf is None else "from the SRDF"
     if not snapshot.links:
@@ -120,8 +126,8 @@ class SceneBuilder:
     """Builder of the scene of each new robot, with objects of the previous scene or of a file.
 
     Args:
-        scene: Receives the scenes.
-        file: Objects of a file, for the first scene.
+        scene: Scene of the robot in use, which gets each new scene.
+        file: Content of the scene file, whose objects are added to the first scene.
         mesh_folders: Folders in which meshes may be read.
         await_srdf: Returns the SRDF as XML, or an empty text.
         topics: Names of the topics with changes, for the log.
@@ -141,10 +147,11 @@ class SceneBuilder:
         self._await_srdf, self._topics, self._logger = await_srdf, topics, logger
 
     def build(self, robot: RobotModel) -> bool:
-        """Build the scene of a robot; do nothing if another robot is in use by now.
+        """Build the scene of a robot, unless another robot is in use now.
 
         Returns:
-            True if an earlier build for this robot had failed, so that changes were refused.
+            True if an earlier build for this robot had failed. Changes of the scene were refused
+            since then.
         """
         target, tree, arm = self._scene, robot.tree, self._scene.arm
         if arm is None or arm.tree is not tree:
@@ -160,7 +167,7 @@ class SceneBuilder:
         if srdf is not None:
             target.callbacks.adopt(robot, srdf)
         if before.scene is not None and before.scene.srdf is None and srdf is None:
-            return False  # nothing would differ
+            return False  # the scene would not change
         try:
             target.callbacks.await_kernels(partial(target.set_pending, tree))
             scene = new_scene(robot, srdf, self._folders)
@@ -176,7 +183,7 @@ class SceneBuilder:
         return before.scene is None and not before.is_pending
 
     def _fill(self, scene: PlanningScene, previous: PlanningScene | None) -> None:
-        """Add the objects of the previous scene to a new one, or else those of the file."""
+        """Add the objects of the previous scene to a new scene, or those of the file if none."""
         if previous is not None:
             left_out = scene.take_over(previous)
             if left_out:
@@ -185,7 +192,7 @@ class SceneBuilder:
         elif self._file.operations:
             tree, arm, frames = scene.robot.tree, self._scene.arm, self._scene.frames
             current: JointValues = {}
-            if arm is not None and arm.tree is tree:  # else replaced by another robot
+            if arm is not None and arm.tree is tree:  # otherwise another robot is in use
                 current = self._scene.callbacks.current(arm)
             values = driven_values(current, tree)
             add_file_objects(scene, self._file, values, frames, self._logger)

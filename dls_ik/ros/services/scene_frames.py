@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of scene changes in frames that only TF knows, transformed to the root frame."""
+"""Transformation of poses in scene changes from frames that only TF has to the root frame."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -19,7 +19,7 @@ class FrameLookup(Protocol):
     """Lookup of frames among the links of a robot and in TF; see :mod:`dls_ik.ros.frames`."""
 
     def T_root_frame(self, frame: str, tree: Tree, values: JointValues) -> Array:
-        """Return (4, 4) ``T_root_frame``, or raise a FrameError."""
+        """Return ``T_root_frame`` (4, 4), or raise a FrameError if the frame is unknown."""
 
 
 def resolve_frames(
@@ -28,15 +28,20 @@ def resolve_frames(
     values: JointValues,
     frames: FrameLookup,
 ) -> tuple[Operation, ...]:
-    """Transform poses in frames that the scene does not know to the root frame, by TF.
+    """Return operations with poses in TF frames transformed to the root frame.
+
+    Poses in frames that the scene itself has are not changed.
 
     Args:
-        values: Current joint positions.
+        operations: Operations of a scene change.
+        scene: Scene before the change.
+        values: Current joint positions by name [rad or m].
+        frames: Lookup of frames.
 
     Raises:
         FrameError: If neither the scene nor TF knows a frame.
     """
-    added: set[str] = set()  # objects and frames that the operations add
+    added: set[str] = set()  # names of objects and frames that earlier operations add
     resolved: list[Operation] = []
     for operation in operations:
         if isinstance(operation, SetFrame):
@@ -61,7 +66,7 @@ def _T_root_frame(
     values: JointValues,
     frames: FrameLookup,
 ) -> Array | None:
-    """Return (4, 4) ``T_root_frame``; None if the scene, or an earlier operation, has the frame."""
+    """Return ``T_root_frame`` (4, 4); None if the scene or an earlier operation has the frame."""
     if frame in added or frame.split("/")[0] in added:
         return None
     try:

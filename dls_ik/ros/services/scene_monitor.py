@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The planning scene as a part of the node: topics with changes, SRDF, logs, move_group's scene."""
+"""ROS interface of the planning scene: topics with changes, SRDF, log, and move_group's scene."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -36,8 +36,8 @@ SCENE_TOPICS: Mapping[str, Any] = {
     "attached_collision_object": AttachedCollisionObject,
 }
 SCENE_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-MAX_CHANGE_BYTES = 1024 * 1024  # per message; reading 1 MB of triangles blocks Python for 0.1 s
-QUICK_CHANGE_BYTES = 64 * 1024  # a change of this size is applied within the publication delay
+MAX_CHANGE_BYTES = 1024 * 1024  # per message; reading 1 MB of triangles blocks threads for 0.1 s
+QUICK_CHANGE_BYTES = 64 * 1024  # a change up to this size takes less than MAX_PUBLISH_DELAY
 MAX_LOGGED_REFUSALS = 16  # different refusals per topic and log period
 MAX_LOGGED_NOTES = 100  # different notes on ignored parts of messages
 REFUSED_SCENE_RETRY = 5.0  # [s] delay of the next request after a refused whole scene
@@ -52,11 +52,11 @@ class PlanningSceneMonitor:
 
     Args:
         current: Returns joint positions of an arm by name [rad or m].
-        adopt: Takes the SRDF of a robot, in the thread of the scene.
-        equip: Takes the scene of a robot for its stream, in that thread; or the reason why there is
-            none.
-        await_kernels: Returns when the kernels of collision checks are loaded, or raises a
-            SceneError; gets a function to call with the reason for waiting.
+        adopt: Called in the thread of the scene with a robot and its SRDF.
+        equip: Called in the thread of the scene with a robot and its scene for the servo loop, or
+            with None and the reason why there is no scene.
+        await_kernels: Waits until the kernels of collision checks are loaded, or raises a
+            SceneError. Its argument is a function that is called with the reason for the wait.
 
     Raises:
         SceneError: If the file of the parameter `scene` cannot be read.
@@ -92,7 +92,10 @@ class PlanningSceneMonitor:
             self._move_group = WholeScene(node, topic, self._log, self._apply_whole)
 
     def use(self, arm: Arm) -> None:
-        """Use another robot or other parameters; the scene of a new robot is built in a thread."""
+        """Use an arm with another robot or other parameters.
+
+        The scene of a new robot is built in the thread of the scene.
+        """
         before, self._scene.arm = self._scene.arm, arm
         if before is not None and before.tree is arm.tree:
             return
@@ -104,7 +107,7 @@ class PlanningSceneMonitor:
         self._queue.close()
 
     def scene(self, tree: Tree) -> planning_scene.PlanningScene:
-        """Return the scene of the robot in use; raises as :meth:`RobotScene.find`."""
+        """Return the scene of the robot in use; errors are those of :meth:`RobotScene.find`."""
         return self._scene.find(tree)
 
     def check_stream(
@@ -119,8 +122,8 @@ class PlanningSceneMonitor:
             measured: Returns measured joint positions by name [rad or m].
 
         Returns:
-            The reason why the stream must hold: changes of the scene were lost. Empty if there is
-            no such reason.
+            The reason why the arm must hold, if changes of the scene were lost; empty if the scene
+            lacks no change.
         """
         if arm.outside_joints:
             update = self._scene.joint_update(arm, now, measured)
@@ -131,16 +134,22 @@ class PlanningSceneMonitor:
         return LOST_CHANGES.format(lost) if is_lost else ""
 
     def submit(self, job: Callable[[], None]) -> bool:
-        """Run a job in the thread of the scene, after all queued changes; False: queue full."""
+        """Run a job in the thread of the scene after all queued changes.
+
+        Returns:
+            False if the queue is full.
+        """
         return self._queue.submit(job)
 
     def change(self, message: Any, source: str, at_once: bool = False) -> bool:
-        """Apply a message, in the thread of the scene; log the reason of a refusal.
+        """Apply a change of the scene; log the reason if the change is refused.
+
+        Call this in the thread of the scene.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject.
             source: Name of the topic or service.
-            at_once: Publish the scene to the servo loop before returning.
+            at_once: Whether to publish the scene to the servo loop before returning.
 
         Returns:
             True if the scene was changed.
@@ -188,7 +197,7 @@ class PlanningSceneMonitor:
             self._queue.submit(partial(self._build, arm.robot), is_bounded=False)
 
     def _request_whole(self, after: float = 0.0) -> None:
-        """Request the scene of move_group after a time [s], if the parameter names its topic."""
+        """Request the scene of move_group after a time [s]; without its topic, do nothing."""
         if self._move_group is not None:
             self._move_group.request_again(after)
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Service servers: ``compute_ik``, ``compute_fk`` and services about the planning scene.
 
-One thread receives all requests. It tries to solve a request for ``compute_ik`` for one
-millisecond, which suffices for nearly all requests and costs less than a change of threads. Longer
-requests continue in worker threads, in turns; kernels release the GIL. A watchdog thread answers a
-request whose worker misses the deadline.
+One thread receives all requests. It first spends up to one millisecond on solving a request for
+``compute_ik``. This is enough for nearly all requests, and takes less time than a handover to
+another thread. Worker threads solve all other requests in turns; the kernels release the GIL. A
+watchdog thread answers a request if its worker thread misses the deadline.
 """
 
 import threading
@@ -43,8 +43,10 @@ from dls_ik.text import escape
 IK_SERVICES = ("compute_ik", "compute_fk")
 VALIDITY_SERVICE, APPLY_SERVICE = "check_state_validity", "apply_planning_scene"
 FAST_PATH_TIMEOUT = 0.001  # [s] maximum solver time in the receiving thread
-MIN_QUEUE_DEPTH = 1000  # requests and responses in the middleware, of compute_ik and compute_fk
-SCENE_QUEUE_DEPTH = 100  # the same, for each service about the scene
+# Number of requests and responses that the middleware queues: the minimum for compute_ik and
+# compute_fk, and the number for each service about the scene.
+MIN_QUEUE_DEPTH = 1000
+SCENE_QUEUE_DEPTH = 100
 QUEUE_FULL, TOO_SLOW = "too many requests are queued", "the check takes longer than max_timeout"
 
 
@@ -89,7 +91,7 @@ class ServiceServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Accept no more requests; answers of current requests may be dropped."""
+        """Accept no more requests; requests that are being solved may get no answer."""
         self._closed = True
         self._receiver.close()
         self._executor.close()
@@ -131,7 +133,7 @@ class ServiceServer:
             self._send(reply, response)
 
     def _try_at_once(self, request: IkRequest) -> Any | None:
-        """Return the response if it takes at most FAST_PATH_TIMEOUT, else None."""
+        """Solve a request in this thread; return None if FAST_PATH_TIMEOUT is too short for it."""
         start = time.perf_counter()
         response = finished(self._slices(request, FAST_PATH_TIMEOUT))
         was_cut = (
@@ -155,7 +157,7 @@ class ServiceServer:
         self._send(reply, response)
 
     def _give_up(self, request: IkRequest, reply: Reply) -> None:
-        """Answer a request that no worker thread started in time."""
+        """Answer a request that no worker thread has started by its deadline."""
         busy, others = self._executor.running, self._executor.waiting
         message = (
             f"no thread was free within the timeout of {request.timeout:.3g} s: service_threads is "
@@ -165,7 +167,7 @@ class ServiceServer:
         self._send(reply, self._timed_out(message))
 
     def _cut(self, request: IkRequest, reply: Reply) -> None:
-        """Answer a request whose worker thread missed the deadline, and still computes."""
+        """Answer a request whose worker thread has missed the deadline and still computes."""
         message = (
             f"no solution was found within the timeout of {request.timeout:.3g} s: a preparation, "
             "such as bounds of reach or shapes of attached objects, takes longer; the same request "
@@ -194,7 +196,13 @@ class ServiceServer:
         return self._with_code(GetPositionIK.Response(), Code.TIMED_OUT, message)
 
     def _failed(self, empty: Any, error: Exception, note: str = "") -> Any:
-        """Return the response with the code of an error; add the note if there is no solution."""
+        """Return a response with the code and message of an error.
+
+        Args:
+            empty: Response to fill.
+            error: Error of the request.
+            note: Text to append to the message if the code is NO_IK_SOLUTION.
+        """
         if isinstance(error, MissingKernelError):
             return self._with_code(empty, Code.TIMED_OUT, str(error))
         if not isinstance(error, DlsIkError):
@@ -263,7 +271,7 @@ class ServiceServer:
         self._in_order(answer, reply, ApplyPlanningScene.Response(success=False), APPLY_SERVICE)
 
     def _in_order(self, answer: Callable[[], Any], reply: Reply, empty: Any, name: str) -> None:
-        """Answer in the thread of the scene, after all earlier changes."""
+        """Compute and send an answer in the thread of the scene, after all earlier changes."""
 
         def work() -> None:
             try:

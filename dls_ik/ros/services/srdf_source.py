@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The SRDF of the robot: from a parameter, or from a topic."""
+"""Source of the SRDF of the robot: a parameter, or a topic."""
 
 import threading
 import time
@@ -15,15 +15,17 @@ from dls_ik.ros.subscriptions import read_bytes
 from dls_ik.ros.util import Throttle
 
 SRDF_TOPIC = "robot_description_semantic"
-DISCOVERY_TIME = 0.5  # [s] time since the start until the publisher of an SRDF must be found
-SRDF_TIMEOUT = 2.0  # [s] time since the start until the SRDF of a known publisher must arrive
+# Maximum times since the start [s] until a publisher of an SRDF is found, and until the SRDF of a
+# known publisher arrives.
+DISCOVERY_TIME = 0.5
+SRDF_TIMEOUT = 2.0
 
 
 class SrdfSource:
     """The SRDF as XML, from a parameter or from the topic ``robot_description_semantic``.
 
     Args:
-        xml: Value of the parameter; empty subscribes to the topic.
+        xml: Value of the parameter; if it is empty, subscribe to the topic.
         changed: Called when an SRDF arrives.
     """
 
@@ -36,9 +38,10 @@ class SrdfSource:
             node.create_subscription(String, SRDF_TOPIC, self._receive, DESCRIPTION_QOS, raw=True)
 
     def wait(self) -> str:
-        """Return the SRDF; empty if none arrives shortly after the start.
+        """Return the SRDF as XML; empty if no SRDF arrives shortly after the start.
 
-        Finding the allowed collisions by sampling is slow, and an SRDF makes it superfluous.
+        Waiting is useful, because without an SRDF the pairs of links that may touch are found by
+        random sampling, which is slow.
         """
         while not self._xml:
             has_publisher = self._node.count_publishers(self._topic) > 0

@@ -13,20 +13,20 @@ from rclpy.node import Node
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle
 
-SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its topic
+SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its scene topic
 ALL_COMPONENTS = 1023  # bits of moveit_msgs/PlanningSceneComponents
-REQUEST_CHECK_PERIOD = 1.0  # [s] period of checks for a due request and an available service
-ANSWER_TIMEOUT = 10.0  # [s] maximum time until an answer
-MAX_REPEATED_CHANGES = 1000  # changes received during a request, and applied after its answer
+REQUEST_CHECK_PERIOD = 1.0  # [s] period of checks whether a request is due and the service exists
+ANSWER_TIMEOUT = 10.0  # [s] maximum time to wait for an answer
+MAX_REPEATED_CHANGES = 1000  # number of changes received during a request and repeated afterwards
 
 
 class WholeScene:
-    """Client for the whole scene of another node, whose topic has only later changes.
+    """Client that requests the whole scene of another node, whose topic has only changes.
 
     Args:
         topic: Topic with the scene of the other node; the service is in the same namespace.
-        change: Applies a message later; gets the message and the name of the service.
-        has_own: True if this node offers a service of that name too.
+        change: Queues the received scene; called with the message and the name of the service.
+        has_own: Whether this node offers a service of the same name.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class WholeScene:
         namespace = "".join(topic.rpartition("/")[:2])
         self._name = node.resolve_service_name(namespace + SCENE_SERVICE)
         self._log, self._change = log, change
-        self._due = -math.inf  # [s] steady time of the next request
+        self._due = -math.inf  # [s] time of the next request, steady clock
         self._answer: Any = None  # future of the pending request
-        self._request_time = 0.0  # [s] steady
+        self._request_time = 0.0  # [s] time of the pending request, steady clock
         self._later: list[Callable[[], None]] = []  # changes received since the request
         own = node.resolve_service_name(SCENE_SERVICE)
         if has_own and self._name == own:
@@ -57,11 +57,14 @@ class WholeScene:
         call_every(node, REQUEST_CHECK_PERIOD, self._request)
 
     def request_again(self, after: float = 0.0) -> None:
-        """Request the scene once a time [s] is over and the service is available; any thread."""
+        """Request the scene after a time [s], as soon as the service is available.
+
+        Any thread may call this.
+        """
         self._due = time.monotonic() + after
 
     def note_change(self, change: Callable[[], None]) -> None:
-        """Repeat a change after the pending answer, which may describe an older scene."""
+        """Apply a change again after the pending answer, which may describe an older scene."""
         if self._answer is None:
             return
         if len(self._later) < MAX_REPEATED_CHANGES:
@@ -86,7 +89,7 @@ class WholeScene:
 
     def _take(self, answer: Any) -> None:
         if answer is not self._answer:
-            return  # timed out before
+            return  # the request of this answer has timed out
         self._answer, later, self._later = None, self._later, []
         try:
             scene = answer.result().scene

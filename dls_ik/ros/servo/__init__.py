@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Following targets: messages in, cycles at a rate, commands out."""
+"""The servo loop: receives targets, computes a command in each cycle, and publishes it."""

@@ -24,43 +24,48 @@ from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
 
-# States in which an arm at rest gets no commands; an arm that is WAITING is not measured yet.
+# States in which an arm at rest gets no commands. WAITING: no target, or no joint states yet.
 SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT, ServoState.WAITING)
 AFTER_STALL = "messages from that time are ignored, and the arm continues from its position"
 TARGET_IGNORED = "target ignored"
 MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
 STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm comes to rest first, for a robot with other joints"
-NOTE_DURATION = 0.5  # [s] a remark on a target remains in the status
+NOTE_DURATION = 0.5  # [s] time for which a remark on a target is part of the status
 MAX_IN_STEP_PERIODS = 1.25  # maximum time between two cycles that are triggered by targets
-MAX_COAST_PERIODS = 2.0  # an arm that receives no further command stands still after this time
-MAX_SILENT_SHARE = 0.5  # share of measurement_timeout; after longer gaps joint states may be unread
+MAX_COAST_PERIODS = 2.0  # time after a command until the arm is at rest, if no other one follows
+# Share of measurement_timeout. After a longer gap between cycles, joint states may be unread.
+MAX_SILENT_SHARE = 0.5
 
 Action = Callable[[Controller], None]
 JointPositionsByName = Callable[[], Mapping[str, float]]
-# Returns a reason to hold the arm, or an empty text; called with the steady time [s].
+# Function of an arm, the steady time [s] and a function that returns measured joint positions by
+# name. It returns the reason why the arm must hold, or an empty text.
 HoldCheck = Callable[[Arm, float, JointPositionsByName], str]
 
 
 class Commanded(NamedTuple):
-    """Last command, published or not, and its arm."""
+    """A command, published or not, and the arm that it is for."""
 
     arm: Arm
     output: ServoOutput
-    awaits_states: bool  # the status reported that the arm waits for joint states
-    is_command: bool  # the command is published
+    awaits_states: bool  # whether the status reported that the arm waits for joint states
+    is_command: bool  # whether the command is published
 
 
 class ServoCycle:
-    """Cycles that follow targets with an arm, which may be replaced between two cycles.
+    """Cycle of the servo loop: makes the arm in use follow targets.
+
+    The arm may be replaced between two cycles.
 
     Args:
         states: Joint states of the drivers.
         frames: Transforms of the frames of targets.
         log: Log of the node.
-        display_only: The commands are for display only. They are published before the first target
-            too, so that a viewer can draw the arm, unless a driver publishes joint states.
-        has_stop_trajectory: Each command includes a stop trajectory, which the arm follows if no
-            other command arrives. Otherwise the arm stops at its last command.
+        display_only: Whether the commands are for display only. Then commands are also published
+            before the first target, unless a driver publishes joint states, so that a viewer can
+            draw the arm.
+        has_stop_trajectory: Whether each command includes a stop trajectory, which the arm follows
+            if no other command arrives. If not, the arm stops at its last command.
     """
 
     def __init__(
@@ -91,7 +96,11 @@ class ServoCycle:
 
     @property
     def joints(self) -> Iterable[str]:
-        """Names of all joints of the robot in use, which may not be the one last given to `use`."""
+        """Names of all joints of the robot in use.
+
+        The robot given to :meth:`use` is in use only from the next cycle on, or later if the
+        previous arm must stop first.
+        """
         arm = self._arm
         return () if arm is None else arm.tree.mimic_of
 
@@ -101,7 +110,7 @@ class ServoCycle:
         return self._commanded is not None and any(self._commanded.output.velocity.tolist())
 
     def is_too_late(self, report: CycleReport, age: float) -> bool:
-        """Return whether a command must not be published, as the arm has moved on meanwhile.
+        """Return whether a command is too late to be published, as the arm has moved meanwhile.
 
         Args:
             report: Report of the cycle that computed the command.
@@ -116,8 +125,8 @@ class ServoCycle:
         """Roll back the last cycle, whose command was not published.
 
         Args:
-            stop: Stop path of the last published command, which the arm follows; None if the arm
-                stands at that command.
+            stop: Stop path of the last published command, along which the arm moves; None if the
+                arm is at rest at that command.
         """
         arm, before = self._arm, self._previous
         self._commanded = before
@@ -142,17 +151,21 @@ class ServoCycle:
         self._next = arm
 
     def set_hold_check(self, check: HoldCheck) -> None:
-        """Set the function that each cycle calls to find out whether the arm must be held."""
+        """Set the function that each cycle calls to decide whether the arm must hold."""
         self._check_hold = check
 
     def submit(self, action: Action) -> None:
-        """Apply an action to the controller at the start of the next cycle; from any thread."""
+        """Apply an action to the controller in the next cycle; callable from any thread."""
         self._actions.append((time.monotonic(), action))
 
     def current(self, arm: Arm) -> dict[str, float]:
-        """Return joint positions by name: measured ones if there are any, else commanded ones.
+        """Return current joint positions by name [rad or m]; callable from any thread.
 
-        Any thread may call this, also for an arm that is not in use yet or no longer.
+        Positions are the last measured ones. Without a fresh measurement of all joints of the
+        chain, the positions of the chain are the commanded ones.
+
+        Args:
+            arm: The arm in use, an earlier arm, or an arm that is not in use yet.
         """
         values = self._states.values()
         if self._states.measurement(arm, time.monotonic()) is None:
@@ -163,13 +176,13 @@ class ServoCycle:
         return values
 
     def run(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> CycleReport:
-        """Run a cycle.
+        """Run a cycle: apply a new target, advance the controller, and return the report.
 
         Args:
-            now: Time on the steady clock [s].
-            stamp: The same by the clock of the stamps [ns].
+            now: Current time on the steady clock [s].
+            stamp: Current time on the clock of the stamps [ns].
             gap: Time since the last cycle [s].
-            arrival: Newest target since the last cycle.
+            arrival: Newest target since the last cycle; None if no target arrived.
         """
         self._previous = self._commanded
         must_stop = self._switch_arm()
@@ -195,7 +208,7 @@ class ServoCycle:
         return CycleReport(ServoState.NO_ROBOT, words)
 
     def _handle_gap(self, arm: Arm, now: float, gap: float) -> float:
-        """Continue after the gap since the last cycle [s]; return the time to advance by [s]."""
+        """Handle a gap since the last cycle [s] that is too long; return the time step [s]."""
         is_stall, dt = self._catch_up(arm, gap)
         if is_stall:
             self._states.note_stall(now)
@@ -211,7 +224,8 @@ class ServoCycle:
             arm: Arm in use.
             arrival: Newest target since the last cycle.
             now: Time on the steady clock [s].
-            must_stop: Whether the target is dropped, as the arm stops for an arm with other joints.
+            must_stop: Whether to drop the target, because the arm must stop before it is replaced
+                by an arm with other joints.
         """
         since_stall, timeout = self._states.since_stall(now), arm.parameters.target_timeout
         if arrival is not None and arrival.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
@@ -238,31 +252,32 @@ class ServoCycle:
         self._hold_reason = reason
         if reason and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
-        # A controller that is paused or in a fault refuses the target with its own reason.
+        # If the controller is paused or in a fault, it refuses the target and gives the reason.
         if self._pending is not None and (arm.controller.hold_reason or (may_start and not reason)):
-            pending, self._pending = self._pending, None  # first, as applying it may raise
+            pending, self._pending = self._pending, None  # cleared first, as `_apply` may raise
             self._apply(arm, pending, now, stamp)
 
     def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
-        """Advance the controller by `dt` [s]."""
+        """Advance the controller by `dt` [s], with the measured positions if there are any."""
         measured = positions.measurement
         if measured is None:
             return arm.controller.cycle(now, dt)
         return arm.controller.cycle(now, dt, measured.q, now - measured.times)
 
     def _catch_up(self, arm: Arm, gap: float) -> tuple[bool, float]:
-        """Set the command to the position of the arm if the last cycle was too long ago.
+        """Set the command to the current position of the arm if the last cycle was too long ago.
 
-        The process was stopped or got no processor. An arm with stop trajectories has moved along
-        the last one since its command was due; an arm without stands at its command.
+        Such a gap means that the process was stopped or got no processor. If the commands include
+        stop trajectories, the arm has moved along the last stop trajectory since the last command
+        was due. If not, the arm is at rest at the last command.
 
         Args:
             arm: Arm in use.
             gap: Time since the last cycle [s].
 
         Returns:
-            Whether the loop stalled, so that queued messages are old; and the time to advance the
-            controller by [s], which is limited so that the arm does not jump after a stall.
+            Whether the loop stalled, which means that queued messages may be old; and the time step
+            of the controller [s], which is limited so that the arm does not jump after a gap.
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
         is_stall = gap > _min_stall(arm)
@@ -272,7 +287,7 @@ class ServoCycle:
                 controller.resume_at(gap - period, period)
                 dt = period
         else:
-            # A longer step would be too fast: the arm's controller executes it in one period.
+            # The drives execute each step in one period, so a longer step would be too fast.
             dt = gap if gap <= MAX_IN_STEP_PERIODS * period else period
             if gap > MAX_COAST_PERIODS * period:
                 controller.stand_still()
@@ -281,10 +296,10 @@ class ServoCycle:
         return is_stall, dt
 
     def _switch_arm(self) -> bool:
-        """Switch to the arm given to `use`.
+        """Switch to the arm given to :meth:`use`, if it is not in use yet.
 
         Returns:
-            True if the arm in use must stop first, as the next one has other joints.
+            True if the arm in use must stop first, because the next arm has other joints.
         """
         arm, old = self._next, self._arm
         if arm is None or arm is old:
@@ -295,10 +310,10 @@ class ServoCycle:
             is_same = arm.robot.joint_names == old.robot.joint_names
             is_new = arm.robot is not old.robot
             if is_same and arm.surroundings.hold_reason == PREPARING and is_new:
-                return False  # the earlier arm, whose scene is known, stays in use meanwhile
+                return False  # the previous arm stays in use until the new scene is ready
             if is_same:
                 arm.controller.take_over(old.controller)
-            elif old.controller.moves:  # no other controller would stop these joints
+            elif old.controller.moves:  # the new controller would not stop the joints of `old`
                 if not old.controller.hold_reason:
                     old.controller.reset()
                 return True
@@ -311,7 +326,7 @@ class ServoCycle:
         return False
 
     def _run_actions(self, arm: Arm) -> None:
-        """Run the submitted actions; each drops a pending target that was received before it."""
+        """Run the submitted actions; an action drops a pending target that arrived before it."""
         while self._actions:
             submitted, action = self._actions.popleft()
             action(arm.controller)
@@ -327,7 +342,7 @@ class ServoCycle:
             apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
         except (HeldError, StaleTargetError) as error:
             words = f"{TARGET_IGNORED}: {error}"
-            is_held = isinstance(error, HeldError)  # its text is the message of the status already
+            is_held = isinstance(error, HeldError)  # then the status already has the error's text
             self._note = (now, TARGET_IGNORED if is_held else words)
             self._log.warn("target ignored", words)
         except DlsIkError as error:
@@ -342,12 +357,15 @@ class ServoCycle:
                 self._log.once("length", f"target: {note} (logged once)")
 
     def _frame_values(self, arm: Arm, message: Any) -> dict[str, float]:
-        """Return the joint positions that the frame of a target depends on; none for the root."""
+        """Return the joint positions by name that are needed to transform a target to the base.
+
+        None are needed if the frame of the target and the base of the chain are the root link.
+        """
         is_root = strip_slash(message.header.frame_id) in ("", arm.tree.root)
         return {} if is_root and arm.robot.base == arm.tree.root else self._joint_values(arm)
 
     def _joint_values(self, arm: Arm) -> dict[str, float]:
-        """Return the positions of all joints: commanded in the chain, measured outside of it."""
+        """Return joint positions by name: commanded in the chain, measured outside the chain."""
         measured = {n: q for n, q in self._states.values().items() if n in arm.tree.mimic_of}
         return {**measured, **_by_name(arm, arm.controller.command)}
 
@@ -379,19 +397,21 @@ class ServoCycle:
         )
 
     def _with_note(self, message: str, now: float) -> str:
-        """Append the remark on the last target to a message, unless it is too old."""
+        """Append the remark on the last target to a message, unless the remark is too old."""
         since, note = self._note
         return f"{message}; {note}" if now - since < NOTE_DURATION else message
 
     def _is_command(
         self, arm: Arm, output: ServoOutput, may_start: bool, is_measured: bool
     ) -> bool:
-        """Return whether the command is published.
+        """Return whether the command of this cycle is published.
 
-        An arm at rest gets no commands while it has no target, is paused, in a fault or not
-        measured yet, so that another node may move it.
+        An arm at rest gets no commands while it has no target, is paused, is in a fault, or has no
+        measured joint positions yet. Another node may move the arm in this time.
         """
-        if self.moves or any(output.velocity.tolist()):  # includes the first command at rest
+        if self.moves or any(
+            output.velocity.tolist()
+        ):  # also the first command at rest after a motion
             return True
         if self._display_only:
             return arm.controller.started or (may_start and not is_measured)
@@ -422,12 +442,12 @@ class ServoCycle:
 
 
 def _by_name(arm: Arm, q: Array) -> dict[str, float]:
-    """Return joint positions (n,) by joint name."""
+    """Return the joint positions (n,) as a dictionary by joint name."""
     return dict(zip(arm.robot.joint_names, q.tolist(), strict=True))
 
 
 def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
-    """Return the start configuration of an arm (n,), with known positions where available."""
+    """Return the start configuration (n,) of an arm; known positions replace default positions."""
     pairs = zip(arm.robot.joint_names, arm.start.tolist(), strict=True)
     return np.array([known.get(name, start) for name, start in pairs])
 

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Freshness of messages: whether a target or a measurement may still be used.
+"""Freshness of messages: decides whether a target or a measurement is recent enough to be used.
 
 All times are arguments; this module reads no clock and imports no ROS.
 
-After a stall of the loop (the process was stopped, or got no processor) the queues hold messages
-that are as old as the stall. The treatment of a message depends on the time since the stall ended:
+The loop stalls if the process is stopped or gets no processor. After a stall the message queues
+may hold messages that are as old as the stall was long. Therefore the treatment of a message
+depends on the time since the last stall ended:
 
 ===================  ===============  ===============  =================  ======================
 time since           target of known  target of        reading of one     joint positions of the
@@ -23,21 +24,25 @@ below DRAIN_TIME     ACCEPT if not    IGNORE           IGNORE             WAIT
                      IGNORE
 ===================  ===============  ===============  =================  ======================
 
-- Delayed: the target spent more than `target_timeout` in transit and in the buffer of the node. If
-  it has a stamp, only the time in the buffer counts here. At all times the controller rejects a
-  target whose age by its stamp (:func:`target_age`) is above `target_timeout`.
-- Recent: received after the queue was drained, `DRAIN_TIME` after the last stall, and less than a
-  timeout ago: `measurement_timeout` if joint states are required, else `READING_TIMEOUT`.
+- Target of known delay: the target has a stamp, or its time in transit is known.
+- Delayed: the sum of the times that the target spent in transit and in the buffer of the node is
+  above `target_timeout`. For a target with a stamp only the time in the buffer counts here, because
+  the controller always rejects a target whose age by its stamp (:func:`target_age`) is above
+  `target_timeout`.
+- Drained: the queue is drained `DRAIN_TIME` after the end of the last stall.
+- Recent: the reading was received after the queue was drained, and less than a timeout ago. The
+  timeout is `measurement_timeout` if joint states are required, otherwise `READING_TIMEOUT`.
 - Complete: every joint of the arm has an accepted reading.
-- (1) The driver has its timeout to publish a fresh measurement, counted from the moment the queue
-  is drained. An arm at rest waits for `READING_TIMEOUT` if that is longer. IGNORE at once if no
-  joint positions were accepted before the stall.
-- (2) If joint positions were accepted before, the driver has timed out: the arm stops, with a fault
-  if joint states are required.
+- (1) The driver times out if no fresh measurement arrives within the same timeout after the queue
+  was drained; for an arm at rest, within `READING_TIMEOUT` if that is longer. If no joint positions
+  were accepted before the stall, the result is IGNORE at once.
+- (2) If joint positions were accepted before, the driver has timed out, and the arm stops. If joint
+  states are required, this is a fault.
 
-WAIT: an arm at rest gets no command. An arm that still moves, on the stop trajectory that was sent
-before the stall, continues; its controller gets the last accepted measurement if joint states are
-required, as the missing one is no fault. An arm that has not started: see :func:`start_freshness`.
+WAIT means that an arm at rest gets no command. An arm that still moves along the stop trajectory
+that was sent before the stall continues to move. Its missing measurement is not a fault: if joint
+states are required, its controller gets the last accepted measurement. For an arm that has not
+started, see :func:`start_freshness`.
 """
 
 import math
@@ -47,14 +52,14 @@ from typing import Protocol, TypeVar
 
 from dls_ik.errors import StaleTargetError
 
-READING_TIMEOUT = 1.0  # [s] maximum age of joint states, unless they are required
+READING_TIMEOUT = 1.0  # [s] maximum age of joint states, unless joint states are required
 DRAIN_TIME = 0.1  # [s] time after a stall until the queued messages are handled
-SETTLE_TIME = DRAIN_TIME + READING_TIMEOUT  # [s] time after a stall in which send times count
-MIN_STALL_PERIODS = 4.0  # a shorter gap between cycles is no stall, however short target_timeout is
+SETTLE_TIME = DRAIN_TIME + READING_TIMEOUT  # [s] send times are checked until this after a stall
+MIN_STALL_PERIODS = 4.0  # a shorter gap between cycles is no stall, whatever target_timeout is
 MAX_CLOCK_DRIFT = 1e-3  # [s/s] relative drift of two clocks
 MAX_CLOCK_LEAD = 0.1  # [s] a clock further ahead is not synchronised with this machine
-OTHER_CLOCK_AGE = 1e8  # [s], three years: an older stamp is of a clock with another origin
-RECORDING_AGE = 60.0  # [s] an older stamp is of a recording, as no network delays that long
+OTHER_CLOCK_AGE = 1e8  # [s], three years: an older stamp is from a clock with another origin
+RECORDING_AGE = 60.0  # [s] an older stamp is from a recording, as no network delay is so long
 
 
 class Freshness(Enum):
@@ -62,7 +67,7 @@ class Freshness(Enum):
 
     ACCEPT = auto()  # use it
     IGNORE = auto()  # continue without it
-    WAIT = auto()  # send no command until a fresh one arrives
+    WAIT = auto()  # send no command until a fresh message arrives
 
 
 class TimedReading(Protocol):
@@ -93,7 +98,7 @@ def min_stall(target_timeout: float, period: float) -> float:
 def target_freshness(
     since_stall: float, waited: float, transit: float | None, target_timeout: float
 ) -> Freshness:
-    """Return ACCEPT or IGNORE for a target, by the second and third column of the table.
+    """Return ACCEPT or IGNORE for a target, by the columns about targets of the module's table.
 
     Args:
         since_stall: Time since the last stall ended [s]; infinite if there was none.
@@ -113,10 +118,10 @@ def target_freshness(
 def accepted_readings(
     readings: Iterable[Reading], now: float, since_stall: float, timeout: float
 ) -> list[Reading]:
-    """Return the readings of one joint that are accepted by the fourth column of the table.
+    """Return the accepted readings of one joint, by the fourth column of the module's table.
 
     Args:
-        readings: Readings; the others are ignored.
+        readings: All stored readings of the joint.
         now: Time on the steady clock [s].
         since_stall: Time since the last stall ended [s]; infinite if there was none.
         timeout: Maximum time since a reading was received [s].
@@ -134,12 +139,13 @@ def positions_freshness(
     timeout: float,
     moves: bool,
 ) -> Freshness:
-    """Return the treatment of the joint positions of an arm, by the last column of the table.
+    """Return the treatment of the joint positions of an arm, by the module's table.
 
     Args:
         since_stall: Time since the last stall ended [s]; infinite if there was none.
         is_complete: Whether every joint has an accepted reading.
-        was_accepted: Whether joint positions were accepted, and the driver has not timed out since.
+        was_accepted: Whether joint positions were accepted in an earlier cycle, and the driver has
+            not timed out since then.
         timeout: Time without joint states after which the driver has timed out [s].
         moves: Whether the arm is in motion.
     """
@@ -161,7 +167,8 @@ def start_freshness(is_complete: bool, is_required: bool, is_unpublished: bool) 
         is_unpublished: Whether the commands are for display only, and no driver was found.
 
     Returns:
-        ACCEPT to start at the measurement if there is one; IGNORE to start without one; WAIT.
+        ACCEPT if the arm may start at its measured positions, if there are any; IGNORE if it may
+        start without measured positions; WAIT if it must not start yet.
     """
     if is_complete or not is_required:
         return Freshness.ACCEPT
@@ -173,10 +180,11 @@ def target_age(stamp: int, clock: int, waited: float, ages_in_buffer: bool) -> f
 
     Args:
         stamp: Stamp of the target [ns]; 0 if it has none.
-        clock: Time now by the clock of the stamps [ns]; 0 if it is simulated and not yet known.
+        clock: Current time on the clock of the stamps [ns]; 0 if simulated time is used and not yet
+            known.
         waited: Time since the node received the target [s].
-        ages_in_buffer: Whether `waited` is part of the age. It is for a twist; a pose may wait for
-            the arm.
+        ages_in_buffer: Whether `waited` is part of the age: True for a twist; False for a pose,
+            which may wait in the buffer until the arm may start.
 
     Raises:
         StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
@@ -191,7 +199,7 @@ def target_age(stamp: int, clock: int, waited: float, ages_in_buffer: bool) -> f
 
 
 def stamp_advice(age: float) -> str:
-    """Return the probable cause of a stamp that is too old or in the future, and the remedy.
+    """Return a text with the probable cause of a wrong age of a stamp, and the remedy.
 
     Args:
         age: Age of the target by its stamp [s]; below 0 if the stamp is in the future.
@@ -219,10 +227,11 @@ def stamp_advice(age: float) -> str:
 
 
 class DelayEstimator:
-    """Delays of messages relative to the fastest one, whatever the clock of their publisher.
+    """Estimator of the delay of each message relative to the fastest message.
 
-    The fastest message so far shows the difference of the two clocks. If publishers with different
-    clocks share a topic, the messages of all but the one with the leading clock appear delayed.
+    The clocks of publisher and receiver may differ, because the fastest message so far shows their
+    difference. If publishers with different clocks share a topic, only the messages of the
+    publisher with the latest clock appear without delay.
     """
 
     def __init__(self) -> None:
@@ -232,7 +241,7 @@ class DelayEstimator:
         """Return how much longer a message took than the fastest one [s]; infinite for the first.
 
         Args:
-            sent: Send time by the clock of the publisher [ns]; 0 if unknown, then returns 0.
+            sent: Send time by the clock of the publisher [ns]; 0 if unknown, then the delay is 0.
             received: Time of arrival by a steady clock [s].
         """
         if not sent:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The servo loop: a thread that runs cycles, their pace and priority, and the control services."""
+"""The servo loop: a thread that runs cycles, with their timing, priority and control services."""
 
 import math
 import os
@@ -32,8 +32,8 @@ from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.motion import StopPath
 from dls_ik.text import listing
 
-MAX_CLOCK_SPREAD = 5e-4  # [s] difference of readings of two clocks that count as simultaneous
-MAX_CLOCK_READS = 4  # attempts to read both clocks within that time
+MAX_CLOCK_SPREAD = 5e-4  # [s] maximum time between two simultaneous readings of clocks
+MAX_CLOCK_READS = 4  # maximum number of attempts to read both clocks within MAX_CLOCK_SPREAD
 PRIORITY_LOST = (
     "cycles take longer than their period: the loop has ordinary priority from now on; reduce the "
     "parameter rate"
@@ -41,8 +41,9 @@ PRIORITY_LOST = (
 SHUTTING_DOWN = "the node is shutting down"
 ARM_STOP_TIMEOUT = 4.0  # [s] time to stop the arm before the node exits; ros2 launch waits 5 s
 
-# Pace
-MAX_RATE_DIFFERENCE = 0.1  # relative difference of a stream that is in step with the loop
+# Timing of the cycles
+# Maximum relative difference between the rates of targets and loop if targets trigger the cycles.
+MAX_RATE_DIFFERENCE = 0.1
 MIN_IN_STEP_PERIODS = 0.9  # minimum time between two cycles that are triggered by targets
 MIN_PERIODS = 0.25  # minimum time between any two cycles
 INTERVAL_GAIN = 0.2  # weight of the newest interval in the running mean
@@ -60,7 +61,7 @@ class IntervalEstimator:
         self._interval = math.inf
 
     def update(self, arrival: Arrival) -> None:
-        """Update the mean with a target."""
+        """Update the mean with the arrival of a target."""
         interval = (arrival.time - self._last) / arrival.number
         self._last = arrival.time
         if math.isfinite(self._interval):
@@ -78,16 +79,16 @@ class CycleWindow(NamedTuple):
     """Time window in which the next cycle starts, on the steady clock."""
 
     earliest: float  # [s]
-    latest: float  # [s] the cycle starts when a target arrives, at the latest at this time
+    latest: float  # [s]; the cycle starts when a target arrives, or at this time without a target
 
 
 class Pacer:
-    """Planner of cycles at absolute deadlines, or in step with a stream of targets.
+    """Planner of the start times of cycles: at absolute deadlines, or when targets arrive.
 
-    At fixed deadlines, a stream of targets at approximately the rate of the loop would be followed
-    with a lag of up to one period, depending on the phase between stream and loop. Therefore a
-    cycle starts when the target of such a stream arrives: at most a quarter of a period late, and
-    a tenth early.
+    If targets arrive at approximately the rate of the loop, and cycles started at fixed deadlines,
+    a target would wait for up to one period, depending on the phase between stream and loop.
+    Therefore each arrival of a target in such a stream starts a cycle, between 0.9 and 1.25 periods
+    after the previous cycle. All other cycles start at their deadlines.
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -105,11 +106,11 @@ class Pacer:
         return CycleWindow(start, start)
 
     def start_cycle(self, now: float, arrival: Arrival | None) -> float:
-        """Record the start of a cycle, and plan the next one.
+        """Record the start of a cycle, and plan the next cycle.
 
         Args:
             now: Start of the cycle on the steady clock [s].
-            arrival: Target of the cycle.
+            arrival: Target of the cycle; None if no target arrived.
 
         Returns:
             Time since the last cycle [s].
@@ -124,19 +125,22 @@ class Pacer:
         return gap
 
     def roll_back(self, gap: float) -> None:
-        """Add the gap of the last cycle [s], whose command was not published, to the next gap."""
+        """Undo the record of a cycle whose command was not published.
+
+        The next gap then includes the `gap` [s] that :meth:`start_cycle` returned for this cycle.
+        """
         self._last -= gap
 
     def _is_in_step(self) -> bool:
-        """Return whether the rate of targets was close to that of the loop at the last cycle."""
+        """Return whether targets arrive approximately at the rate of the loop."""
         return abs(self._targets.interval(self._last) / self.period - 1.0) < MAX_RATE_DIFFERENCE
 
 
 class Priority:
-    """Real-time priority of the loop's thread, given up if the loop never sleeps.
+    """Real-time priority of the loop's thread; the thread gives it up if the loop never sleeps.
 
-    A loop whose cycles take longer than their period never sleeps. With real-time priority it would
-    block a processor for all other threads.
+    A loop whose cycles take longer than their period never sleeps. A thread with real-time priority
+    that never sleeps would block a processor for all other threads.
 
     Args:
         priority: Priority of SCHED_FIFO, 1 to 99; 0 for an ordinary thread.
@@ -147,10 +151,10 @@ class Priority:
         self._busy_cycles = 0  # consecutive cycles without a pause
 
     def acquire(self) -> str:
-        """Set the priority of the calling thread, but not of threads that it starts.
+        """Set the priority of the calling thread; threads that it starts later are ordinary.
 
         Returns:
-            Message on the result.
+            Message about the result, for the log.
         """
         if not self._priority:
             return "the loop has ordinary priority, as thread_priority is 0"
@@ -185,7 +189,7 @@ def _schedule(policy: int, priority: int) -> None:
 
 
 class ControlServices:
-    """Services that pause, resume and reset the controller, applied in the next cycle."""
+    """Services that pause, resume and reset the controller at the start of the next cycle."""
 
     def __init__(self, node: Node, cycle: ServoCycle) -> None:
         self._cycle = cycle
@@ -204,7 +208,13 @@ class ControlServices:
         return self._submit(response, Controller.reset, "reset: waiting for a target")
 
     def _submit(self, response: Any, action: Action, words: str) -> Any:
-        """Submit an action to the cycle, and fill the response; fail if there is no robot."""
+        """Submit an action to the cycle, and return the filled response of the service.
+
+        Args:
+            response: Response to fill; it reports a failure if there is no robot.
+            action: Action for the next cycle.
+            words: Message of the response on success.
+        """
         response.success = self._cycle.has_arm
         response.message = words if response.success else ServoState.NO_ROBOT.explanation
         if response.success:
@@ -218,12 +228,12 @@ class ConflictMonitor:
     Args:
         node: Node whose name and topics are checked.
         log: Log of the node.
-        topics: Topics of commands, on which no other node may publish.
+        topics: Topics of this node's commands, on which no other node should publish.
     """
 
     def __init__(self, node: Node, log: Throttle, topics: Iterable[str]) -> None:
         self._node, self._log, self._topics = node, log, tuple(topics)
-        self._counts: dict[str, int] = {}  # last reported ones
+        self._counts: dict[str, int] = {}  # last reported counts
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
@@ -251,7 +261,13 @@ class ConflictMonitor:
                 self._log.once(words, words)
 
     def _report(self, what: str, count: int, consequence: str) -> None:
-        """Warn if there are several nodes or publishers, and log when there is only one again."""
+        """Warn if a count is above 1, and log when it is 1 again.
+
+        Args:
+            what: Description of the nodes or publishers that are counted.
+            count: Their number.
+            consequence: Consequence of a count above 1, for the warning.
+        """
         before, self._counts[what] = self._counts.get(what, 1), count
         logger = self._node.get_logger()
         if count > max(1, before):
@@ -263,7 +279,7 @@ class ConflictMonitor:
 def stamp_clock(node: Node) -> Callable[[], int]:
     """Return a function that reads the clock of the stamps [ns]: system time, or simulated time.
 
-    System time is read without rclpy, whose clock takes 2 us.
+    System time is read without the clock of rclpy, because a reading of that clock takes 2 us.
     """
     if not node.get_parameter(SIM_TIME).value:
         return time.time_ns
@@ -281,7 +297,7 @@ class ServoLoop:
     Attributes:
         cycle: Cycle that runs at each deadline, or when a target arrives.
         targets: Buffer of the newest target.
-        monitor: Publishers of status, tip and diagnostics; keeps the last report.
+        monitor: Publishers of status, tip and diagnostics; stores the last report.
     """
 
     def __init__(self, node: Node, parameters: Parameters, frames: Frames) -> None:
@@ -307,7 +323,7 @@ class ServoLoop:
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
         self._published: Arm | None = None  # the outputs are set up for this arm
-        self._stop: StopPath | None = None  # published with the last command
+        self._stop: StopPath | None = None  # stop path that was published with the last command
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
@@ -367,9 +383,10 @@ class ServoLoop:
                 break
 
     def _read_clocks(self) -> tuple[float, int]:
-        """Return the times on the steady clock [s] and on the clock of the stamps [ns], both now.
+        """Return the current times on the steady clock [s] and on the clock of the stamps [ns].
 
-        Repeat if the thread was preempted in between, which would make stamps wrong.
+        If the thread was preempted between the two readings, stamps would be wrong; therefore the
+        clocks are read again.
         """
         for _ in range(MAX_CLOCK_READS):
             before, stamp = time.monotonic(), self._stamp()
@@ -379,12 +396,13 @@ class ServoLoop:
         return now, stamp
 
     def _run_cycle(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> bool:
-        """Run a cycle and publish its command and report; exceptions are only logged.
+        """Run a cycle, and publish its command and report; log an exception and continue.
 
         Returns:
-            False if the command was not published because it was too late or the cycle failed.
+            False if the command was not published because the command was too late or because the
+            cycle raised an exception.
         """
-        is_done = False  # set once the command, if any, is published
+        is_done = False  # True after the command is published, or if there is no command
         try:
             report = self.cycle.run(now, stamp, gap, arrival)
             is_late = report.is_command and self.cycle.is_too_late(report, time.monotonic() - now)
@@ -395,7 +413,7 @@ class ServoLoop:
             self.monitor.publish(report, now, stamp)
         except Exception as error:  # noqa: BLE001  the next cycle may succeed
             self._log.failed("fault", "a cycle of the stream failed", error)
-            with suppress(Exception):  # publishing may be what failed
+            with suppress(Exception):  # the publisher may be the cause of the first error
                 failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
                 self.monitor.publish(failure, now, stamp)
         if not is_done:
@@ -410,7 +428,7 @@ class ServoLoop:
             self._log.failed("roll back", "a failed cycle could not be rolled back", error)
 
     def _publish(self, report: CycleReport, stamp: int) -> StopPath | None:
-        """Publish a command; return the stop path published with it, if any."""
+        """Publish the command of a report; return its stop path; None: published without one."""
         arm, output = report.arm, report.output
         if arm is None or output is None:
             return None

@@ -26,15 +26,15 @@ from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace
 GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
 RED, BLUE, GREY = (0.9, 0.15, 0.15), (0.25, 0.5, 1.0), (0.6, 0.6, 0.6)
 
-_COLOUR_OF_CODE = {0: GREEN, 6: YELLOW, 5: RED, -1: RED}  # others are orange
-_COLOUR_OF_STATE = {  # These take precedence over the codes.
+_COLOUR_OF_CODE = {0: GREEN, 6: YELLOW, 5: RED, -1: RED}  # all other codes are orange
+_COLOUR_OF_STATE = {  # These states take precedence over their codes.
     ServoState.WAITING: GREY,
     ServoState.PAUSED: GREY,
     ServoState.TIMED_OUT: GREY,
     ServoState.STALE: GREY,
     ServoState.JOINT_MOTION: BLUE,
 }
-# Sizes as shares of the length of the arm
+# Sizes as fractions of the length of the arm
 AXIS_LENGTH, TIP_DIAMETER, LINE_WIDTH = 0.15, 0.04, 0.008
 TEXT_HEIGHT, PAIR_POINT_DIAMETER = 0.05, 0.02
 TRAIL_OPACITY, WALL_OPACITY = 0.6, 0.15
@@ -47,15 +47,16 @@ MARKERS_PERIOD = 0.1  # [s]
 def colour_of(state: ServoState, opacity: float = 1.0) -> ColorRGBA:
     """Return the colour of a state.
 
-    Green: follows its target; blue: joint-space motion; grey: idle or no data; yellow: at a joint
-    limit; orange: near a singularity or collision, or stalled; red: blocked, refused or a fault.
+    Green: the arm follows its target; blue: joint-space motion; grey: idle, or no data; yellow: a
+    joint limit; orange: near a singularity or a collision, or stalled; red: blocked, target
+    refused, or a fault.
     """
     red, green, blue = _COLOUR_OF_STATE.get(state) or _COLOUR_OF_CODE.get(state.code, ORANGE)
     return ColorRGBA(r=red, g=green, b=blue, a=opacity)
 
 
 class MarkerMessage:
-    """Reused message of the target, the tip, its trail, the nearest pair and the workspace.
+    """Reused marker message: target, tip, trail, nearest pair of bodies, and workspace.
 
     Args:
         frame: Frame of all poses.
@@ -91,7 +92,7 @@ class MarkerMessage:
         Args:
             state: State of the stream, which sets the colour.
             T_tip: (4, 4) T_root_tip.
-            T_target: (4, 4) T_root_target; None without a target.
+            T_target: (4, 4) T_root_target; None if there is no target.
             trail: (m, 3) past positions of the tip in the root frame [m].
             nearest: Nearest pair of bodies; None if no pair is close.
         """
@@ -154,7 +155,7 @@ def _marker(frame: str, namespace: str, kind: int, size: float) -> Any:
 
 
 def _axes(length: float) -> tuple[list[Point], list[ColorRGBA]]:
-    """Return end points and colours of the axes of a frame: x red, y green, z blue."""
+    """Return the end points and colours of lines along the axes: x red, y green, z blue."""
     points, colours = [], []
     for x, y, z in np.eye(3).tolist():
         points += [Point(), Point(x=length * x, y=length * y, z=length * z)]
@@ -167,7 +168,7 @@ def _show(marker: Any, shown: bool) -> None:
 
 
 class Markers:
-    """Publisher of the last report as ``visualization_msgs/MarkerArray``, outside the loop.
+    """Publisher of the last report as ``visualization_msgs/MarkerArray``, by a timer.
 
     Args:
         node: Node of the publisher and its timer.
@@ -178,7 +179,7 @@ class Markers:
         self._report = report
         self._publisher = node.create_publisher(MarkerArray, MARKERS_TOPIC, 1)
         self._message: MarkerMessage | None = None
-        # The message was built for this trail and these surroundings.
+        # Trail and surroundings for which the message was built.
         self._trail: Trail | None = None
         self._surroundings: Surroundings | None = None
         self._timer = steady_timer(node, MARKERS_PERIOD, self._publish)
@@ -186,7 +187,7 @@ class Markers:
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
-        """Start the timer once there is a subscriber; a timer costs more than an idle loop."""
+        """Run the timer only if there is a subscriber, as a timer costs more than an idle loop."""
         if self._timer.is_canceled() and self._publisher.get_subscription_count() > 0:
             self._timer.reset()
 

@@ -30,8 +30,8 @@ class MeasuredTip:
 
     Args:
         node: Node of the publishers.
-        find_readings: Returns the readings of joints by name at a time on the steady clock [s];
-            None if a joint has no recent reading.
+        find_readings: Function of joint names and the time on the steady clock [s] that returns the
+            readings of the joints; None if a joint has no recent reading.
     """
 
     def __init__(self, node: Node, find_readings: FindReadings) -> None:
@@ -39,15 +39,15 @@ class MeasuredTip:
         self._pose_publisher = node.create_publisher(PoseStamped, MEASURED_POSE_TOPIC, 1)
         self._twist_publisher = node.create_publisher(TwistStamped, MEASURED_TWIST_TOPIC, 1)
         self._pose, self._twist = PoseStamped(), TwistStamped()
-        self._last = -math.inf  # [s] steady, arrival of the last published measurement
+        self._last = -math.inf  # [s] arrival of the last published measurement, steady clock
 
     def publish(self, tip: Tip, now: float, stamp: int) -> None:
-        """Publish the newest measurement, unless it is already published.
+        """Publish the pose and twist of the newest measurement, unless they were published before.
 
         Args:
             tip: Tip of the arm in use.
-            now: Time on the steady clock [s].
-            stamp: The same by the clock of the stamps [ns], for drivers that send no stamps.
+            now: Current time on the steady clock [s].
+            stamp: Current time on the clock of the stamps [ns]; used if drivers send no stamps.
         """
         wants_pose = self._pose_publisher.get_subscription_count() > 0
         wants_twist = self._twist_publisher.get_subscription_count() > 0
@@ -75,13 +75,13 @@ class MeasuredTip:
 def joint_velocities(readings: Readings, continuous: Iterable[bool]) -> Array | None:
     """Return the joint velocities (n,) [rad/s or m/s]; None if a velocity is unknown.
 
-    Without a velocity from the driver, return the mean velocity over the stored readings, by their
-    stamps or, without stamps, by their times of arrival.
+    If the driver sends no velocity, compute the mean velocity over the stored readings of the
+    joint, by the stamps of the readings; if they have no stamps, by their times of arrival.
 
     Args:
         readings: (n,) readings of each joint, newest last.
-        continuous: (n,) whether a joint rotates without limits. Positions of such a joint are
-            compared modulo 2 pi, as a driver may count turns or not.
+        continuous: (n,) whether a joint rotates without limits. Differences between positions of
+            such a joint are taken modulo 2 pi, because not every driver counts full turns.
     """
     pairs = zip(readings, continuous, strict=True)
     v = np.array([_velocity(each, bool(is_continuous)) for each, is_continuous in pairs])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report of a cycle, and its publication: status and tip in each cycle, diagnostics by a timer.
 
-Level of the diagnostics, by the first row that applies:
+The first row that applies determines the level of the diagnostics:
 
 =========================================================  =====
 state                                                      level
@@ -47,36 +47,39 @@ except ImportError:  # moveit_msgs before 2.3
     ServoStatus = None
 
 STATUS_TOPIC, TIP_TOPIC = "~/status", "~/tip_pose"
-DIAGNOSTICS_TOPIC = "/diagnostics"  # absolute: all nodes share the topic, whatever their namespace
+DIAGNOSTICS_TOPIC = "/diagnostics"  # absolute, as all nodes share it in all namespaces
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 MIN_HELD_ACTIVATION = 0.5  # limit activation of joints that are listed as held
 NO_DATA_STATES = (ServoState.NO_ROBOT, ServoState.STALE)
-MAX_LATE_SHARE = 0.1  # share of late cycles that causes a warning
+MAX_LATE_SHARE = 0.1  # fraction of late cycles from which on the level is WARN
 
 
 class CycleReport(NamedTuple):
-    """Result of a cycle; replaced as a whole, so that other threads may read it."""
+    """Result of a cycle. It is immutable, so other threads may read it."""
 
     state: ServoState = ServoState.WAITING
-    message: str = ""  # empty: the explanation of the state
+    message: str = ""  # empty: the explanation of the state is the message
     arm: Arm | None = None  # None: no robot yet
     output: ServoOutput | None = None  # None: no command
-    is_command: bool = False  # the command must be published
+    is_command: bool = False  # whether the command must be published
     trail: Trail | None = None  # None: no robot yet
-    awaits_states: bool = False  # joint states are required, and there are no fresh ones
-    are_targets_held: bool = False  # targets wait, for example for a scene
+    awaits_states: bool = False  # the arm waits for fresh joint states before it may start
+    are_targets_held: bool = False  # targets must wait, for example until a scene is ready
 
 
 class LoopFigures(NamedTuple):
-    """Counts and durations of cycles; recent ones are those since the previous reading."""
+    """Numbers and durations of cycles; recent cycles are those since the previous figures.
 
-    cycles: int  # all cycles
-    overruns: int  # all cycles that started more than a period after their deadline
+    An overrun is a cycle that started more than a period after its deadline.
+    """
+
+    cycles: int  # number of all cycles
+    overruns: int  # number of all overruns
     recent_cycles: int
     recent_overruns: int
-    rate: float  # [Hz] recent rate
-    mean: float  # [s] mean duration of recent cycles; NaN without any
-    worst: float  # [s] maximum duration of recent cycles; NaN without any
+    rate: float  # [Hz] rate of recent cycles
+    mean: float  # [s] mean duration of recent cycles; NaN if there are none
+    worst: float  # [s] maximum duration of recent cycles; NaN if there are none
 
 
 class LoopMeter:
@@ -85,13 +88,13 @@ class LoopMeter:
     def __init__(self, period: float, now: float) -> None:
         self._period = period  # [s]
         self._lock = threading.Lock()
-        self._cycles = self._overruns = 0  # totals at the last reading
+        self._cycles = self._overruns = 0  # totals at the last call of `read`
         self._recent = self._late = 0
         self._busy = self._worst = 0.0  # [s]
         self._since = now
 
     def cycle(self, deadline: float, start: float, end: float) -> None:
-        """Count a cycle by its deadline, start and end on the steady clock [s]."""
+        """Count a cycle with its deadline, start and end on the steady clock [s]."""
         busy = end - start
         with self._lock:
             self._recent += 1
@@ -100,7 +103,7 @@ class LoopMeter:
             self._late += start - deadline > self._period
 
     def read(self, now: float) -> LoopFigures:
-        """Return the figures, and reset the recent ones."""
+        """Return the figures up to `now` on the steady clock [s]; reset those of recent cycles."""
         with self._lock:
             recent, late, busy, worst = self._recent, self._late, self._busy, self._worst
             elapsed, self._since = now - self._since, now
@@ -136,7 +139,12 @@ def diagnostic_level(report: CycleReport, loop: LoopFigures) -> tuple[Any, str]:
 
 
 def loop_diagnostics(loop: LoopFigures, rate: float) -> dict[str, str]:
-    """Return the diagnostics of the loop, with its `rate` as requested [Hz]."""
+    """Return the diagnostics of the loop as texts by name.
+
+    Args:
+        loop: Figures of the loop.
+        rate: Requested rate of the loop [Hz].
+    """
     return {
         "rate asked [Hz]": f"{rate:g}",
         "rate measured [Hz]": f"{loop.rate:.1f}",
@@ -148,7 +156,7 @@ def loop_diagnostics(loop: LoopFigures, rate: float) -> dict[str, str]:
 
 
 def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
-    """Return the diagnostics of the motion; unknown values are nan."""
+    """Return the diagnostics of the motion as texts by name; unknown values are "nan"."""
     distances = np.minimum(output.q - robot.lower, robot.upper - output.q)
     nearest = int(np.argmin(distances))
     names = robot.joint_names
@@ -169,7 +177,10 @@ def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]
 
 
 def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
-    """Return the diagnostics of collision avoidance, and the nearest pair in influence_distance."""
+    """Return the diagnostics of collision avoidance as texts by name.
+
+    They include the nearest pair of bodies, if its distance is below `influence_distance`.
+    """
     around, options = arm.surroundings, arm.controller.options
     if around.scene is not None:
         now = around.scene.snapshot
@@ -188,7 +199,14 @@ def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str
 
 
 def lag_diagnostics(robot: RobotModel, lag: float) -> dict[str, str]:
-    """Return the diagnostics of the lag of the arm [s], with a suitable `max_deviation`."""
+    """Return the diagnostics of the lag of the arm as texts by name.
+
+    They include a value of `max_deviation` that suits the lag.
+
+    Args:
+        robot: Robot of the arm.
+        lag: Lag of the arm behind its commands [s]; NaN if unknown.
+    """
     if math.isnan(lag):
         return {"lag of the arm [s]": "unknown: no joint states, or no motion yet"}
     values = {"lag of the arm [s]": f"{lag:.3f}"}
@@ -202,8 +220,8 @@ def lag_diagnostics(robot: RobotModel, lag: float) -> dict[str, str]:
 class StatusPublisher:
     """Publisher of ``moveit_msgs/msg/ServoStatus`` in each cycle, which also logs state changes.
 
-    States with code 0 change with every target and are not logged, except if a stream timed out
-    before the arm reached its last pose.
+    Changes between states with code 0 are not logged, because they occur with every target. The
+    exception is a stream that timed out before the arm reached its last pose.
     """
 
     def __init__(self, node: Node) -> None:
@@ -215,7 +233,7 @@ class StatusPublisher:
             self._message = ServoStatus()
 
     def publish(self, state: ServoState, message: str) -> None:
-        """Publish a state and a message; if the message is empty, the explanation of the state."""
+        """Publish a state and a message; an empty message becomes the explanation of the state."""
         message = message or state.explanation
         stops_short = state is ServoState.TIMED_OUT and message != state.explanation
         if state is not self._last and (state.code or self._last.code or stops_short):
@@ -265,8 +283,8 @@ class Monitor:
 
         Args:
             report: Report of the cycle.
-            now: Time on the steady clock [s].
-            stamp: The same by the clock of the stamps [ns].
+            now: Current time on the steady clock [s].
+            stamp: Current time on the clock of the stamps [ns].
         """
         self._status.publish(report.state, report.message)
         trail = self._trail_of(report.arm)
@@ -279,7 +297,7 @@ class Monitor:
         self.report = report._replace(trail=trail)
 
     def _trail_of(self, arm: Arm | None) -> Trail | None:
-        """Return the trail of an arm, which starts again with another robot."""
+        """Return the trail of the tip; start a new trail if the robot has changed."""
         if arm is None:
             self._trail = None
         elif self._trail is None or self._trail.tip.robot is not arm.robot:
@@ -294,7 +312,7 @@ class Monitor:
         self._tip_publisher.publish(self._tip_message)
 
     def _publish_diagnostics(self) -> None:
-        """Publish ``diagnostic_msgs/DiagnosticArray`` of the last report."""
+        """Publish a ``diagnostic_msgs/DiagnosticArray`` about the last report."""
         report, loop = self.report, self.meter.read(time.monotonic())
         level, sentence = diagnostic_level(report, loop)
         values = {"state": report.state.name.lower(), **loop_diagnostics(loop, self._rate)}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs of the node: topics and messages of the commands, and the joint names of the drivers.
 
-Messages are reused: each cycle fills them in place.
+The messages are reused: each cycle fills the same message objects in place.
 """
 
 from array import array
@@ -28,32 +28,32 @@ from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
 
 NANOSECONDS = 10**9  # [ns/s]
-DELIVERY_TIMEOUT = 0.2  # [s] a subscriber that has exited never acknowledges
+DELIVERY_TIMEOUT = 0.2  # [s] limited, as a subscriber that has exited never acknowledges
 
 
 class OutputSpec(NamedTuple):
-    """Joints of the outputs, and period of the loop."""
+    """Joint names in the outputs, and period of the loop."""
 
     names: tuple[str, ...]  # (n,) joint names of the drivers
     period: float  # [s] period of the loop
 
 
 def writable(message: Any, name: str, n: int) -> Array:
-    """Return a writable view (n,) of a field of doubles.
+    """Set a field of doubles of a message to length n, and return a writable view (n,) of it.
 
-    A write costs 0.15 us, a new list approximately 10 us.
+    Filling the view takes 0.15 us; assigning a new list takes approximately 10 us.
     """
     setattr(message, name, array("d", bytes(8 * n)))
-    return np.frombuffer(getattr(message, name))  # the message may have copied the array
+    return np.frombuffer(getattr(message, name))  # read back, as the message may copy an array
 
 
 def set_time(time: Any, nanoseconds: int) -> None:
-    """Set a ``builtin_interfaces`` Time or Duration."""
+    """Set a ``builtin_interfaces`` Time or Duration to a number of nanoseconds."""
     time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
 
 
 class JointStateOutput:
-    """Joint positions and velocities by name, for robot_state_publisher and RViz."""
+    """Output of joint positions and velocities by name, for robot_state_publisher and RViz."""
 
     message_type = JointState
     default_topic = "joint_states"
@@ -79,14 +79,17 @@ class JointStateOutput:
 
 
 class JointTrajectoryOutput:
-    """Trajectory for a joint_trajectory_controller, without a stamp, which means now.
+    """Output of trajectories for a joint_trajectory_controller.
 
-    The points are the knots of the motion: the command, one period ahead, then the points of the
-    stop trajectory where acceleration or jerk change. A controller interpolates points with
-    velocities by cubics, which are exact between these knots, and follows them until the arm is at
-    rest if it receives no other trajectory. If the next cycle is late, the loop continues on the
-    same stop trajectory. A single point, or points without an acceleration limit, have no
-    velocities, and the controller interpolates linearly.
+    A trajectory has no stamp, so the controller starts it on arrival. Its first point is the
+    command, one period ahead. The next points are the points of the stop trajectory at which the
+    acceleration or the jerk changes. The controller interpolates points with velocities by cubics,
+    which are exact between these points. If the controller receives no other trajectory, it follows
+    the points until the arm is at rest. If the next cycle is late, the loop continues on the same
+    stop trajectory.
+
+    A single point has no velocities, nor have points of an arm without acceleration limits; between
+    points without velocities the controller interpolates linearly.
     """
 
     message_type = JointTrajectory
@@ -94,7 +97,7 @@ class JointTrajectoryOutput:
 
     def __init__(self, spec: OutputSpec) -> None:
         self._n, self._period = len(spec.names), spec.period
-        # Points with velocities, and points without.
+        # Reused points with velocities, and reused points without velocities.
         self._pools: tuple[list[_Point], list[_Point]] = ([], [])
         self._message = JointTrajectory(joint_names=list(spec.names))
 
@@ -105,7 +108,7 @@ class JointTrajectoryOutput:
             q: (n,) joint positions [rad or m].
             velocity: (n,) joint velocities [rad/s or m/s].
             stamp: Not used.
-            knots: Knots of the trajectory; None: the command alone.
+            knots: Points of the trajectory; None: the command alone.
         """
         if knots is None:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
@@ -130,7 +133,7 @@ class _Point:
         self._velocities = writable(self.message, "velocities", n) if has_velocities else None
 
     def fill(self, time: float, q: Array, v: Array) -> None:
-        """Set the time from the start [s], positions (n,) and velocities (n,)."""
+        """Set the time from the start [s], positions (n,) and velocities (n,) of the point."""
         set_time(self.message.time_from_start, round(time * NANOSECONDS))
         self._positions[:] = q
         if self._velocities is not None:
@@ -138,7 +141,7 @@ class _Point:
 
 
 class PositionArrayOutput:
-    """Joint positions without names, in the order of the controller that receives them."""
+    """Output of joint positions without names, in the joint order of the receiving controller."""
 
     message_type = Float64MultiArray
     default_topic = "forward_position_controller/commands"
@@ -163,9 +166,9 @@ OUTPUTS: dict[str, Any] = {
 class OutputJoints(NamedTuple):
     """Order and names of the joints of a chain in the outputs."""
 
-    order: NDArray[np.intp]  # (n,) index in the chain of each joint of the outputs
-    names: tuple[str, ...]  # (n,) joint names in the outputs
-    robot_names: dict[str, str]  # name in the robot by name in the outputs, if different
+    order: NDArray[np.intp]  # (n,) index in the chain of each joint, in the order of the outputs
+    names: tuple[str, ...]  # (n,) joint names in the outputs, in the order of the outputs
+    robot_names: dict[str, str]  # name in the robot by name in the outputs, if the two differ
 
 
 def arrange_joints(
@@ -178,8 +181,9 @@ def arrange_joints(
 
     Args:
         chain: (n,) joint names from base to tip.
-        joints: (n,) the same names in the order of the outputs; empty: the order of the chain.
-        names: (n,) joint names of the drivers, in the order of the outputs; empty: same names.
+        joints: (n,) names of `chain` in the order of the outputs; empty: the order of `chain`.
+        names: (n,) joint names of the drivers, in the order of the outputs; empty: the names of
+            `chain`.
 
     Raises:
         OptionError: If `joints` are not the joints of the chain, or the number of names differs.
@@ -214,7 +218,8 @@ class Outputs:
         has_trajectory: Whether one of the outputs is a trajectory.
         points: Requested number of points of a trajectory; 0: as many as the path needs.
         has_stop_trajectory: Whether each command includes a stop trajectory.
-        echo: Recogniser of this node's messages on the topic of the drivers; None without any.
+        echo: Recogniser of this node's own messages; None if no output is published on the topic
+            of the drivers' joint states.
 
     Raises:
         OptionError: If two outputs have the same topic, or an output has the topic of a
@@ -251,7 +256,7 @@ class Outputs:
         return arrange_joints(chain, self._parameters.output_joints, self._parameters.output_names)
 
     def use(self, chain: Sequence[str]) -> None:
-        """Set up the messages for the joints of another chain (n,).
+        """Set up the messages for the joints (n,) of another chain.
 
         Raises:
             OptionError: If `output_joints` or `output_names` do not fit the chain.
@@ -268,7 +273,7 @@ class Outputs:
             q: (n,) joint positions in the order of the chain [rad or m].
             velocity: (n,) joint velocities in the order of the chain [rad/s or m/s].
             stamp: Time of the command [ns].
-            knots: Knots of the trajectory; None: the command alone.
+            knots: Points of the trajectory; None: the command alone.
         """
         q, velocity = q[self._order], velocity[self._order]
         knots = None if knots is None else knots.reordered(self._order)
@@ -280,14 +285,14 @@ class Outputs:
             publisher.publish(message)
 
     def deliver(self) -> None:
-        """Wait until reliable subscribers have received all messages, before the node exits."""
+        """Wait until reliable subscribers have received all messages, at most DELIVERY_TIMEOUT."""
         for publisher in self._publishers:
-            with suppress(RuntimeError):  # raised if the middleware does not support this
+            with suppress(RuntimeError):  # raised if the middleware does not support this wait
                 publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
 
 
 def _resolved(node: Node, topic: str) -> str:
-    """Return a topic after remapping.
+    """Return the full name of a topic after remapping.
 
     Raises:
         rclpy.exceptions.NameValidationException: If the name is invalid.
@@ -297,10 +302,11 @@ def _resolved(node: Node, topic: str) -> str:
 
 
 def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> None:
-    """Check that outputs have different topics, and no topic that is subscribed to as another type.
+    """Check that the outputs have different topics, and that no subscription has another type.
 
     Raises:
-        OptionError: If a topic is used twice, or subscribed to as another type.
+        OptionError: If two outputs have the same topic, or if the node subscribes to the topic of
+            an output with another type.
     """
     twice = sorted({topic for topic in topics if topics.count(topic) > 1})
     if twice:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rival senders: publishers of different target types between which the arm would alternate."""
+"""Warnings about rival senders: nodes that alternately publish targets of different types."""
 
 import threading
 import time
@@ -15,13 +15,17 @@ from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
 RIVAL_WINDOW = 5.0  # [s] time window of counted changes
-MIN_RIVAL_CHANGES = 4  # changes of the topic within the window; a person who switches causes fewer
+# Changes of the topic within the window. A person who switches between two senders causes fewer.
+MIN_RIVAL_CHANGES = 4
 WARNING_PERIOD = 10.0  # [s]
 UNKNOWN_NAME = "_NODE_NAME_UNKNOWN_"  # rmw returns this until the node is discovered
 
 
 class RivalTargets:
-    """Record of changes between the topics of targets; written by one thread, read by another."""
+    """Record of changes of the topic on which targets arrive.
+
+    One thread writes the record, another thread reads it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,7 +34,7 @@ class RivalTargets:
         self._changes: deque[tuple[float, str]] = deque(maxlen=MIN_RIVAL_CHANGES)
 
     def note(self, topic: str, now: float) -> None:
-        """Record a target that arrived on a topic now [s]."""
+        """Record that a target arrived on a topic at the time `now` [s]."""
         if topic == self._last:
             return
         with self._lock:
@@ -39,7 +43,14 @@ class RivalTargets:
             self._last = topic
 
     def topics(self, now: float) -> list[str]:
-        """Return the topics between which targets alternate now [s]; empty without rivals."""
+        """Return the topics between which targets alternated in the last RIVAL_WINDOW seconds.
+
+        Args:
+            now: Current time [s].
+
+        Returns:
+            Sorted names; empty if there were fewer than MIN_RIVAL_CHANGES changes.
+        """
         with self._lock:
             recent = [topic for at, topic in self._changes if now - at <= RIVAL_WINDOW]
         return sorted(set(recent)) if len(recent) >= MIN_RIVAL_CHANGES else []
@@ -76,7 +87,7 @@ class RivalMonitor:
 
 
 def publisher_names(node: Node, topic: str) -> list[str]:
-    """Return the full names of the nodes that publish on a topic, sorted, each once."""
+    """Return the full names of the nodes that publish on a topic, sorted, without duplicates."""
     return sorted(set(_node_names(node.get_publishers_info_by_topic(topic))))
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Current joint positions, from the joint states that drivers publish.
+"""Current joint positions, received as joint states from drivers.
 
-Joint states that this node itself publishes are recognised and ignored.
+If this node publishes on the same topic, its own joint states are recognised and ignored.
 """
 
 import math
@@ -35,11 +35,12 @@ from dls_ik.text import listing
 
 JOINT_STATES_TOPIC = "joint_states"
 DISCOVERY_TIME = 0.5  # [s] time to discover publishers, and to receive their first messages
-MAX_POSITION = 1e6  # [rad or m] a larger position is an error of the driver
+MAX_POSITION = 1e6  # [rad or m] larger positions are errors of a driver
 DISCOVERY_PERIOD = 0.1  # [s] time between checks for publishers
-MAX_OWN_MESSAGES = 2000  # remembered; two seconds of messages at the highest rate
-# Best effort also receives from reliable publishers. Several drivers may share the topic (arm,
-# gripper): with a depth of 1 the message of one would replace the message of another.
+MAX_OWN_MESSAGES = 2000  # remembered messages: two seconds at the highest rate
+# A best-effort subscription also receives from reliable publishers. Several drivers, such as those
+# of an arm and a gripper, may share the topic. With a queue of one message, the message of one
+# driver would replace the message of another driver.
 JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 Identity = tuple[int, int, bytes, tuple[str, ...]]
@@ -48,9 +49,9 @@ Identity = tuple[int, int, bytes, tuple[str, ...]]
 class Echo:
     """Recogniser of this node's own messages on a topic that a driver may use too.
 
-    rclpy does not name the sender of a message before ROS 2 Kilted. The stamp in nanoseconds, the
-    names and the positions identify a message instead: a driver that publishes the same values
-    with the same stamp only relays this node's message.
+    Before ROS 2 Kilted, rclpy does not tell who sent a message. Therefore a message is identified
+    by its stamp in nanoseconds, its joint names and its positions. A message of a driver that has
+    the same stamp, names and positions is a relayed message of this node.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class Echo:
 
 
 def _identity(message: Any) -> Identity:
-    stamp = message.header.stamp  # simulated time: several messages may have the same
+    stamp = message.header.stamp  # several messages may have the same stamp in simulated time
     return stamp.sec, stamp.nanosec, message.position.tobytes(), tuple(message.name)
 
 
@@ -76,7 +77,7 @@ class Measurement(NamedTuple):
     """Measured joint positions."""
 
     q: Array  # (n,) [rad or m]
-    times: Array  # (n,) times of arrival [s] steady
+    times: Array  # (n,) times of arrival [s], steady clock
 
 
 class JointPositions(NamedTuple):
@@ -84,24 +85,24 @@ class JointPositions(NamedTuple):
 
     freshness: Freshness
     measurement: Measurement | None  # None if a joint has no fresh reading
-    is_lost: bool  # the driver of a started arm timed out since the last cycle
+    is_lost: bool  # whether the driver of a started arm timed out since the last cycle
 
 
 class JointReading(NamedTuple):
-    """Content of one message about one joint."""
+    """Position and velocity of one joint in one message, with the times of the message."""
 
     position: float  # [rad or m]
-    time: float  # [s] steady, arrival of the message
-    sent: float  # [s] steady, estimated time of sending
+    time: float  # [s] arrival of the message, steady clock
+    sent: float  # [s] estimated time of sending, steady clock
     velocity: float = math.nan  # [rad/s or m/s]; NaN: not sent
     stamp: int = 0  # [ns] stamp of the message; 0: none
 
 
 class JointFilter(NamedTuple):
-    """Joints whose readings are stored, and their names."""
+    """Joints whose readings are stored, and names of joints in the robot and in messages."""
 
-    robot_names: Mapping[str, str] = {}  # name in the robot by name in the messages, if different
-    joints: frozenset[str] | None = None  # joints of the robot in use; None: any joint
+    robot_names: Mapping[str, str] = {}  # name in the robot by name in messages, if the two differ
+    joints: frozenset[str] | None = None  # joints of the robot in use; None: all joints
     kept: frozenset[str] | None = None  # `joints`, and joints of earlier robots that may still move
 
     def keeps(self, name: str) -> bool:
@@ -110,19 +111,20 @@ class JointFilter(NamedTuple):
 
 
 class CurrentStateMonitor:
-    """Latest joint positions that other nodes publish, and their treatment in each cycle.
+    """Monitor of the latest joint positions that other nodes publish.
 
     Until the joints of the robot are known, the monitor stores every joint with a name of valid
     length.
 
-    The monitor subscribes only while another node publishes on the topic: to receive this node's
-    own messages costs more than to publish them (22 % of a core at 1000 Hz). If both publish,
-    own messages are recognised by an :class:`Echo`.
+    The monitor subscribes only while another node publishes on the topic, because receiving the
+    messages of this node takes more time than publishing them (22 % of a core at 1000 Hz). If this
+    node and another node publish on the topic, an :class:`Echo` recognises the messages of this
+    node.
 
     Args:
         node: Node of the subscription.
-        echo: Recogniser of this node's messages; None if it publishes on other topics.
-        display_only: The commands are for display and move no arm.
+        echo: Recogniser of this node's messages; None if this node publishes on other topics.
+        display_only: Whether the commands are for display only and move no arm.
     """
 
     def __init__(self, node: Node, echo: Echo | None, display_only: bool) -> None:
@@ -132,19 +134,20 @@ class CurrentStateMonitor:
         self._log = Throttle(node, period=10.0)
         self._delays = DelayEstimator()
         self._lock = threading.Lock()
-        self._readings: dict[str, tuple[JointReading, ...]] = {}  # at most three, newest last
+        self._readings: dict[str, tuple[JointReading, ...]] = {}  # at most 3 per joint, newest last
         self._filter = JointFilter()
         self._subscription: Any = None
         self._changed = time.monotonic()  # last change of the subscription or of joint names
-        self._stall_end = -math.inf  # [s] steady, end of the last stall of the loop
-        self._was_accepted = False  # joint positions were, and the driver has not timed out since
-        self._next_check = -math.inf  # [s]
+        self._stall_end = -math.inf  # [s] end of the last stall of the loop, steady clock
+        # True if joint positions were accepted, and the driver has not timed out since then.
+        self._was_accepted = False
+        self._next_check = -math.inf  # [s] time of the next check for publishers, steady clock
         self._driver_changed = node.create_guard_condition(self._update_subscription)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
-        """Set the names of joints that have other names in the messages of drivers.
+        """Set the names in the robot of joints that have other names in the messages of drivers.
 
-        Stored readings are deleted, as their names may now belong to other joints.
+        Stored readings are deleted, because their names may now belong to other joints.
 
         Args:
             robot_names: Name in the robot by name in the messages.
@@ -157,13 +160,13 @@ class CurrentStateMonitor:
             self._readings.clear()
 
     def keep_only(self, joints: Iterable[str], moving: Iterable[str] = ()) -> None:
-        """Store only readings of the joints of a robot, and of the robot that it replaces.
+        """Store only readings of the joints of a new robot, and of the robots that it replaces.
 
-        If there are new joints, `DISCOVERY_TIME` starts again.
+        If the new robot has joints that were not stored before, `DISCOVERY_TIME` starts again.
 
         Args:
-            joints: Names of all joints of the robot.
-            moving: Names of all joints of the robot that still moves, maybe an earlier one.
+            joints: Names of all joints of the new robot.
+            moving: Names of all joints of an earlier robot that still moves.
         """
         new, (_, before, kept) = frozenset(joints), self._filter
         if new == before:
@@ -176,12 +179,12 @@ class CurrentStateMonitor:
             self._readings = {n: r for n, r in self._readings.items() if self._filter.keeps(n)}
 
     def values(self) -> dict[str, float]:
-        """Return the last position of every joint with a stored reading, however old."""
+        """Return the last stored position of each joint by name [rad or m], however old."""
         with self._lock:
             return {name: readings[-1].position for name, readings in self._readings.items()}
 
     def readings(self, names: Iterable[str], now: float) -> list[tuple[JointReading, ...]] | None:
-        """Return the last readings of joints, up to three each, newest last.
+        """Return for each joint a tuple of its last readings, at most three, newest last.
 
         Args:
             names: Names of the joints.
@@ -196,7 +199,7 @@ class CurrentStateMonitor:
         return found if is_current else None
 
     def note_stall(self, now: float) -> None:
-        """Record that a stall of the loop has ended now [s]."""
+        """Record that a stall of the loop ended at the time `now` [s]."""
         self._stall_end = now
 
     def since_stall(self, now: float) -> float:
@@ -204,7 +207,10 @@ class CurrentStateMonitor:
         return now - self._stall_end
 
     def joint_positions(self, arm: Arm, now: float) -> JointPositions:
-        """Return the joint positions of the arm in use, and their treatment; once per cycle."""
+        """Return the joint positions of the arm in use, and their treatment.
+
+        Call this once per cycle, because `JointPositions.is_lost` is True in one cycle only.
+        """
         measurement, was_accepted = self.measurement(arm, now), self._was_accepted
         freshness = positions_freshness(
             self.since_stall(now),
@@ -234,8 +240,8 @@ class CurrentStateMonitor:
     ) -> Measurement | None:
         """Return the positions of joints; None if a joint has no fresh reading.
 
-        A position is the median of three readings, so that a single outlier neither moves nor
-        stops the arm, at the price of one message of lag.
+        Each position is the median of the last three fresh readings of the joint. Therefore a
+        single outlier neither moves nor stops the arm; the median lags by one message.
 
         Args:
             names: Names of the joints.
@@ -255,7 +261,13 @@ class CurrentStateMonitor:
         return Measurement(np.ascontiguousarray(q), times)
 
     def may_start(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Return whether the arm may start: at its measurement, or without one if not needed."""
+        """Return whether the arm may start: it has measured positions, or does not need them.
+
+        Args:
+            arm: Arm in use.
+            now: Time on the steady clock [s].
+            is_measured: Whether the joint positions of the arm are measured.
+        """
         mode = arm.parameters.feedback_mode
         is_required = mode != NONE and not arm.controller.started
         is_optional = self._display_only and mode == AUTO and not is_measured
@@ -280,13 +292,16 @@ class CurrentStateMonitor:
         }
         with self._lock:
             if self._filter is not given:
-                return  # the names were translated for another robot
+                return  # names or robot have changed since the message was read
             last = {name: self._readings.get(name, ())[-2:] for name in new}
             readings = {name: (*last[name], reading) for name, reading in new.items()}
             self._readings = merge_bounded(self._readings, readings)
 
     def _positions(self, message: Any, given: JointFilter) -> dict[str, float]:
-        """Return the valid positions of a message by the robot's joint names; log invalid ones."""
+        """Return the valid positions of a message by joint name of the robot.
+
+        Positions of joints that are not stored are left out. Invalid positions are logged.
+        """
         names, positions, topic = message.name, message.position, self.topic
         if len(names) != len(positions):
             counts = f"{len(names)} names and {len(positions)} positions"
@@ -308,7 +323,7 @@ class CurrentStateMonitor:
         return valid
 
     def _has_driver(self) -> bool:
-        """Return whether another node publishes on the topic, subscribed to or not."""
+        """Return whether another node publishes on the topic."""
         return bool(self._node.count_publishers(self.topic) > self.shares_topic)
 
     def _has_discovered_all(self, now: float) -> bool:
@@ -319,7 +334,7 @@ class CurrentStateMonitor:
     def discover(self, now: float) -> None:
         """Check for publishers every `DISCOVERY_PERIOD`; called in each cycle.
 
-        The executor subscribes. It wakes up only if the subscription must change.
+        If a subscription must be created or destroyed, the executor is woken up and does that.
         """
         if now < self._next_check:
             return
@@ -349,7 +364,7 @@ def _reading_timeout(arm: Arm) -> float:
 
 
 def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
-    """Return the velocities of a message by the robot's joint names; {} if any are missing."""
+    """Return the velocities of a message by joint name of the robot; {} if some are missing."""
     names, velocities = message.name, message.velocity
     if not velocities or len(names) != len(velocities):
         return {}
@@ -357,6 +372,6 @@ def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
 
 
 def _median(readings: list[JointReading]) -> JointReading:
-    """Return the median of three readings, or the newest of fewer."""
+    """Return the reading with the median position of three readings; of fewer, the newest."""
     by_position = sorted(readings, key=lambda reading: reading.position)
     return by_position[1] if len(readings) == 3 else readings[-1]

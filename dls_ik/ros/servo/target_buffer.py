@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reception of targets: the newest one is buffered for the loop, and passed to the controller."""
+"""Reception of targets: the newest target is buffered for the loop and given to the controller."""
 
 import threading
 import time
@@ -52,22 +52,23 @@ TARGET_TOPICS = {
     "target_trajectory": PoseArray,
 }
 TWIST_TOPIC = "target_twist"
-POSE_TYPES = (PoseStampedView, PoseStamped)  # received messages; messages given to `store`
-MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # shown as the source of the marker's targets
-# A stream needs only its newest message; best effort also receives from reliable publishers.
+POSE_TYPES = (PoseStampedView, PoseStamped)  # type of received messages; type given to `store`
+MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # source of the marker's targets in warnings
+# A stream needs only its newest message. A best-effort subscription also receives messages of
+# reliable publishers.
 STREAM_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# A lost trajectory is not followed by another one.
+# Reliable, because a trajectory is sent only once.
 TRAJECTORY_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-MAX_POSES = 10_000  # ten times as many would block all threads for 0.6 s
-# Sizes in a serialized PoseArray [bytes]; the header includes a frame name of any valid length.
+MAX_POSES = 10_000  # per trajectory; ten times as many poses would block all threads for 0.6 s
+# Sizes in a serialized PoseArray [bytes]. The header includes the longest valid frame name.
 BYTES_PER_POSE, MAX_HEADER_BYTES = 56, 1024
 
 
 class OversizedTrajectory(NamedTuple):
-    """Substitute for a trajectory that is too long to be read."""
+    """Target that stands for a trajectory with too many poses, which is not deserialized."""
 
     header: Header
-    poses: int  # approximate number
+    poses: int  # approximate number of poses
 
 
 TOPIC_OF_TYPE: Mapping[type, str] = {
@@ -80,11 +81,11 @@ TOPIC_OF_TYPE: Mapping[type, str] = {
 
 
 class Arrival(NamedTuple):
-    """Newest target since the last call of `TargetBuffer.take`."""
+    """The newest target that arrived since the previous call of `TargetBuffer.take`."""
 
-    message: Any  # type of TARGET_TOPICS, or OversizedTrajectory
-    time: float  # [s] steady, arrival of the message
-    number: int  # number of targets that arrived since that call
+    message: Any  # target message, or OversizedTrajectory
+    time: float  # [s] arrival of the message, steady clock
+    number: int  # number of targets that arrived since the previous call
     delay: float | None = None  # [s] time in transit; None: unknown
 
     @property
@@ -101,8 +102,9 @@ class Arrival(NamedTuple):
         """Return the age of the target [s], see :func:`.freshness.target_age`.
 
         Args:
-            now: Time on the steady clock [s].
-            clock: The same by the clock of the stamps [ns]; 0 if it is simulated and not yet known.
+            now: Current time on the steady clock [s].
+            clock: Current time on the clock of the stamps [ns]; 0 if simulated time is used and not
+                yet known.
 
         Raises:
             StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
@@ -112,9 +114,9 @@ class Arrival(NamedTuple):
 
 
 class TargetBuffer:
-    """Buffer of the newest target, on which the loop waits.
+    """Buffer of the newest target; the servo loop waits until a target arrives.
 
-    The messages are received in the thread that waits, without an executor.
+    The thread that calls :meth:`wait` receives the messages, without an executor.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
@@ -127,7 +129,7 @@ class TargetBuffer:
         self.rivals = RivalTargets()
 
     def subscribe(self, twist_frame: str = "") -> None:
-        """Subscribe to all topics of targets; the newest target replaces any other.
+        """Subscribe to all topics of targets.
 
         Args:
             twist_frame: Frame of ``geometry_msgs/Twist`` messages, which have no header.
@@ -141,7 +143,7 @@ class TargetBuffer:
         TwistSubscription(node, log, twist_frame, self._keep, receiver)
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Store a target of the interactive marker, and wake the loop; from any thread."""
+        """Store a target of the interactive marker and wake the loop; callable from any thread."""
         self._keep(message, sent, MARKER_FEEDBACK_TOPIC)
         self._receiver.wake()
 
@@ -152,14 +154,14 @@ class TargetBuffer:
             return newest
 
     def wait(self, earliest: float, latest: float) -> bool:
-        """Receive targets until the buffer has one.
+        """Receive targets until the buffer has a target, within a time window.
 
         Args:
-            earliest: Minimum time of the return, on the steady clock [s].
-            latest: Maximum time of the return without a target, on the steady clock [s].
+            earliest: Time before which the method does not return, on the steady clock [s].
+            latest: Time at which the method returns without a target, on the steady clock [s].
 
         Returns:
-            False if the buffer is closed; then this returns at once.
+            False, at once, if the buffer is closed.
         """
         while not self._is_closed:
             self._receiver.receive(self._remaining(earliest, latest))
@@ -170,12 +172,12 @@ class TargetBuffer:
         return not self._is_closed
 
     def close(self) -> None:
-        """Close the buffer and stop every wait."""
+        """Close the buffer; :meth:`wait` then returns at once."""
         self._is_closed = True
         self._receiver.close()
 
     def _remaining(self, earliest: float, latest: float) -> float:
-        """Return the remaining time to wait [s]."""
+        """Return the remaining time of :meth:`wait` [s]."""
         end = max(earliest, latest) if self._newest is None else earliest
         return max(0.0, end - time.monotonic())
 
@@ -209,8 +211,8 @@ class TargetBuffer:
 class TwistSubscription:
     """Subscription to twists with a header, or without a header as sent by joystick nodes.
 
-    A process can subscribe to a topic with one type only: the type of the publishers, and with a
-    header if they have different types.
+    A process can subscribe to a topic with one type only. The subscription uses the type of the
+    publishers; if the publishers have different types, it uses the type with a header.
     """
 
     def __init__(
@@ -230,7 +232,7 @@ class TwistSubscription:
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
-        """Change the type of the subscription if the publishers have another one."""
+        """Change the type of the subscription if the publishers have another type."""
         sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
         kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
         if self._subscription is None:
@@ -291,7 +293,7 @@ def apply_target(
 def _follow(
     arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
-    """Convert a message to the base frame of the chain, and pass the target to the controller."""
+    """Transform a target to the base frame of the chain, and pass it to the controller."""
     tree, base = arm.tree, arm.robot.base
 
     def T_base_frame() -> Array:
@@ -324,7 +326,7 @@ def _check_length(message: PoseArray | OversizedTrajectory) -> None:
 
 
 def target_note(message: Any) -> str:
-    """Return a remark on an accepted target, such as on a quaternion that was normalised."""
+    """Return a remark on an accepted target, such as "the quaternion ..."; empty if none."""
     if isinstance(message, POSE_TYPES):
         return quaternion_note([message.pose])
     return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""

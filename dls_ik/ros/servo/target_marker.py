@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Interactive marker for RViz that shows the target of the stream and sets targets when dragged."""
+"""Interactive marker for RViz: shows the target of the arm, and sets a target when dragged."""
 
 import math
 import time
@@ -23,14 +23,14 @@ from dls_ik.ros.servo.tip import Tip
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
-HANDLE_LENGTH, BALL_DIAMETER = 0.25, 0.06  # shares of the arm's length
+HANDLE_LENGTH, BALL_DIAMETER = 0.25, 0.06  # fractions of the arm's length
 BALL_COLOUR = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # translucent
 PAUSE_ENTRY, RESET_ENTRY, TO_TIP_ENTRY = "Pause", "Reset", "Bring the target to the tip"
 SERVER, MARKER = "~/target", "target"
 UPDATE_PERIOD = 0.1  # [s]
 TOUCH_HOLD = 0.5  # [s] time after user feedback in which the node does not move the marker
-MARKER_TOLERANCE = 1e-5  # [m, 1] differences of equal poses, as RViz returns single precision
-FEEDBACK_QOS = QoSProfile(depth=10)  # RViz sends a pose and the release of the mouse together
+MARKER_TOLERANCE = 1e-5  # [m, 1] tolerance of equal poses, as RViz uses single precision
+FEEDBACK_QOS = QoSProfile(depth=10)  # RViz sends two messages when the mouse is released
 MARKER_LIBRARY = "interactive_markers"
 
 
@@ -61,7 +61,7 @@ def _axis_handle(k: int, name: str, mode: int) -> Any:
 
 
 def _ball(size: float) -> Any:
-    """Return a ball that is moved by dragging, and rotated by dragging with Ctrl held."""
+    """Return the control with a ball: dragging moves the target, with Ctrl held rotates it."""
     ball = Marker(type=Marker.SPHERE, color=BALL_COLOUR)
     ball.scale.x = ball.scale.y = ball.scale.z = size
     ball.pose.orientation.w = 1.0
@@ -74,15 +74,15 @@ def _ball(size: float) -> Any:
 class MarkerTarget:
     """Interactive marker at the target, or at the tip if there is no target; dragging sets targets.
 
-    Targets are sent as trajectories of one pose, which do not time out: RViz sends nothing while
-    the mouse is held still, which would end a stream of poses.
+    Each target is sent as a trajectory of one pose, because such a target does not time out. A
+    stream of poses would time out while the mouse is held still, because RViz then sends nothing.
 
     Args:
         node: Node of the marker server.
         library: Module ``interactive_markers``.
         report: Returns the report of the last cycle.
-        store: Stores a target, as if it were received on a topic.
-        control: Runs a method of the controller in the loop.
+        store: Stores a target in the buffer of the servo loop.
+        control: Runs a function of the controller in the next cycle of the servo loop.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class MarkerTarget:
         menu.insert(TO_TIP_ENTRY, callback=lambda _: self._move_to_tip())
         self._pause_checked = False
         menu.setCheckState(self._pause_entry, menu.UNCHECKED)
-        self._tip: Tip | None = None  # the marker was built for this tip
+        self._tip: Tip | None = None  # tip for which the marker was built
         self._pose: Any = None  # last pose of the marker
-        self._last_feedback = -math.inf  # [s] steady
+        self._last_feedback = -math.inf  # [s] time of the last feedback, steady clock
         namespace = self._updates.removesuffix("/update")
         node.get_logger().info(
             f"interactive marker for RViz: add a display InteractiveMarkers of {namespace}"
@@ -116,7 +116,10 @@ class MarkerTarget:
         self._server.shutdown()
 
     def _update(self) -> None:
-        """Move the marker to the target, or to the tip without one, if a viewer is subscribed."""
+        """Move the marker to the target, or to the tip if there is no target.
+
+        Do nothing if no viewer is subscribed, or within TOUCH_HOLD after feedback of the user.
+        """
         report = self._report()
         if report.trail is None or report.output is None:
             return
@@ -139,7 +142,7 @@ class MarkerTarget:
         self._menu.apply(self._server, MARKER)
 
     def _receive(self, feedback: Any) -> None:
-        """Set a target if the marker was moved, not if it was only clicked."""
+        """Receive feedback of the user; set a target if the pose of the marker has changed."""
         self._last_feedback = time.monotonic()
         if feedback.event_type not in (feedback.POSE_UPDATE, feedback.MOUSE_UP):
             return
@@ -148,13 +151,16 @@ class MarkerTarget:
             self._set_target(feedback.header.frame_id, feedback.pose)
 
     def _set_target(self, frame: str, pose: Any) -> None:
-        """Set a target that does not time out; without the stamp of RViz, which may be old."""
+        """Set a target that does not time out.
+
+        The target has no stamp, because the stamp of RViz may be too old.
+        """
         target = PoseArray(poses=[pose])
         target.header.frame_id = frame
         self._store(target)
 
     def _show_pause(self, is_paused: bool) -> None:
-        """Check or uncheck the menu entry Pause, if the state has changed."""
+        """Check or uncheck the menu entry Pause of the marker if `is_paused` has changed."""
         if is_paused is not self._pause_checked:
             menu, self._pause_checked = self._menu, is_paused
             menu.setCheckState(self._pause_entry, menu.CHECKED if is_paused else menu.UNCHECKED)

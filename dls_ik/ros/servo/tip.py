@@ -10,7 +10,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 
-MIN_LENGTH = 0.1  # [m] displayed length of an arm
+MIN_LENGTH = 0.1  # [m] minimum displayed length of an arm
 MAX_TRAIL_POINTS = 250  # conversion of more points to a message would delay the loop
 MIN_TRAIL_INTERVAL = 0.02  # [s] minimum time between two points of a trail
 
@@ -38,7 +38,7 @@ class Tip:
         return self.in_root(self.robot.fk(q))
 
     def twist(self, q: Array, v: Array) -> Array:
-        """Return the twist (6,) of the tip [m/s, rad/s], relative to the base, along root axes.
+        """Return the twist (6,) of the tip relative to the base, in root axes [m/s, rad/s].
 
         Args:
             q: (n,) joint positions of the chain [rad or m].
@@ -49,7 +49,7 @@ class Tip:
         return twist
 
     def length(self) -> float:
-        """Return the sum of the distances between joints [m]: the approximate reach of the arm."""
+        """Return the approximate reach of the arm [m]: the sum of the distances between joints."""
         joints = self.robot.tree.path(self.robot.base, self.robot.tip)
         length = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
         return max(length, MIN_LENGTH)
@@ -66,7 +66,8 @@ class Tip:
 class Trail:
     """Past positions of the tip, sampled from the commands.
 
-    One thread samples, another one reads and converts joint positions to positions of the tip.
+    One thread stores sampled commands. Another thread reads the trail, and computes positions of
+    the tip from the commands.
 
     Args:
         tip: Tip of the arm in use.

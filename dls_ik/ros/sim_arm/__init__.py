@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node that simulates an arm: it takes commands and publishes joint states."""
+"""A node that simulates an arm: receives commands, and publishes joint states."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Node ``ik_sim_arm``: command topics, services for faults, and the publisher of joint states."""
+"""Node ``ik_sim_arm``: command topics, services that cause faults, and joint states."""
 
 import gc
 import threading
@@ -52,14 +52,14 @@ COMMANDS = "joint_commands"
 QOS = QoSProfile(depth=10)
 MAX_COMMAND_BYTES = 1024 * 1024
 
-# Commands, with the checks of the controllers of a real arm
+# Commands, checked as the controllers of a real arm check them
 
-MAX_VALUE = 1e6  # [rad, m, rad/s or m/s]
+MAX_VALUE = 1e6  # [rad, m, rad/s or m/s] maximum value in a command
 MAX_TRAJECTORY_POINTS = 10_000
 
 
 class CommandError(DlsIkError):
-    """Reason why a command is rejected."""
+    """Error of a command that is rejected."""
 
 
 def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> Path:
@@ -101,14 +101,14 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
     Args:
         message: Command.
         names: (n,) joints of the arm.
-        now: Current time by the clock of the path [s].
-        stamp: Current time by the clock of the message [ns]; 0: there is no clock yet.
+        now: Current time on the clock of the path [s].
+        stamp: Current time on the clock of the message's stamp [ns]; 0 if not yet known.
 
     Raises:
-        CommandError: If :func:`path_from_joint_state` raises it, there are no points or more than
-            MAX_TRAJECTORY_POINTS, times do not increase or are all in the past, or the last point
-            has a velocity.
-        JointValueError: If :func:`path_from_joint_state` raises it.
+        CommandError: If the joints are not exactly `names` (in any order), if a value exceeds
+            MAX_VALUE, if there are no points or more than MAX_TRAJECTORY_POINTS, if times do not
+            increase or are all in the past, or if the last point has a velocity.
+        JointValueError: If the number of values is wrong, or a value is not finite.
     """
     order = _order(message.joint_names, names)
     if not message.points:
@@ -130,7 +130,7 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
 
 
 def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
-    """Return the indices (n,) of the joints in a list of names."""
+    """Return for each of the joints `names` (n,) its index in the list `given`."""
     if sorted(given) != sorted(names):
         raise CommandError(f"the joints are {listing(names)}, each once, not {listing(given)}")
     index = {name: i for i, name in enumerate(given)}
@@ -138,7 +138,10 @@ def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
 
 
 def _begin(message: Any, now: float, stamp: int) -> float:
-    """Return the start time of a trajectory [s]: its stamp, or now if it has none."""
+    """Return the start time of a trajectory [s]: its stamp, or `now` if it has no stamp.
+
+    The arguments are those of :func:`path_from_trajectory`.
+    """
     begin = nanoseconds(message.header.stamp)
     if begin and not stamp:
         raise CommandError("it has a stamp, and with use_sim_time there is no clock yet")
@@ -158,7 +161,7 @@ def _times(points: Sequence[Any]) -> Array:
 
 
 def _velocities(point: Any, names: tuple[str, ...]) -> Array:
-    """Return the velocities (n,) of a point; NaN if it has none."""
+    """Return the velocities (n,) of a trajectory point [rad/s or m/s]; NaN if it has none."""
     if len(point.velocities) == 0:
         return np.full(len(names), np.nan)
     return checked_configuration(point.velocities, names)
@@ -171,10 +174,10 @@ def _bounded(values: Array) -> Array:
 
 
 class MeasuredJoints:
-    """Joint state message that is filled again in each cycle, with efforts if the arm has masses.
+    """Joint state message that is reused in each cycle; with efforts if the arm has masses.
 
     Args:
-        names: (m,) published joints.
+        names: (m,) names of the published joints.
         has_effort: Whether the arm has masses.
     """
 
@@ -184,7 +187,12 @@ class MeasuredJoints:
         self._effort = writable(message, "effort", len(names)) if has_effort else None
 
     def fill(self, reading: ArmReading, stamp: int) -> Any:
-        """Return the message of a reading with a stamp [ns]; always the same object."""
+        """Fill and return the message, the same object each time.
+
+        Args:
+            reading: State of the published joints.
+            stamp: Stamp of the message [ns].
+        """
         if self._effort is not None:
             self._effort[:] = reading.effort
         return self._output.fill(reading.positions, reading.velocities, stamp)
@@ -194,11 +202,11 @@ class MeasuredJoints:
 
 
 def serve_arm(node: Node, stop: Future) -> bool:
-    """Simulate an arm until `stop` is done."""
+    """Simulate an arm until the future `stop` is done."""
     application = SimArmApplication(node, LiveParameters(node, SimArmParameters()))
     try:
         application.start()
-        gc.freeze()  # scanning numba's objects would pause the loop
+        gc.freeze()  # a garbage collection of numba's objects would pause the loop
         spin(node, stop)
     finally:
         application.stop()
@@ -206,7 +214,7 @@ def serve_arm(node: Node, stop: Future) -> bool:
 
 
 class SimArmApplication:
-    """Simulation with its topics and services."""
+    """The node: the simulated arm with its topics and services."""
 
     def __init__(self, node: Node, live: LiveParameters[SimArmParameters]) -> None:
         self._node, self._live = node, live
@@ -230,7 +238,7 @@ class SimArmApplication:
         live.on_change(self._change)
 
     def start(self) -> None:
-        """Start publishing; without a robot parameter, wait for the first robot description.
+        """Start the simulation; without parameters for the joints, wait for a robot description.
 
         Raises:
             DlsIkError: If the joints or parameters are not usable.
@@ -250,7 +258,7 @@ class SimArmApplication:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop publishing, and close the world."""
+        """Stop publishing, and stop accepting objects around the arm."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -281,7 +289,16 @@ class SimArmApplication:
     def _subscribe(
         self, message_type: Any, topic: str, read: Callable[[Any, tuple[str, ...], float], Path]
     ) -> None:
-        """Follow the commands of a topic; if one is rejected, log why and keep the previous one."""
+        """Subscribe to a topic and follow its commands.
+
+        If a command is rejected, log the reason and follow the previous command.
+
+        Args:
+            message_type: Type of the messages.
+            topic: Name of the topic.
+            read: Function of a message, joint names and the current time [s] that returns the path;
+                raises an error to reject the command.
+        """
         name = self._node.resolve_topic_name(topic)
 
         def store(message: Any, _: int) -> None:
@@ -319,7 +336,7 @@ class SimArmApplication:
         return response
 
     def _run(self) -> None:
-        """Run cycles at absolute deadlines; skip the cycles that a stall made the loop miss."""
+        """Run cycles at absolute deadlines; skip cycles whose deadlines passed during a stall."""
         deadline = time.monotonic()
         while not self._ended.wait(max(0.0, deadline - time.monotonic())):
             try:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated arm without ROS: joint dynamics, parameters, dropouts and faults.
+"""Simulated arm without ROS: dynamics of the joints, parameters, dropouts and faults.
 
-Times are arguments; this module reads no clock.
+All times are arguments; this module reads no clock.
 """
 
 import math
@@ -27,9 +27,9 @@ MAX_STEP = 1e-3  # [s] maximum integration step
 
 
 class Path(NamedTuple):
-    """Path through k knots, at rest before the first knot and after the last.
+    """Timed joint-space path through k knots, at rest before the first and after the last knot.
 
-    Segments are straight, or cubic where both knots have velocities.
+    A segment between two knots is cubic if both have velocities; otherwise it is straight.
     """
 
     times: Array  # (k,) [s] increasing
@@ -37,7 +37,7 @@ class Path(NamedTuple):
     velocities: Array  # (k, n) [rad/s or m/s], rows of NaN: no velocity
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Return positions (n,) and velocities (n,) at a time [s]."""
+        """Return positions (n,) [rad or m] and velocities (n,) [rad/s or m/s] at a time [s]."""
         i = int(np.searchsorted(self.times, t, side="right"))
         if i == 0 or i == len(self.times):
             return self.positions[max(i - 1, 0)], np.zeros(self.positions.shape[1])
@@ -53,7 +53,7 @@ class Path(NamedTuple):
         return begin + s * rise + s * (1.0 - s) * bend, velocity
 
     def from_here(self, t: float, positions: Array, velocities: Array) -> "Path":
-        """Return the path with a knot prepended at a time [s], if that is before the first knot.
+        """Return the path with a new first knot; unchanged if `t` is not before the first knot.
 
         Args:
             t: Time of the new knot [s].
@@ -70,7 +70,7 @@ class Path(NamedTuple):
 
 
 def standstill(positions: Array, t: float) -> Path:
-    """Return a path that rests at positions (n,) [rad or m], with its knot at a time [s]."""
+    """Return a path that rests at positions (n,) [rad or m]; its only knot is at time t [s]."""
     return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
 
 
@@ -79,17 +79,17 @@ class Drive(NamedTuple):
 
     bandwidth: float = 8.0  # [Hz] bandwidth of the position control
     damping: float = 1.0  # damping ratio of the position control
-    full_effort_error: float = 0.01  # [rad or m] minimum error at which a drive saturates
-    velocity_feedforward: float = 1.0  # share of the commanded velocity
-    gravity_compensation: float = 1.0  # share of the weight
-    effort_scale: float = 1.0  # factor of the effort limits
-    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] unloaded drive at full effort
+    full_effort_error: float = 0.01  # [rad or m] minimum position error that causes full effort
+    velocity_feedforward: float = 1.0  # fraction of the commanded velocity that is fed forward
+    gravity_compensation: float = 1.0  # fraction of the weight that the drives compensate
+    effort_scale: float = 1.0  # factor by which the effort limits are multiplied
+    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] acceleration of an unloaded drive
 
 
 class Dynamics(NamedTuple):
     """Response of the joints to commands."""
 
-    velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
+    velocity: Array  # (n,) [rad/s or m/s] velocity limits; infinite: no limit
     delay: float = 0.0  # [s] time between a command and its effect on the drives
     time_constant: float = 0.0  # [s] time constant of the first-order lag of the joints
     noise: float = 0.0  # [rad or m] standard deviation of measured positions
@@ -97,7 +97,7 @@ class Dynamics(NamedTuple):
 
 
 class CommandQueue:
-    """Commanded paths with their start times; each path replaces the remainder of its predecessor.
+    """Queue of commanded paths with start times; a path replaces the rest of the previous path.
 
     Args:
         start: (n,) joint positions before the first command [rad or m].
@@ -107,22 +107,25 @@ class CommandQueue:
         self._commands = deque([(-np.inf, standstill(start, 0.0))])
 
     def add(self, path: Path, now: float) -> None:
-        """Add a path that is followed from a time [s] on."""
+        """Add a path that is followed from the time `now` [s] on."""
         state = self._commands[-1][1].at(now)
         self._commands.append((now, path.from_here(now, *state)))
 
     def path(self, t: float) -> Path:
-        """Return the path that is followed at a time [s], or the oldest path in the queue."""
+        """Return the path that is followed at time t [s]; before all paths, the oldest path."""
         oldest = self._commands[0][1]
         return next((path for since, path in reversed(self._commands) if since <= t), oldest)
 
     def breaks(self, begin: float, end: float) -> list[float]:
-        """Return the times [s] between `begin` and `end` at which the command is not smooth."""
+        """Return the times [s] between `begin` and `end` at which the command has a knot or ends.
+
+        Between these times the command is smooth.
+        """
         knots = {t for since, path in self._commands for t in (since, *path.times.tolist())}
         return sorted(t for t in knots if begin < t < end)
 
     def forget(self, end: float) -> None:
-        """Drop the paths that were replaced before a time [s]."""
+        """Drop the paths that were replaced before the time `end` [s]."""
         while len(self._commands) > 1 and self._commands[1][0] <= end:
             self._commands.popleft()
 
@@ -130,11 +133,11 @@ class CommandQueue:
 class SimulatedArm:
     """Arm without masses: joints with a delay, a first-order lag and velocity limits.
 
-    The lag is integrated exactly for straight motion between the breaks of the commanded path, so
-    the motion does not depend on how often :meth:`advance` is called. Time only runs forward.
+    The lag is integrated exactly for straight segments of the commanded path. Therefore the motion
+    does not depend on how often :meth:`advance` is called. Times must not decrease.
 
     Args:
-        start: (n,) initial joint positions and command [rad or m].
+        start: (n,) initial joint positions, which are also the first command [rad or m].
         dynamics: Response of the joints to commands.
         seed: Seed of the measurement noise.
         now: Initial time [s].
@@ -142,7 +145,7 @@ class SimulatedArm:
 
     def __init__(self, start: Array, dynamics: Dynamics, seed: int, now: float) -> None:
         self.dynamics = dynamics
-        self.frozen = False  # stuck drives: the joints do not move
+        self.frozen = False  # True simulates stuck drives: the joints do not move
         self._random = np.random.default_rng(seed)
         self._time = now
         self.reset(start)
@@ -153,17 +156,17 @@ class SimulatedArm:
         return self._q.copy()
 
     def reset(self, start: Array) -> None:
-        """Move to joint positions (n,) [rad or m] at once and drop all commands."""
+        """Set the joint positions (n,) [rad or m] at once, and drop all commands."""
         self._q = start.copy()
         self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean of the last step
         self._commands = CommandQueue(start)
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path from a time [s] on; the path replaces the remainder of the previous one."""
+        """Follow a path from the time `now` [s] on instead of the rest of the previous path."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
-        """Advance to a time [s]."""
+        """Advance the simulation to the time `now` [s]."""
         if now <= self._time:
             return
         before, elapsed = self._q, now - self._time
@@ -176,15 +179,15 @@ class SimulatedArm:
 
     @property
     def effort(self) -> Array:
-        """Efforts (0,): an arm without masses has none."""
+        """Empty array (0,), because an arm without masses has no efforts."""
         return np.zeros(0)
 
     def measured(self) -> Array:
-        """Return measured positions (n,) [rad or m], with new noise at each call."""
+        """Return measured joint positions (n,) [rad or m], with new noise at each call."""
         return self._q + self.dynamics.noise * self._random.standard_normal(len(self._q))
 
     def _follow(self, begin: float, end: float) -> None:
-        """Follow the commands from one time to another [s]."""
+        """Move the joints along the commands from time `begin` to time `end` [s]."""
         for first, last in pairwise([begin, *self._commands.breaks(begin, end), end]):
             times = np.linspace(first, last, 2 + int((last - first) / MAX_STEP)).tolist()
             for t0, t1 in pairwise(times):
@@ -192,9 +195,10 @@ class SimulatedArm:
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
 
     def _step(self, r0: Array, r1: Array, h: float) -> None:
-        """Follow a reference that moves linearly from r0 (n,) to r1 (n,) in a time h > 0 [s].
+        """Move the joints while the reference moves linearly from r0 (n,) to r1 (n,) in h > 0 [s].
 
-        The lag is q' = (r - q) / T; for a ramp r its solution is r - T r' + C exp(-t / T).
+        With a time constant T, the lag is q' = (r - q) / T. For a linear reference r the solution
+        is q = r - T r' + C exp(-t / T).
         """
         dynamics, q = self.dynamics, self._q
         goal = r1
@@ -297,11 +301,11 @@ class SimArmParameters(RobotParameters):
     )
 
     def check(self) -> None:
-        """Check that the joints have one source and no duplicates, and that `physics` has links.
+        """Check that the parameters are consistent.
 
         Raises:
-            OptionError: If joints have two sources or a duplicate, or `physics` or `scene` lacks
-                the parameter it depends on.
+            OptionError: If the joints are given twice, if a joint has a duplicate, or if `physics`
+                or `scene` is given without a parameter that it needs.
         """
         super().check()
         robot = "robot" if self.robot else "robot_description" if self.robot_description else ""
@@ -321,7 +325,7 @@ class SimArmParameters(RobotParameters):
 
     @property
     def dropouts(self) -> tuple[float, float]:
-        """Rate [1/s] and duration [s] of random gaps in the joint states."""
+        """Rate [1/s] and duration [s] of random gaps in the stream of joint states."""
         return self.dropout_rate, self.dropout_duration
 
 
@@ -330,7 +334,7 @@ class SimulatedJoints(NamedTuple):
 
     names: tuple[str, ...]
     rest: Array  # (n,) [rad or m] default initial positions
-    velocity: Array  # (n,) [rad/s or m/s] limits; infinite: none
+    velocity: Array  # (n,) [rad/s or m/s] velocity limits; infinite: no limit
     others: tuple[str, ...] = ()  # further published joints: fixed, or mimics of the n joints
 
     def start(self, parameters: SimArmParameters) -> Array:
@@ -356,15 +360,15 @@ def joints_of(robot: RobotModel) -> SimulatedJoints:
 
 
 def named_joints(names: tuple[str, ...]) -> SimulatedJoints:
-    """Return joints without limits."""
+    """Return joints with the given names and without limits."""
     return SimulatedJoints(names, np.zeros(len(names)), np.full(len(names), np.inf))
 
 
 class Dropouts:
-    """Gaps of equal length that start at random times, as in a Poisson process.
+    """Random gaps of equal length in the joint states, which start as a Poisson process.
 
     Args:
-        rate: Mean number of gaps per second of the time between gaps [1/s]; 0: no gaps.
+        rate: Mean number of gaps per second, without the duration of gaps [1/s]; 0: no gaps.
         duration: Length of each gap [s].
         seed: Seed of the start times.
         now: Initial time [s].
@@ -376,7 +380,7 @@ class Dropouts:
         self._begin = now + self._wait()
 
     def is_out(self, now: float) -> bool:
-        """Return whether a time [s] is in a gap; times only run forward."""
+        """Return whether the time `now` [s] is in a gap; times must not decrease."""
         while now >= self._begin + self._duration:
             self._begin += self._duration + self._wait()
         return now >= self._begin
@@ -388,14 +392,14 @@ class Dropouts:
 
 
 class ArmReading(NamedTuple):
-    """State of the m published joints: the joints of the arm first, then the others."""
+    """State of the m published joints: first the joints of the arm, then all other joints."""
 
-    positions: Array  # (m,) measured [rad or m]
-    velocities: Array  # (m,) true [rad/s or m/s]
-    effort: Array  # (m,) [N m or N], (0,) without masses
+    positions: Array  # (m,) measured positions [rad or m]
+    velocities: Array  # (m,) true velocities [rad/s or m/s]
+    effort: Array  # (m,) efforts [N m or N]; (0,) if the arm has no masses
 
 
-ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # arguments of SimulatedArm
+ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # see SimulatedArm for the arguments
 
 
 class Simulation:
@@ -427,7 +431,7 @@ class Simulation:
         self._dropouts = Dropouts(*parameters.dropouts, seed, now)
 
     def change(self, parameters: SimArmParameters, now: float) -> None:
-        """Continue with other parameters; after an error nothing has changed.
+        """Continue with other parameters; keep the present parameters if an error is raised.
 
         Raises:
             JointValueError: If the initial positions do not fit the joints.
@@ -440,28 +444,32 @@ class Simulation:
             self._parameters = parameters
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path that arrives at the time `now` [s]."""
+        """Follow a path that was received at the time `now` [s]."""
         with self._lock:
             self._arm.command(path, now)
 
     def freeze(self, frozen: bool) -> None:
-        """Freeze the drives, or release them; frozen drives still receive commands."""
+        """Freeze the drives, or release them; commands are still received while they are frozen."""
         with self._lock:
             self._arm.frozen = frozen
 
     def silence(self, silent: bool) -> None:
-        """Stop publishing joint states, or resume."""
+        """Stop the joint states if `silent` is True, or resume them."""
         with self._lock:
             self._silent = silent
 
     def reset(self) -> None:
-        """Move to the initial positions at once, and clear all faults."""
+        """Set the joint positions to the initial positions at once, and clear all faults."""
         with self._lock:
             self._silent = self._arm.frozen = False
             self._arm.reset(self.joints.start(self._parameters))
 
     def cycle(self, now: float) -> ArmReading | None:
-        """Advance to a time [s] and return the state of the joints; None in a gap."""
+        """Advance to the time `now` [s], and return the state of the published joints.
+
+        Returns:
+            None if no joint states are published now, during a gap or after :meth:`silence`.
+        """
         with self._lock:
             self._arm.advance(now)
             if self._dropouts.is_out(now) or self._silent:

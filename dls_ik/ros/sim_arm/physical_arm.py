@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated arm with masses in MuJoCo: drives with limited efforts, gravity and contacts.
 
-This module imports no ROS; times are arguments, as for the arm without masses.
+This module imports no ROS. All times are arguments; this module reads no wall clock.
 """
 
 import time
@@ -31,31 +31,31 @@ from dls_ik.ros.sim_arm.physics_shapes import mujoco, wxyz
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 
-MAX_ADVANCE = 0.05  # [s] maximum simulated time per call, so that states are still published
-MAX_LAG = 2.0  # [s] maximum lag that is caught up, as after a stop of the process
-MIN_SEPARATION_TIME = 0.05  # [s] a pair that touches again later is a new contact
-MAX_EVENTS = 100  # contacts not logged yet; older ones are dropped
+MAX_ADVANCE = 0.05  # [s] maximum simulated time per call, so that a late arm publishes states
+MAX_LAG = 2.0  # [s] maximum lag that is simulated later, for example after a stop of the process
+MIN_SEPARATION_TIME = 0.05  # [s] if a pair touches again after this time, it is a new contact
+MAX_EVENTS = 100  # maximum number of contacts that are not logged yet; the oldest are dropped
 
 
 class ContactEvent(NamedTuple):
     """Start of a contact of two links or objects."""
 
     names: Pair
-    is_object: bool  # the pair includes an object of the world
+    is_object: bool  # whether the pair includes an object of the world
     time: float  # [s] simulated time
 
 
 class ContactCounter:
-    """Counter of contacts; a contact ends when its pair was apart for `MIN_SEPARATION_TIME`.
+    """Counter of contacts; a contact ends when its pair was separated for `MIN_SEPARATION_TIME`.
 
     Attributes:
-        with_objects: Number of contacts of links, or of attached objects, with the world.
+        with_objects: Number of contacts of links or attached objects with objects of the world.
         between_links: Number of contacts between links.
         duration: Time with at least one contact [s].
-        deepest: Maximum depth [m].
+        deepest: Maximum penetration depth [m].
         strongest: Maximum normal force [N].
-        now: Depths of the pairs in contact [m].
-        events: Contacts that started, oldest first; the reader removes them.
+        now: Current penetration depths of the pairs in contact [m].
+        events: New contacts, oldest first; the reader removes them.
     """
 
     def __init__(self) -> None:
@@ -63,10 +63,10 @@ class ContactCounter:
         self.duration = self.deepest = self.strongest = 0.0
         self.now: dict[Pair, float] = {}
         self.events: deque[ContactEvent] = deque(maxlen=MAX_EVENTS)
-        self._last: dict[Pair, float] = {}  # time of the last touch
+        self._last: dict[Pair, float] = {}  # simulated time of the last touch by pair [s]
 
     def count(self, built: PhysicalModel, data: Any) -> None:
-        """Count the contacts after a simulation step."""
+        """Count the contacts in the state `data` after a simulation step."""
         now: dict[Pair, float] = {}
         if not data.ncon:
             self.now = now
@@ -84,7 +84,7 @@ class ContactCounter:
         if now:
             self.duration += STEP
             self.deepest = max(self.deepest, *now.values())
-        self.now = now  # replaced, not modified: another thread reads the dictionary
+        self.now = now  # replaced, not modified, because another thread reads the dictionary
 
 
 class PhysicalFigures(NamedTuple):
@@ -94,23 +94,25 @@ class PhysicalFigures(NamedTuple):
     real_time_factor: float  # simulated time / processor time; NaN: nothing was simulated
     lost: float  # [s] total time that was not simulated
     tracking_error: float  # [rad or m] maximum difference of reference and joint position
-    effort_share: float  # maximum share of an effort limit
-    weakest: str  # the joint with that share
+    effort_share: float  # maximum ratio of the effort of a drive to its limit
+    weakest: str  # joint with this ratio
 
 
 class PhysicalArm:
-    """Arm whose drives follow commands with limited efforts; time only runs forward.
+    """Arm with masses whose drives follow commands with limited efforts.
 
-    Each drive has a position control with velocity feedforward, ``kp (r - q) + kv (f r' - q')``,
-    and compensates the weight; the sum is bounded by its effort. With inertia J of the links about
-    the joint and of the rotor, ``kp = (2 pi bandwidth)^2 J``, at most effort / `full_effort_error`,
-    and ``kv = 2 damping sqrt(kp J)``. The reference r is limited to the velocity limits.
+    The effort of each drive is the sum of a position control with velocity feedforward,
+    ``kp (r - q) + kv (f r' - q')``, and the compensation of the weight, limited to the maximum
+    effort of the drive. With the sum J of the inertias of the links about the joint and of the
+    rotor, ``kp = (2 pi bandwidth)^2 J``, at most effort / `full_effort_error`, and
+    ``kv = 2 damping sqrt(kp J)``. The reference r follows the command within the velocity limits.
+    Times must not decrease.
 
     Args:
         robot: Robot with all its joints.
-        names: (n,) commanded joints; the other drives hold their initial positions.
-        others: Further joints whose state is published.
-        start: (n,) initial joint positions and command [rad or m].
+        names: (n,) commanded joints; the drives of other joints hold their initial positions.
+        others: Other joints whose state is published too.
+        start: (n,) initial joint positions, which are also the first command [rad or m].
         dynamics: Response of the joints to commands.
         seed: Seed of the measurement noise.
         now: Initial time [s].
@@ -147,7 +149,7 @@ class PhysicalArm:
 
     @property
     def dynamics(self) -> Dynamics:
-        """Response of the joints to commands; a new value takes effect at once."""
+        """Response of the joints to commands; an assigned value takes effect at once."""
         return self._dynamics
 
     @dynamics.setter
@@ -176,13 +178,13 @@ class PhysicalArm:
         return np.array(self._data.qfrc_actuator[self._built.velocities][self._reported])
 
     def measured(self) -> Array:
-        """Return measured positions (m,) [rad or m], with new noise at each call."""
+        """Return measured joint positions (m,) [rad or m], with new noise at each call."""
         return self.q + self._dynamics.noise * self._random.standard_normal(len(self._reported))
 
     # Commands and time
 
     def reset(self, start: Array) -> None:
-        """Move to joint positions (n,) [rad or m] at once and drop all commands."""
+        """Set the joint positions (n,) [rad or m] at once, and drop all commands."""
         data, model = self._data, self._built.model
         kept = data.mocap_pos.copy(), data.mocap_quat.copy(), data.time
         self._library.mj_resetData(model, data)
@@ -195,11 +197,11 @@ class PhysicalArm:
         self._library.mj_forward(model, data)
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path from a time [s] on; the path replaces the remainder of the previous one."""
+        """Follow a path from the time `now` [s] on instead of the rest of the previous path."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
-        """Advance by whole steps to a time [s], at most by `MAX_ADVANCE` per call."""
+        """Advance by whole steps to the time `now` [s], but at most by `MAX_ADVANCE` per call."""
         if now - self._time > MAX_LAG:
             self._lost += now - MAX_LAG - self._time
             self._time = now - MAX_LAG
@@ -227,7 +229,7 @@ class PhysicalArm:
         self._report(data)
 
     def _goal(self, t: float) -> tuple[Array, Array]:
-        """Return the commanded joint positions (n,) and velocities (n,) at a time [s]."""
+        """Return the commanded joint positions (n,) and velocities (n,) at time t [s]."""
         if self.frozen:
             return self._reference[self._order], np.zeros(len(self._order))
         return self._commands.path(t).at(t)
@@ -294,7 +296,7 @@ class PhysicalArm:
             self._share, self._weakest = float(share[worst]), self._robot.drives[worst]
 
     def figures(self) -> PhysicalFigures:
-        """Return the statistics since the last call."""
+        """Return the statistics since the previous call of this method."""
         simulated = float(self._data.time) - self._since
         factor = simulated / self._busy if self._busy > 0.0 else np.nan
         found = PhysicalFigures(
@@ -305,7 +307,9 @@ class PhysicalArm:
 
 
 class PhysicalSimulation(Simulation):
-    """Arm with masses among objects; its methods are thread-safe, except :meth:`use_scene`.
+    """Simulation of an arm with masses among objects.
+
+    Methods are thread-safe, except :meth:`use_scene`.
 
     Args:
         robot: Robot with all its joints.
@@ -338,10 +342,10 @@ class PhysicalSimulation(Simulation):
         super().__init__(joints._replace(others=others), parameters, now, make)
 
     def use_scene(self, scene: SceneSnapshot) -> None:
-        """Replace the objects by those of a scene; call from one thread only.
+        """Replace the objects by the objects of a scene; always call this from the same thread.
 
         Raises:
-            PhysicsError: If MuJoCo refuses an object; then the previous objects remain.
+            PhysicsError: If MuJoCo refuses an object. In this case the previous objects remain.
         """
         before = self._scene
         if before is not None and _differs_in_poses(before, scene):
@@ -359,7 +363,7 @@ class PhysicalSimulation(Simulation):
         self._scene = scene
 
     def figures(self) -> PhysicalFigures:
-        """Return the statistics since the last call."""
+        """Return the statistics since the previous call of this method."""
         with self._lock:
             return self._arm.figures()
 
@@ -375,12 +379,12 @@ class PhysicalSimulation(Simulation):
 
     @property
     def bandwidths(self) -> Array:
-        """Bandwidths of the drives (n,) [Hz]."""
+        """Bandwidths of the drives of the commanded joints (n,) [Hz]; see :class:`PhysicalArm`."""
         return self._arm.bandwidths
 
 
 def _differs_in_poses(before: SceneSnapshot, after: SceneSnapshot) -> bool:
-    """Return whether two scenes have the same objects and differ only in the object poses."""
+    """Return whether two scenes have the same objects, and differ only in poses of objects."""
     return (
         before.attached is after.attached
         and before.allowed is after.allowed

@@ -28,14 +28,14 @@ from dls_ik.scene.srdf import Pair, pair_of
 from dls_ik.text import listing
 
 STEP = 1e-3  # [s] simulation step
-DENSITY = 1000.0  # [kg/m^3] assumed for links without a mass
-ROD_RADIUS = 0.03  # [m] rods replace the shapes of links that have neither shapes nor mass
+DENSITY = 1000.0  # [kg/m^3] density that is assumed for links without a mass
+ROD_RADIUS = 0.03  # [m] radius of rods that stand for links without shapes and mass
 INERTIA_RADIUS = 0.05  # [m] a sphere of this radius replaces an inertia that is not positive
-NUM_LOAD_SAMPLES = 200  # random configurations for inertias, loads, and links that always touch
-ALWAYS_TOUCHING_SHARE = 0.95  # share of the samples from which a pair counts as always touching
-SPARE_ACCELERATION = 20.0  # [rad/s^2 or m/s^2] in addition to twice the weight, for default limits
-MIN_DEFAULT_EFFORT = 1.0  # [N m or N] minimum default limit of drives without a given limit
-MAX_LISTED_NAMES = 4  # names in a note
+NUM_LOAD_SAMPLES = 200  # random configurations used to find loads and links that always touch
+ALWAYS_TOUCHING_SHARE = 0.95  # a pair that touches in this fraction of samples may always touch
+SPARE_ACCELERATION = 20.0  # [rad/s^2 or m/s^2] default effort limits allow it and twice the weight
+MIN_DEFAULT_EFFORT = 1.0  # [N m or N] minimum of the default effort limit
+MAX_LISTED_NAMES = 4  # maximum number of names in a note
 LINK, OBJECT = (1, 3), (2, 1)  # contype and conaffinity: objects do not touch each other
 PHYSICAL: Schema = {
     "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
@@ -47,23 +47,23 @@ PHYSICAL: Schema = {
 
 
 class LinkMass(NamedTuple):
-    """Inertial element of a link."""
+    """Mass, centre of mass and inertia of a link."""
 
     mass: float  # [kg]
-    centre: Array  # (3,) centre of mass in the link [m]
-    inertia: Array  # (3, 3) about the centre, along the axes of the link [kg m^2]
+    centre: Array  # (3,) centre of mass in the frame of the link [m]
+    inertia: Array  # (3, 3) inertia about the centre of mass, in the axes of the link [kg m^2]
 
 
 class JointData(NamedTuple):
-    """Dynamics of a joint."""
+    """Effort limit, damping and friction of a joint."""
 
-    effort: float = 0.0  # [N m or N] limit; 0: not given
-    damping: float = 0.0  # [N m s or N s/m]
-    friction: float = 0.0  # [N m or N]
+    effort: float = 0.0  # [N m or N] effort limit; 0: not given
+    damping: float = 0.0  # [N m s or N s/m] viscous damping
+    friction: float = 0.0  # [N m or N] Coulomb friction
 
 
 def read_dynamics(description: Description) -> tuple[dict[str, LinkMass], dict[str, JointData]]:
-    """Read masses by link, and efforts, damping and friction by joint.
+    """Read the masses of a URDF by link, and effort limits, damping and friction by joint.
 
     Raises:
         RobotModelError: If a number is not finite or negative; the message gives the line.
@@ -108,7 +108,11 @@ def _joint_data(joint: XmlElement) -> JointData:
 
 
 def _positive(element: XmlElement, key: str, default: str | None = None) -> float:
-    """Return a number that is at least 0; an infinite number counts as not given (0)."""
+    """Return the number in an attribute of an XML element; return 0 for infinity.
+
+    Raises:
+        RobotModelError: If the attribute is not a number of at least 0.
+    """
     (value,) = element.numbers(key, 1, default)
     if not value >= 0.0:
         element.refuse(f"{key} of <{element.tag}> is from 0, not {value}")
@@ -119,41 +123,42 @@ def _positive(element: XmlElement, key: str, default: str | None = None) -> floa
 
 
 class PhysicalModel(NamedTuple):
-    """Compiled model, with the indices of the robot and of the objects."""
+    """Compiled MuJoCo model, with the indices of the robot's joints and of the objects."""
 
     model: Any  # mujoco.MjModel
     positions: Array  # (m,) index in qpos of each joint of the robot
     velocities: Array  # (m,) index in qvel of each joint of the robot
     names: tuple[str, ...]  # name of the link or object of each body
-    is_object: Array  # whether each body is an object of the world
-    mocap: Mapping[str, int]  # mocap index of each object of the world
+    is_object: Array  # for each body, whether it is an object of the world
+    mocap: Mapping[str, int]  # mocap index by object of the world
 
 
 class JointLoads(NamedTuple):
-    """Loads of the k drives over the whole range of the joints."""
+    """Maximum loads of the k drives over the whole range of the joints."""
 
     inertia: Array  # (k,) [kg m^2 or kg] maximum inertia about each joint
-    gravity: Array  # (k,) [N m or N] maximum effort that holds the weight
-    effort: Array  # (k,) [N m or N] limits from the description, or default limits
+    gravity: Array  # (k,) [N m or N] maximum effort needed to hold the weight
+    effort: Array  # (k,) [N m or N] effort limits from the description, or default limits
 
 
 class RobotPhysics:
-    """Masses, drives and shapes of a robot, and the builder of models with objects.
+    """Masses, drives and shapes of a robot; builds MuJoCo models of the robot and objects.
 
     Args:
         tree: Robot, read from a URDF.
-        bodies: Shapes by link.
+        bodies: Shapes of the links by name.
 
     Attributes:
         drives: (k,) names of the joints that have a drive.
         joints: (m,) names of the joints with a drive, then of their mimic joints.
         loads: Loads of the drives.
-        notes: One line for each value that the description lacks and a default replaces.
-        solids: Meshes in the form that MuJoCo needs.
+        notes: One line for each kind of value that is missing in the description.
+        solids: Cache of meshes converted to the form that MuJoCo needs.
 
     Raises:
-        PhysicsError: If there is no description or no moving mass, or MuJoCo refuses the model.
-        RobotModelError: If :func:`read_dynamics` raises it.
+        PhysicsError: If the robot has no description or no moving mass, or if MuJoCo refuses the
+            model.
+        RobotModelError: If :func:`read_dynamics` raises the error.
     """
 
     def __init__(self, tree: Tree, bodies: Mapping[str, Body]) -> None:
@@ -174,7 +179,7 @@ class RobotPhysics:
         self.loads = self._study()
 
     def build(self, scene: SceneSnapshot | None = None) -> PhysicalModel:
-        """Return a model with the objects of a scene: objects of the world and attached objects.
+        """Return a model of the robot with the world objects and attached objects of a scene.
 
         Raises:
             PhysicsError: If MuJoCo refuses the model.
@@ -213,7 +218,10 @@ class RobotPhysics:
         return self._indexed(compiled(spec), names, standing)
 
     def values(self, q: Array, model: PhysicalModel) -> Array:
-        """Return qpos for drives at q (k,) [rad or m], including the mimic joints."""
+        """Return the `qpos` of MuJoCo for drive positions q (k,) [rad or m].
+
+        The result includes the positions of mimic joints.
+        """
         found = np.zeros(model.model.nq)
         by_name = dict(zip(self.drives, q.tolist(), strict=True))
         mimics = [self.tree.mimic_of[name] for name in self.joints]
@@ -223,7 +231,7 @@ class RobotPhysics:
     # Parts
 
     def _fill(self, spec: Any, link: str, body: Any) -> None:
-        """Add the mass and the shapes of a link to a body."""
+        """Add the mass and the shapes of a link to a body of the MuJoCo specification."""
         body.gravcomp = 1.0
         mass = self._masses.get(link)
         if link in self._estimated:
@@ -240,7 +248,7 @@ class RobotPhysics:
             self._add_shapes(spec, body, self.bodies[link], LINK, DENSITY)
 
     def _add_rods(self, body: Any, link: str) -> None:
-        """Add rods from the joint of a link to its child joints."""
+        """Add rods to the body of a link, from the joint of the link to its child joints."""
         kinds = self._library.mjtGeom
         ends = [joint.origin[:3, 3] for joint in self.tree.child_joints[link]]
         common = {"density": DENSITY, "contype": 0, "conaffinity": 0}
@@ -254,7 +262,15 @@ class RobotPhysics:
     def _add_shapes(
         self, spec: Any, body: Any, given: Body, masks: tuple[int, int], density: float
     ) -> None:
-        """Add the shapes of a link, or of an object (density 0), whose meshes may be concave."""
+        """Add the shapes of a link or of an object to a body; meshes of objects may be concave.
+
+        Args:
+            spec: MuJoCo specification.
+            body: Body of the specification.
+            given: Shapes of the link or object.
+            masks: contype and conaffinity.
+            density: Density [kg/m^3]; 0 for an object.
+        """
         common = {"density": density, "contype": masks[0], "conaffinity": masks[1]}
         for shape, T in given.parts:
             for attributes in self.solids.geoms(spec, shape, T, by_facets=density == 0.0):
@@ -275,7 +291,10 @@ class RobotPhysics:
         )
 
     def _add_drives(self, spec: Any) -> None:
-        """Add the position control of each drive, with gains set later, and the mimic joints."""
+        """Add a position actuator for each drive, and couple mimic joints to their masters.
+
+        The gains of the actuators are set later.
+        """
         mj = self._library
         for name in self.drives:
             drive = spec.add_actuator(name=name, target=name)
@@ -297,7 +316,7 @@ class RobotPhysics:
         joints = [model.joint(name).id for name in self.joints]
         for joint, name in zip(
             joints, self.joints, strict=True
-        ):  # the attribute of the spec differs by version
+        ):  # the attribute differs between MuJoCo versions
             model.dof_damping[model.jnt_dofadr[joint]] = self._data.get(name, JointData()).damping
         bodies = [model.body(i).name for i in range(model.nbody)]
         mocap = {name: int(model.body(_object(name)).mocapid[0]) for name in standing}
@@ -310,10 +329,10 @@ class RobotPhysics:
             mocap,
         )
 
-    # Study of the robot alone
+    # Properties of the robot without objects
 
     def _without_mass(self) -> Iterator[str]:
-        """Yield the links whose mass is estimated: rigid groups of links without any mass."""
+        """Yield the links whose mass is estimated, because no link of their rigid group has one."""
         chosen = list[str]()
         for joint, group in self._groups.items():
             if joint and not any(link in self._masses for link in group):
@@ -346,7 +365,7 @@ class RobotPhysics:
                         yield pair_of(a, b)
 
     def _study(self) -> JointLoads:
-        """Return the loads of the drives, and note links that always touch, by random sampling."""
+        """Return the loads of the drives, and find links that always touch, by random sampling."""
         mj, built = self._library, self.build()
         data = mj.MjData(built.model)
         touching: dict[Pair, int] = {}
@@ -371,7 +390,12 @@ class RobotPhysics:
         return self._loads(inertia, gravity)
 
     def _loads(self, inertia: Array, gravity: Array) -> JointLoads:
-        """Return the loads with mimic joints added to their drives, and default effort limits."""
+        """Return the loads of the drives, including loads of mimic joints and default limits.
+
+        Args:
+            inertia: (m,) maximum inertia about each joint [kg m^2 or kg].
+            gravity: (m,) maximum effort of each joint needed to hold the weight [N m or N].
+        """
         k = len(self.drives)
         total, weight = inertia[:k].copy(), gravity[:k].copy()
         for i, name in enumerate(self.joints[k:], start=k):
@@ -400,7 +424,10 @@ class RobotPhysics:
         return JointLoads(total, weight, effort)
 
     def _samples(self) -> Array:
-        """Return random configurations (b, k) within limits; the first is the default."""
+        """Return random configurations (b, k) within the joint limits [rad or m].
+
+        The first configuration is the default configuration of the robot.
+        """
         joints = [self.tree.joint[name] for name in self.drives]
         lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
         upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
@@ -421,7 +448,11 @@ class RobotPhysics:
 
 
 def touching_pairs(built: PhysicalModel, data: Any) -> Iterator[tuple[Pair, bool, float, int]]:
-    """Yield the contacts: names, whether one is an object of the world, depth [m], and index."""
+    """Yield a tuple for each contact.
+
+    The tuple has the pair of names, whether the pair includes an object of the world, the
+    penetration depth [m], and the index of the contact in MuJoCo.
+    """
     contacts, body_of = data.contact, built.model.geom_bodyid
     bodies = body_of[contacts.geom]  # (c, 2)
     for i, (depth, (a, b)) in enumerate(zip(contacts.dist, bodies, strict=True)):
@@ -439,7 +470,10 @@ def mass_matrix(model: Any, data: Any) -> Array:
 
 
 def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the joint and links of each rigid group; the fixed group has an empty joint name."""
+    """Yield for each rigid group of links the joint that moves the group, and its links.
+
+    The group that includes the root link has an empty joint name.
+    """
     starts = [("", tree.root), *((j.name, j.child) for j in tree.joints if j.name in tree.mimic_of)]
     for joint, first in starts:
         group = list[str]()
@@ -452,7 +486,10 @@ def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _definite(mass: LinkMass) -> Array:
-    """Return the inertia of a link (3, 3) [kg m^2]; of a sphere if it is not positive definite."""
+    """Return the inertia of a link (3, 3) [kg m^2].
+
+    If the given inertia is not positive definite, return that of a sphere with the same mass.
+    """
     if np.linalg.eigvalsh(mass.inertia)[0] > 1e-12:
         return mass.inertia
     return 0.4 * mass.mass * INERTIA_RADIUS**2 * np.eye(3)

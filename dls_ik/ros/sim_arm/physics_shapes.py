@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of shapes to geometry of MuJoCo, whose meshes are convex."""
+"""Conversion of shapes to MuJoCo geometry; MuJoCo simulates convex meshes only."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphe
 from dls_ik.text import quoted
 
 LIBRARY = "mujoco"
-MIN_THICKNESS = 1e-4  # [m] thinner meshes become boxes
+MIN_THICKNESS = 1e-4  # [m] thinner meshes are replaced by boxes
 MAX_HULL_EXCESS = 1e-3  # relative volume by which the hull of a convex mesh may exceed the mesh
-MAX_FACETS = 1000  # triangles; a concave mesh with more is replaced by its hull
+MAX_FACETS = 1000  # a concave mesh with more triangles is replaced by its hull
 MAX_FACET_DEPTH = 0.02  # [m] depth of a tetrahedron, at most half of the solid behind the facet
-MAX_HULL_VERTICES = 1000  # MuJoCo reduces larger hulls
-MAX_KEPT = 256  # meshes kept for the next model
+MAX_HULL_VERTICES = 1000  # MuJoCo simplifies hulls with more vertices
+MAX_KEPT = 256  # maximum number of converted meshes in the cache
 
 
 class PhysicsError(RobotModelError):
-    """Error of a robot that MuJoCo cannot simulate, or of a missing MuJoCo."""
+    """Error of a robot that MuJoCo cannot simulate, or of a missing MuJoCo installation."""
 
 
 @lru_cache(None)
@@ -70,12 +70,12 @@ def mujoco_pose(T: Array) -> dict[str, Any]:
 
 
 class Solid(NamedTuple):
-    """Mesh and the convex parts that replace it."""
+    """A mesh, and the convex parts that replace it in MuJoCo."""
 
     mesh: Mesh
     hull: Array  # (h, 3) vertices of the convex hull [m]; (0, 3): the mesh is flat
     facets: Array  # (f, 4, 3) tetrahedra behind the triangles [m]; (0, 4, 3): use the hull
-    is_hull: bool  # the hull is larger than the mesh
+    is_hull: bool  # whether the mesh is concave, so that its hull is larger than the mesh
 
 
 class SolidLibrary:
@@ -86,13 +86,14 @@ class SolidLibrary:
         self.note = ""  # warning that some meshes were replaced by their convex hull
 
     def geoms(self, spec: Any, shape: Shape, T: Array, by_facets: bool) -> Iterator[dict[str, Any]]:
-        """Yield the arguments of ``add_geom`` for a shape.
+        """Yield the arguments of MuJoCo's ``add_geom`` for each part of a shape.
 
         Args:
             spec: Specification (mujoco.MjSpec); meshes are added to it.
             shape: Shape.
-            T: (4, 4) pose of the shape in its body.
-            by_facets: Whether a concave mesh is built of its triangles, not of its hull.
+            T: (4, 4) pose of the shape in the frame of its body.
+            by_facets: Whether a concave mesh is converted to a tetrahedron for each triangle; if
+                False, to its convex hull.
         """
         kinds = mujoco().mjtGeom
         match shape:
@@ -133,7 +134,7 @@ class SolidLibrary:
             yield {"type": mujoco().mjtGeom.mjGEOM_MESH, "meshname": name, **mujoco_pose(T)}
 
     def _solid(self, mesh: Mesh) -> Solid:
-        key = id(mesh)  # the solid keeps the mesh alive, so the id stays unique
+        key = id(mesh)  # unique, because the cached solid holds a reference to the mesh
         if key not in self._solids:
             self._solids[key] = _solid(mesh)
             if len(self._solids) > MAX_KEPT:
@@ -166,7 +167,7 @@ def _solid(mesh: Mesh) -> Solid:
 
 
 def _spec_of(parts: Array) -> Any:
-    """Return the specification of a body of convex parts (f, k, 3) [m]."""
+    """Return a MuJoCo specification with one body of convex parts (f, k, 3) [m]."""
     mj = mujoco()
     spec = mj.MjSpec()
     for k, vertices in enumerate(parts):
@@ -179,7 +180,12 @@ def _spec_of(parts: Array) -> Any:
 
 
 def _facets(corners: Array, is_solid: bool) -> Array:
-    """Return a tetrahedron (m, 4, 3) behind each triangle (m, 3, 3), with its apex in the solid."""
+    """Return a tetrahedron (m, 4, 3) [m] behind each triangle (m, 3, 3) [m].
+
+    Args:
+        corners: Triangles.
+        is_solid: Whether the triangles enclose a solid; then the apex of each tetrahedron is in it.
+    """
     middle = corners.mean(axis=1)
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1)[:, None]
@@ -192,7 +198,7 @@ def _facets(corners: Array, is_solid: bool) -> Array:
 
 
 def _way_through(corners: Array, point: Array, direction: Array) -> float:
-    """Return the distance [m] from a point to the next triangle (m, 3, 3) along a direction."""
+    """Return the distance [m] along a direction from a point (3,) to the next triangle."""
     a, u, v = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     across = np.cross(direction, v)
     scale = np.einsum("ij,ij->i", u, across)
@@ -207,13 +213,13 @@ def _way_through(corners: Array, point: Array, direction: Array) -> float:
 
 
 def _volume(corners: Array) -> float:
-    """Return the volume inside triangles (m, 3, 3) [m^3]."""
+    """Return the volume [m^3] that triangles (m, 3, 3) [m] enclose."""
     a, b, c = corners.swapaxes(0, 1) - corners[0, 0]
     return abs(float(np.einsum("ij,ij->", a, np.cross(b, c)))) / 6.0
 
 
 def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
-    """Return the box around vertices (m, 3) along their principal axes.
+    """Return the bounding box of vertices (m, 3) along their principal axes.
 
     Returns:
         Centre (3,) [m], axes as columns of a rotation (3, 3), and half sizes (3,) [m].
@@ -227,7 +233,7 @@ def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
 
 
 def _basis(z: Array) -> Array:
-    """Return a rotation (3, 3) whose third column is a unit vector."""
+    """Return a rotation (3, 3) whose third column is the unit vector z (3,)."""
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(z, x), z])

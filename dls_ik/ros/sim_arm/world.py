@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arm with masses of the node: objects from a file and topics, contacts in the diagnostics."""
+"""ROS interface of the arm with masses: objects from a file and topics, and contact reports."""
 
 import math
 import time
@@ -36,22 +36,22 @@ from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.text import escape, listing, span
 
-SCENE = "planning_scene"  # topic of the ik node; its service has the same prefix
-MIN_SATURATED_SHARE = 0.999  # share of an effort limit at which a drive counts as saturated
-# Ignored operations: they change what planning allows, not the contacts of an arm with masses.
+SCENE = "planning_scene"  # scene topic of the ik node
+MIN_SATURATED_SHARE = 0.999  # fraction of its effort limit at which a drive counts as saturated
+# Ignored operations, which affect planning, but not the contacts of an arm with masses.
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
 
 
 class Stage(NamedTuple):
-    """Arm and the objects around it."""
+    """The simulated arm, and the objects around it."""
 
     simulation: PhysicalSimulation
-    scene: SceneSnapshot  # state with all received changes
-    shown: SceneSnapshot  # as in the MuJoCo model
+    scene: SceneSnapshot  # scene after all received changes
+    shown: SceneSnapshot  # scene in the MuJoCo model, which may lack the last changes
 
 
 class PhysicalWorld:
-    """Factory of arms with masses, with the objects around them and reports of contacts.
+    """The simulated arm with masses, the objects around it, and reports of contacts.
 
     One thread replaces the arm and applies all changes of objects, in order.
 
@@ -66,7 +66,7 @@ class PhysicalWorld:
         self._stage: Stage | None = None
         self._put = -math.inf  # [s] time of the last update of the model
         self._said = set[str]()
-        self._whole: WholeScene | None = None  # requests of the scene of the ik node
+        self._whole: WholeScene | None = None  # client that requests the scene of the ik node
         self._executor = SerialExecutor("scene", self._fault, MAX_QUEUED_CHANGES, MAX_QUEUED_BYTES)
         for topic, kind in SCENE_TOPICS.items():
             self._subscribe(kind, topic)
@@ -155,7 +155,7 @@ class PhysicalWorld:
         def run() -> None:
             try:
                 job()
-            finally:  # an earlier change may not be in the model yet
+            finally:  # even after an error, as an earlier change may not be in the model yet
                 self._show()
 
         return self._executor.submit(run, size, is_bounded)
@@ -164,7 +164,7 @@ class PhysicalWorld:
         self._stage = stage
 
     def _add_whole(self, scene: Any, source: str) -> None:
-        """Queue the objects of a whole scene; the present objects stay."""
+        """Queue the objects of a whole scene; they are added to the present objects."""
         scene.is_diff = scene.robot_state.is_diff = True
         scene.robot_state.joint_state = JointState()
 
@@ -178,7 +178,7 @@ class PhysicalWorld:
         self._submit(add, is_bounded=False)
 
     def _change(self, message: Any, source: str) -> None:
-        """Apply a message with changes of objects, or log why it is refused."""
+        """Apply a message with changes of objects; log the reason if the message is refused."""
         stage = self._stage
         try:
             if stage is None:
@@ -194,7 +194,7 @@ class PhysicalWorld:
             self._node.get_logger().warning(escape(f"objects on {source}: {note}"))
 
     def _show(self) -> None:
-        """Update the model, unless more changes are queued and the last update is recent."""
+        """Update the MuJoCo model, unless more changes are queued and the last update is recent."""
         stage, now = self._stage, time.monotonic()
         if stage is None or stage.shown is stage.scene:
             return
@@ -217,7 +217,13 @@ class PhysicalWorld:
         operations: tuple[Operation, ...],
         simulation: PhysicalSimulation,
     ) -> SceneSnapshot:
-        """Return the scene after some changes."""
+        """Return the scene after operations that change it.
+
+        Args:
+            scene: Scene before the changes.
+            operations: Changes.
+            simulation: Simulation with the joint positions, for objects in frames of links.
+        """
         values = simulation.values()
         physical = (each for each in operations if not isinstance(each, PLANNING))
         found = resolve_frames(physical, scene, values, self._frames)
@@ -229,7 +235,7 @@ class PhysicalWorld:
     # Contacts
 
     def report_contacts(self) -> None:
-        """Log the contacts that started since the last call."""
+        """Log the contacts that started since the previous call of this method."""
         if self._stage is None:
             return
         events = self._stage.simulation.contacts.events
@@ -240,7 +246,7 @@ class PhysicalWorld:
             self._log.warn(f"contact {names}", message)
 
     def _publish(self) -> None:
-        """Publish ``diagnostic_msgs/DiagnosticArray`` with the statistics since the last one."""
+        """Publish a ``diagnostic_msgs/DiagnosticArray`` with statistics since the previous one."""
         if self._stage is None:
             return
         simulation = self._stage.simulation
@@ -270,7 +276,7 @@ class PhysicalWorld:
 
 
 def _level(figures: PhysicalFigures, touching: list[str]) -> tuple[Any, str]:
-    """Return the level of the diagnostics, and its reason."""
+    """Return the level of the diagnostics, and the message that gives the reason."""
     if touching:
         return DiagnosticStatus.WARN, f"{touching[0]} touch"
     if figures.effort_share >= MIN_SATURATED_SHARE:
