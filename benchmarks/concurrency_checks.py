@@ -21,6 +21,7 @@ MAX_TOLERANCE = 1e-4  # [m, rad] maximum solver tolerance that the tasks set
 LIMIT_TOLERANCE = 1e-9  # [rad]
 ACCELERATION = 8.0  # [rad/s^2] parameter of the node
 ROUNDED = 1.0 + 1e-6
+PAUSE = 1.8  # minimum number of periods without a command after which the arm starts from rest
 SETTLED = 0.5  # [s] time after a change in motion until all limits are kept
 KEPT = 5000  # number of recent commands kept
 ONE_ROBOT, LIMITS, CALM = "a command is of one robot", "limits kept", "no jump"
@@ -247,7 +248,8 @@ class Commands:
     """
 
     def __init__(self, history: History, ledger: Ledger, period: float) -> None:
-        self._history, self._ledger, self._longest = history, ledger, 2.0 * period
+        self._history, self._ledger = history, ledger
+        self._period, self._longest = period, 2.0 * period  # [s]
         self.received: deque[Command] = deque(maxlen=KEPT)
         self._possible: set[int] = set()  # indices of the robots of the last command
         self._replaced = -np.inf  # [s] last time at which several robots were possible
@@ -293,7 +295,10 @@ class Commands:
         if elapsed > self._longest:  # messages were lost
             speed = np.maximum(speed, robot.velocity)
         near = np.abs(new.q - old.q) <= speed * longest * ROUNDED + LIMIT_TOLERANCE
-        smooth = np.abs(new.v - old.v) <= ACCELERATION * longest * ROUNDED
+        change = np.abs(new.v - old.v)
+        if elapsed > PAUSE * self._period:  # the arm stopped at the last command meanwhile
+            change = np.minimum(change, np.abs(new.v))
+        smooth = change <= ACCELERATION * longest * ROUNDED
         if not settled:
             slower = (np.abs(new.v) <= np.abs(old.v)) & (new.v * old.v >= 0.0)
             smooth |= slower & (_beyond(robot, new.q) >= -LIMIT_TOLERANCE)

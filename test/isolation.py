@@ -37,7 +37,7 @@ STATEFUL_CACHES = (
     ("dls_ik.solver.plugins", "_load_entry_points"),
 )
 
-# Ids of the processes of fixtures of the whole session, which may start within any module.
+# Ids of processes that outlive the test or module in which they start, and that fixtures end.
 SESSION_PROCESSES: set[int] = set()
 
 # What a command sets for its process, and whether a kernel had to be compiled: only restored.

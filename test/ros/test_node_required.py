@@ -81,7 +81,7 @@ def waits_faults_and_recovers(arm):
 
     driver.stuck = True
     arm.send_alone(pose(WAM.fk(HOME + FAR)))
-    arm.says("fault", "max_deviation", "commanded to")
+    arm.says("fault", "max_deviation", "commanded ")
     arm.stands()
     arm.assert_calm()
     driver.stuck = False

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from isolation import SESSION_PROCESSES
 from moveit_msgs.msg import CollisionObject
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
@@ -142,6 +143,7 @@ class PhysicalRig:
         self.node.__exit__()
         self.rests()
         self.node = NodeProcess(*arguments(SPACE, **{**self.parameters, **parameters}))
+        SESSION_PROCESSES.add(self.node.process.pid)  # the fixture ends this node
         self.node.wait_for_line("ready")
         self.targets = self.client.publisher(type(pose(np.eye(4))), "target_pose", 1)
 
