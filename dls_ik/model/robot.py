@@ -112,7 +112,7 @@ class RobotModel:
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """(n,) units of the joint positions: "rad", or "m" for a prismatic joint."""
+        """Units (n,) of the joint positions, "m" for a prismatic joint and "rad" for others."""
         kinds = (self.tree.joint[name].kind for name in self.joint_names)
         return tuple("m" if kind == "prismatic" else "rad" for kind in kinds)
 

@@ -77,7 +77,7 @@ class MapSettings:
 
     @property
     def poses(self) -> int:
-        """Number of poses of the whole map: voxels times orientations."""
+        """Number of poses of the whole map, which is voxels times orientations."""
         return self.grid.size * self.orientations
 
     @property
