@@ -143,7 +143,7 @@ class Mesh:
 
     @cached_property
     def is_watertight(self) -> bool:
-        """Return whether the mesh is closed, with two triangles of equal orientation at each edge."""
+        """Return whether the mesh is closed, with two triangles alike oriented at each edge."""
         a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
         count = len(self.vertices)
         edges = np.sort((a.astype(np.int64) * count + b).ravel())
