@@ -55,7 +55,7 @@ Tell = Callable[[str], None]  # called with the name of a check before the check
 @click.argument("robot", default="")
 @output.json_option
 def doctor(robot: str, as_json: bool) -> None:
-    """Show what is installed, which parts work, and how to fix the others.
+    """Show installed and working parts, and how to fix the others.
 
     All parts are tested in other processes: a solve, a message between two processes, a node that
     starts and answers. The first run may compile kernels, which takes a minute.

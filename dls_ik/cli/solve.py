@@ -157,7 +157,7 @@ class Question(NamedTuple):
 
 
 def _list_solutions(question: Question, method: str, count: int, as_json: bool) -> list[str]:
-    """Print all solutions; return a line if there is none."""
+    """Print all solutions; return a message if no solution was found."""
     solver = question.solver(method)
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:

@@ -42,7 +42,7 @@ MAX_FLAT = 1e-6  # [m] maximum extent normal to a plane of a motion that is draw
 class Scene(NamedTuple):
     """Geometry that both panels of ``stroboscope`` draw."""
 
-    arms: list[Array]  # for each tip, (k, m, 2 or 3): m points of the arm at k instants [m]
+    arms: list[Array]  # one array per tip, (k, m, 2 or 3): m points of the arm at k instants [m]
     goals: Array | None  # (j, 2 or 3) target points [m]
     seen: tuple[int, ...]  # drawn coordinates: 0 for x, 1 for y, 2 for z
 

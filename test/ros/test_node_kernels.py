@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +31,6 @@ pytestmark = [pytest.mark.ros]
 SUCCESS, TIMED_OUT, UNAVAILABLE, NO_SOLUTION = 1, -6, -22, -31
 OF_SCENES = ("collision.count_pairs-*", "collision.check_rows-*")  # small ones
 TIMEOUT, MORE = 0.05, 0.05  # [s]
-MAX_ASIDE = 1.0  # [s] a small kernel takes longer to compile
 BEYOND = np.eye(4)
 BEYOND[0, 3] = 5.0  # [m] unreachable
 
@@ -174,8 +174,8 @@ def test_no_request_takes_longer_than_its_timeout_and_50_ms(lacking):
     """On a busy machine, from "ready" on, while kernels are compiled and loaded.
 
     The machine may put any process aside: an echo service in another process, called before each
-    request, shows for how long. One request in a thousand may still be put aside when the echo is
-    not, but never for as long as a kernel takes to compile.
+    request, shows for how long, and so does the time that the node and this process waited for a
+    core during the request.
     """
     busy = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(os.cpu_count() or 1)]
     try:
@@ -190,8 +190,10 @@ def test_no_request_takes_longer_than_its_timeout_and_50_ms(lacking):
             while checked < 3 or k < 30:
                 echoes.append(duration(client, control, Trigger.Request())[0])
                 asked = ASKED[k % len(ASKED)]
+                before = core_waits(node.process.pid) + core_waits(os.getpid())
                 seconds, response = duration(client, asker, request(**asked))
-                took.append(seconds)
+                after = core_waits(node.process.pid) + core_waits(os.getpid())
+                took.append(seconds - max(after - before, 0.0))
                 if asked.get("avoid", True) and response.error_code.val == SUCCESS:
                     assert is_checked(response)
                     checked += 1
@@ -200,9 +202,16 @@ def test_no_request_takes_longer_than_its_timeout_and_50_ms(lacking):
         for process in busy:
             process.kill()
             process.wait()
-    usual, worst, aside = np.quantile(took, 0.999), max(took), 3.0 * max(echoes)
-    assert usual <= TIMEOUT + MORE + aside, (usual, worst, max(echoes), k)
-    assert worst <= MAX_ASIDE + aside, (usual, worst, max(echoes), k)
+    assert max(took) <= TIMEOUT + MORE + 3.0 * max(echoes), (max(took), max(echoes), k)
+
+
+def core_waits(pid):
+    """Return how long the threads of a process have waited for a core [s]; 0 if unknown."""
+    waits = 0
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):  # a thread that has ended
+            waits += int(file.read_text().split()[1])
+    return 1e-9 * waits
 
 
 def duration(client, asker, given):

@@ -58,6 +58,7 @@ def test_single_pose_stays_in_force_also_in_the_frame_of_the_tool(arm):
 
 
 def test_pause_while_moving_and_resume_and_reset(arm):
+    assert arm.client.set_parameters(scale=0.2).successful  # a late pause still finds it moving
     arm.send_alone(pose(shifted(0.0, 0.4, 0.0)))
     arm.moves()
     answer = arm.pause()
@@ -66,7 +67,8 @@ def test_pause_while_moving_and_resume_and_reset(arm):
     arm.says("paused")
     arm.stands()
     held = arm.q
-    assert arm.error(shifted(0.0, 0.4, 0.0)) > 1e-3, "the arm stopped on its path"
+    assert arm.error(shifted(0.0, 0.4, 0.0)) > 0.05, "the arm stopped on its path"
+    assert arm.client.set_parameters(scale=1.0).successful
     for message in (pose(shifted()), twist((0.0, 1.0, 0.0)), trajectory([shifted()])):
         arm.send(message)
         arm.says("paused", "target ignored")
