@@ -113,7 +113,7 @@ class RobotModel:
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """Units (n,) of the joint positions: "m" for prismatic joints, otherwise "rad"."""
+        """Units (n,) of joint positions, "m" for prismatic joints and "rad" for all others."""
         kinds = (self.tree.joint[name].kind for name in self.joint_names)
         return tuple("m" if kind == "prismatic" else "rad" for kind in kinds)
 
