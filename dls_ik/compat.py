@@ -277,7 +277,7 @@ def on_numba_compilation(tell: Callable[[Any], None]) -> None:
             tell(event.data["dispatcher"])
 
         def on_end(self, event: Any) -> None:
-            """Do nothing when a compilation ends."""
+            """Do nothing; Numba calls this method when a compilation ends."""
 
     event.register("numba:compile", Listener())
 
@@ -338,7 +338,10 @@ def numba_compilers() -> tuple[Any, Any]:
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
-            """Return 0 instead of an address, because Python does not call a part."""
+            """Return 0 instead of the address of a function.
+
+            Only Python needs the address, and Python does not call the function.
+            """
             self._ensure_finalized()
             return 0
 

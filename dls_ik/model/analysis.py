@@ -104,7 +104,7 @@ class Singularities(NamedTuple):
 
 
 class Axes(NamedTuple):
-    """Relations between the axes of successive revolute joints."""
+    """Successive revolute joints whose axes meet in a point or are parallel."""
 
     meeting: tuple[Run, ...]  # runs of three or more joints whose axes pass through one point
     parallel: tuple[Run, ...]  # runs of two or more joints whose axes are parallel
@@ -257,7 +257,8 @@ def _family(
 ) -> Singularity:
     """Return the family of a singular configuration, with a simple example configuration.
 
-    In the example, all joints without effect on the singularity have one of `PLAIN_VALUES` as their
+    A family is the set of configurations that the positions of the same joints make singular. In
+    the example, all joints without effect on the singularity have one of `PLAIN_VALUES` as their
     position. If the tip loses more than one direction of motion at each of these values, the
     example is q.
 
@@ -304,7 +305,7 @@ def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
 def _positive(direction: Array) -> Array:
     """Return the direction (3,), or -direction if its component of largest magnitude is negative.
 
-    Components smaller than 1e-9 become 0.
+    Components with a magnitude below 1e-9 become 0.
     """
     largest = direction[np.abs(direction).argmax()]
     return np.asarray(np.where(np.abs(direction) < 1e-9, 0.0, direction * np.sign(largest)))

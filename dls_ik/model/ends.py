@@ -96,7 +96,15 @@ def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
 
 
 def _moves(tree: Tree, base: str, leaf: str) -> bool:
-    """Return whether the link `leaf` is below the base with a joint that is not fixed between."""
+    """Return whether a joint that is not fixed is on the path from the base down to a link.
+
+    The result is False if the link is not below the base.
+
+    Args:
+        tree: Robot.
+        base: Base link.
+        leaf: Link.
+    """
     link, moves = leaf, False
     while link not in (base, tree.root):
         moves = moves or tree.parent_joint[link].kind != "fixed"
@@ -105,7 +113,7 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
 
 
 class _Branch(NamedTuple):
-    """Candidate tips that the same joints move, and these joints.
+    """Candidate tips of an arm that the same joints move, and these joints.
 
     A branch has a tool if a candidate tip is named like a tool frame or carries a gripper.
     """
@@ -233,10 +241,11 @@ def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
 
 
 def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
-    """Return the link to which the gripper with the link `tip` is mounted.
+    """Return the link that carries the gripper to which a tip belongs.
 
-    The first joint on the path from the base that belongs to a gripper by its name, or by the name
-    of its child link, defines the gripper. Return None if there is no such joint.
+    The link is the parent of the first joint, on the path from the base to the tip, that belongs to
+    a gripper by its name or by the name of its child link. The result is None if there is no such
+    joint.
     """
     for joint in tree.path(base, tip):
         is_part = GRIPPER_PART.search(joint.name) or GRIPPER_PART.search(joint.child)

@@ -118,7 +118,7 @@ class Joint:
         return transform(rotation_about(self.axis, value))
 
     def _set(self, name: str, value: object) -> None:
-        """Set a field of the frozen instance; arrays become read-only."""
+        """Set a field of this frozen dataclass; an array becomes read-only."""
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
         object.__setattr__(self, name, value)

@@ -268,8 +268,8 @@ def _package_name(folder: Path) -> str:
 class _Arguments(dict[str, str]):
     """Values of xacro arguments by name; records the names that xacro looks up.
 
-    xacro ignores arguments that a file does not declare. Such an argument is found because xacro
-    never looks up its name.
+    xacro ignores arguments that a file does not declare. The caller finds such arguments, because
+    xacro never looks up their names.
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:

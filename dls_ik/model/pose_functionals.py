@@ -41,7 +41,7 @@ class PathElements(NamedTuple):
 
     @property
     def length(self) -> float:
-        """Upper bound of the distance between base and tip if unlimited slides are ignored.
+        """Upper bound of the distance between base and tip, without unlimited prismatic joints.
 
         The bound is the sum of the lengths of all fixed translations and of the largest positions
         of all prismatic joints with limits.
@@ -58,10 +58,10 @@ class PathElements(NamedTuple):
         return PathElements(fixed, self.prismatic, self.lower * factors, self.upper * factors)
 
     def split(self, k: int) -> tuple["PathElements", "PathElements"]:
-        """Split the path at element k into a path from the base and a path to the tip.
+        """Split the path at joint k into a path from the base and a path to the tip.
 
-        The tip frame of the first path is the base frame of the second path: the frame of element k
-        before its motion. Element k belongs to the second path.
+        The tip frame of the first path is the base frame of the second path: the frame of joint k
+        before its motion. Joint k belongs to the second path.
         """
         _, prismatic, lower, upper = self
         fixed = np.concatenate([np.eye(4)[None], self.fixed[k + 1 :]])
@@ -317,6 +317,10 @@ def chain_product(elements: PathElements, functional: Functional) -> ChainProduc
     """Return a functional as a product over the joints of a path.
 
     Joints at the start or at the end of the path are omitted if they do not change the functional.
+
+    Args:
+        elements: Path.
+        functional: Functional of the tip pose.
     """
     row, column = functional.row, functional.column
     fixed = [functional.matrix(T) for T in elements.fixed]

@@ -187,8 +187,8 @@ def _range(
 ) -> tuple[float, float]:
     """Return the lower and the upper bound of a candidate functional.
 
-    A bound that is not needed is not computed: it is 0 if it is the lower bound of a distance, and
-    otherwise infinite.
+    A bound that is not needed is not computed. It is returned as 0 if it is the lower bound of a
+    distance, otherwise as -inf (lower bound) or inf (upper bound).
 
     Args:
         elements: Path.
@@ -355,8 +355,8 @@ ORIGIN = np.zeros(3)
 class Budget:
     """Amount of work that may still be spent on the bounds of a robot.
 
-    The work is measured by the number of evaluated corners (combinations of one corner of the
-    triangle of each joint) and not by time, so that the bounds are equal on all machines.
+    The work is measured by the number of evaluated triangle corners (see the module docstring), and
+    not by time, so that the bounds are equal on all machines.
     """
 
     def __init__(self, left: int = MAX_WORK) -> None:
@@ -373,7 +373,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no work is left."""
+        """Whether all work that the budget permits is done."""
         return self.left <= 0
 
 
@@ -497,11 +497,12 @@ def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
 def _share(
     prismatic: NDArray[np.bool_], wide: NDArray[np.bool_], lower: Array, upper: Array
 ) -> Array:
-    """Return (b, d) how far the curve of joint points extends to the corner of its triangle.
+    """Return (b, d) how far the arc of a joint extends toward a corner of the enclosing triangle.
 
-    For an arc, the result is the distance of the middle of the arc from the chord, divided by the
-    distance of the opposite triangle corner from the chord. For a full circle, it is the radius
-    divided by the distance of a corner from the center.
+    The arc consists of the points (cos q, sin q) or (q, q^2) for the joint positions q in a box.
+    The result is the distance of the middle of the arc from its chord, divided by the distance of
+    the triangle corner opposite to the chord from the chord. For a full circle, the result is the
+    radius divided by the distance of a corner from the center.
 
     Args:
         prismatic: (d,) whether a joint is prismatic.
@@ -516,7 +517,10 @@ def _share(
 def _triangle(
     product: ChainProduct, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
-    """Return the motion matrices (b, 3, s, s) of joint j at the three corners of its triangles.
+    """Return the motion matrices (b, 3, s, s) of joint j at the corners of the enclosing triangles.
+
+    A triangle encloses the points (cos q, sin q) or (q, q^2) for the joint positions q in a box.
+    The motion matrix is affine in these points, and can therefore be evaluated at the corners.
 
     Args:
         product: Functional.
@@ -540,8 +544,8 @@ def _gaps(
     """Return how much the triangle of each joint increases the bound of a box.
 
     The bound is the largest value at a combination of triangle corners. A corner that is not on the
-    curve of joint points makes the bound larger than the maximum of the functional. The increase is
-    the difference of the values at this corner and at the closest point of the curve.
+    arc that the triangle encloses makes the bound larger than the maximum of the functional. The
+    increase is the difference of the values at this corner and at the closest point of the arc.
 
     Args:
         corners: (b, 3^d) values of the functional at all combinations of triangle corners.

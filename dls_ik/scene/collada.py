@@ -311,10 +311,10 @@ def _semantic(element: XmlElement) -> str:
 
 
 def _positions(source: XmlElement) -> Array:
-    """Return the vertex positions (k, 3) in a <source> element.
+    """Return the vertex positions (k, 3) in a <source> element, in the geometry's length unit.
 
     Raises:
-        SceneError: If the source is not valid.
+        SceneError: If the element has no numbers, or the number of numbers is wrong.
     """
     array = source.first("float_array")
     if array is None:

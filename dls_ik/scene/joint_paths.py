@@ -105,7 +105,7 @@ def path_pairs(world: SceneSnapshot, min_distance: float = 0.0) -> PathPairs:
 
 
 class PathLimits(NamedTuple):
-    """Limits of a search for a path."""
+    """Limits of a search for a path: ranges of joint positions, and number of configurations."""
 
     lower: Array  # (n,) lower bounds on random configurations [rad or m]
     upper: Array  # (n,) upper bounds on random configurations [rad or m]

@@ -27,7 +27,7 @@ class AddObject(NamedTuple):
 
 
 class MoveObject(NamedTuple):
-    """Move an object of the world."""
+    """Set the pose of an object of the world."""
 
     name: str
     frame: str  # frame of the pose T; "" is the planning frame
@@ -41,7 +41,7 @@ class RemoveObject(NamedTuple):
 
 
 class AttachObject(NamedTuple):
-    """Attach an object to a link."""
+    """Attach an object to a link of the robot, so that it moves with the link."""
 
     name: str
     link: str  # link that carries the object
@@ -63,7 +63,7 @@ class DetachObject(NamedTuple):
 
 
 class RemoveAttached(NamedTuple):
-    """Remove all attached objects."""
+    """Remove all objects that are attached to links."""
 
 
 class ReplaceAllowed(NamedTuple):
@@ -84,7 +84,7 @@ class SetPadding(NamedTuple):
 
 
 class SetScale(NamedTuple):
-    """Set the factors by which the shapes of links are scaled."""
+    """Set the factors by which the shapes of links are scaled about their origins."""
 
     values: Mapping[str, float]  # factor by link
 

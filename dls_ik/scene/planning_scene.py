@@ -152,7 +152,7 @@ class PlanningScene:
         self._lock = Lock()
 
     def copy(self) -> PlanningScene:
-        """Return an independent copy of the scene."""
+        """Return a copy of the scene; changes of the copy do not affect this scene."""
         return copy(self)
 
     # Changes
@@ -291,10 +291,10 @@ class PlanningScene:
         self._change(MoveObject(name, "", _pose(name, T)))
 
     def remove(self, name: str) -> None:
-        """Remove an object of the world.
+        """Remove the object of the world with a given name.
 
         Raises:
-            SceneError: If the object is unknown.
+            SceneError: If there is no such object.
         """
         with self._lock:
             known_object(self._snapshot, name)
@@ -551,8 +551,9 @@ class PlanningScene:
 
         Args:
             path: Path of the file. If the path ends with ``.yaml``, the file contains the whole
-                scene as a message moveit_msgs/PlanningScene; if the path ends with ``.scene``, only
-                the objects of the world. A capsule is written as a cylinder and two spheres.
+                scene as a message moveit_msgs/PlanningScene. If the path ends with ``.scene``, the
+                file contains only the objects of the world. A capsule is written as a cylinder and
+                two spheres.
 
         Raises:
             SceneError: If the ending of the path is not valid, or the format does not support an

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of a snapshot to the fields of moveit_msgs/PlanningScene, and to YAML."""
+"""Conversion of a scene's snapshot to the fields of moveit_msgs/PlanningScene, and to YAML."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

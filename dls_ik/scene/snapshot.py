@@ -178,7 +178,7 @@ class SceneSnapshot:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 digest (hexadecimal) of all data that determine the results of queries."""
+        """Hexadecimal SHA-256 digest of all data on which the results of queries depend."""
         known = hashlib.sha256(repr((self.joint_names, self.names)).encode())
         for array in self.packed:
             known.update(array.tobytes())
@@ -310,7 +310,7 @@ class SceneSnapshot:
 
     @cached_property
     def arrays(self) -> SceneArrays:
-        """Arrays of shapes and pairs for the collision kernels."""
+        """Arrays that describe all shapes and checked pairs for the collision kernels."""
         moving, _ = self._shapes
         trees = self._cached(
             "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
