@@ -26,7 +26,8 @@ _NODE: dict[str, Any] = dict.fromkeys(
 )
 _NODE |= {"instance_node": _LEAF, "instance_controller": _LEAF, "node": _NODE}
 _SOURCE = {"float_array": _LEAF, "technique_common": {"accessor": _LEAF}}
-_AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")  # lines have no area
+# Tags of primitives with an area; lines are ignored
+_AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _MESH = {"source": _SOURCE, "vertices": {"input": _LEAF}, **dict.fromkeys(_AREAS, _PRIMITIVE)}
 _GEOMETRY = {"mesh": _MESH, "convex_mesh": _LEAF, "spline": _LEAF}
 SCHEMA = {

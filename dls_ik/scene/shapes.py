@@ -39,7 +39,7 @@ class Box:
 
     def __post_init__(self) -> None:
         """Validate the size."""
-        _set(self, size=_sizes(self.size, "a box must be x, y, z"))
+        _set(self, size=_sizes(self.size, "the size of a box must be x, y, z"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Validate the radius."""
-        (radius,) = _sizes([self.radius], "a sphere must be a radius").tolist()
+        (radius,) = _sizes([self.radius], "the size of a sphere must be a radius").tolist()
         _set(self, radius=radius)
 
 
@@ -72,7 +72,7 @@ class Cylinder:
     def __post_init__(self) -> None:
         """Validate the sizes."""
         given = [self.radius, self.length]
-        radius, length = _sizes(given, "a cylinder must be radius, length").tolist()
+        radius, length = _sizes(given, "the size of a cylinder must be radius, length").tolist()
         _set(self, radius=radius, length=length)
 
 
@@ -90,7 +90,7 @@ class Capsule:
     def __post_init__(self) -> None:
         """Validate the sizes."""
         given = [self.radius, self.length]
-        radius, length = _sizes(given, "a capsule must be radius, length").tolist()
+        radius, length = _sizes(given, "the size of a capsule must be radius, length").tolist()
         _set(self, radius=radius, length=length)
 
 
@@ -376,8 +376,8 @@ def _sizes(given: ArrayLike, what: str) -> Array:
 
     Args:
         given: Sizes.
-        what: Start of the error message, such as ``a box must be x, y, z``. It contains the names
-            of all sizes, separated by commas, and thus defines the required number of sizes.
+        what: Start of the error message, such as ``the size of a box must be x, y, z``. The sizes
+            in this text are separated by commas, and define the required number of sizes.
 
     Raises:
         SceneError: If the number of sizes is wrong, or a size is not from `SMALLEST` to `LARGEST`.
