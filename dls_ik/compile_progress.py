@@ -73,7 +73,7 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
         "search_rows.search_rows_free": 16.6,
         "selection.count_pair": 0.1,
     },
-    "_teach": {
+    "_step_and_plot": {
         "step.run_steps": 14.2,
         "step.error_and_jacobian": 2.3,
         "kinematics.jacobian": 0.4,

@@ -120,7 +120,7 @@ def _check_collisions() -> None:
     count_pair(np.zeros(search.columns, np.int64), 0)
 
 
-def _teach() -> None:
+def _step_and_plot() -> None:
     """Call the kernels of single solver steps and of plots.
 
     The viewer and the commands ``dls-ik compare`` and ``dls-ik info`` use these kernels.
@@ -142,7 +142,7 @@ def _teach() -> None:
 Uses = tuple[Callable[[], None], ...]
 NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
 SCENE_USES: Uses = (_guard, _check_collisions)
-USES: Uses = (*NODE_USES, *SCENE_USES, _teach)
+USES: Uses = (*NODE_USES, *SCENE_USES, _step_and_plot)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
