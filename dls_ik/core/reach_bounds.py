@@ -7,6 +7,10 @@ relative to a point of the base, the inclination of an axis of the tip, or the m
 about an axis of the base. A pose with a value outside the interval of all configurations is
 unreachable.
 
+The path to the tip may begin with prismatic joints, for example of a lift or of a mobile base. The
+bounds then hold for the path after these joints: the base is free to move along the directions of
+the joints, within their limits, and the distance is that from the closest position of the base.
+
 Poses within tolerance of a reachable pose must not be rejected. The bounds are therefore relaxed by
 the change that the tolerances allow: a point of the tip at r from the tip's origin moves by at most
 ``position_tolerance + rotation_tolerance * |r|``, a unit vector by ``rotation_tolerance``.
@@ -28,6 +32,7 @@ MOMENT = 3  # n . ((p - b) x a) of the lines along n through b and along a throu
 
 
 ROUGHNESS = 3e-9  # largest displacement of a unit vector by errors of a valid rotation matrix
+SKEWNESS = 1e-8  # allowance for directions of slides that are not exactly perpendicular, per length
 
 
 class ReachBounds(NamedTuple):
@@ -39,6 +44,7 @@ class ReachBounds(NamedTuple):
     radius: Array  # (k,) distance of the tip's point from the tip's origin [m]
     least: Array  # (k,) minimum of the function [m, 1 for LEAN]; -inf if unknown
     largest: Array  # (k,) maximum of the function [m, 1 for LEAN]; +inf if unknown
+    slides: Array  # (s, 5) unit vector, minimum and maximum displacement [m] of the base; DISTANCE
 
 
 @kernel
@@ -76,6 +82,12 @@ def beyond_reach(
             az = T[2, 0] * rx + T[2, 1] * ry + T[2, 2] * rz
         # Compute the value of the function, and compare it with the interval.
         if kind == DISTANCE:
+            for i in range(reach.slides.shape[0]):
+                nx, ny, nz = reach.slides[i, 0], reach.slides[i, 1], reach.slides[i, 2]
+                along = nx * x + ny * y + nz * z
+                tolerance += SKEWNESS * abs(along)
+                along = min(max(along, reach.slides[i, 3]), reach.slides[i, 4])
+                x, y, z = x - along * nx, y - along * ny, z - along * nz
             number = sqrt(x * x + y * y + z * z)
         elif kind == HEIGHT:
             number = base[k, 0, 0] * x + base[k, 0, 1] * y + base[k, 0, 2] * z
