@@ -51,7 +51,7 @@ from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
 from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free
-from dls_ik.solver.unreachable import Region, are_unreachable, reach_of, regions
+from dls_ik.solver.unreachable import TaskRegion, are_unreachable, reach_of, regions
 from dls_ik.text import listing
 
 KINDS = {
@@ -445,7 +445,7 @@ class Search:
         return are_unreachable(self._whole_robot, self._regions, Ts)
 
     @cached_property
-    def _regions(self) -> tuple[Region, ...]:
+    def _regions(self) -> tuple[TaskRegion, ...]:
         """Regions of the tips for proofs; () if the method does not enforce the joint limits."""
         can_prove = self.keeps_limits and self.problem.kdl is None
         return regions(self.tasks, self.options) if can_prove else ()

@@ -24,7 +24,7 @@ from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.task import AXES, VECTOR, Task, is_bound
 
 
-class Region(NamedTuple):
+class TaskRegion(NamedTuple):
     """The poses of one tip that fulfil a task, enclosed by a largest distance from the target."""
 
     tip: int  # index of the tip
@@ -33,13 +33,13 @@ class Region(NamedTuple):
     rotation: float  # largest angle between the rotations, or between the pointing axes [rad]
 
 
-def regions(tasks: tuple[Task, ...], options: SolverOptions) -> tuple[Region, ...]:
+def regions(tasks: tuple[Task, ...], options: SolverOptions) -> tuple[TaskRegion, ...]:
     """Return the regions of all tips whose task can be compared with bounds."""
     found = (_region(tip, task, options) for tip, task in enumerate(tasks))
     return tuple(each for each in found if min(each.position, each.rotation) < math.inf)
 
 
-def _region(tip: int, task: Task, options: SolverOptions) -> Region:
+def _region(tip: int, task: Task, options: SolverOptions) -> TaskRegion:
     """Return the region of a tip, with infinite distances for components without bounds."""
     position = math.inf
     if task.position == AXES:
@@ -47,7 +47,7 @@ def _region(tip: int, task: Task, options: SolverOptions) -> Region:
         widths = [tolerances[axis] for axis in AXES if axis not in task.round[1:]]
         position = options.length_unit * (math.hypot(*widths) + options.position_tolerance)
     pointing, rotation = _rotation(task, options)
-    return Region(tip, pointing, position, rotation)
+    return TaskRegion(tip, pointing, position, rotation)
 
 
 def _rotation(task: Task, options: SolverOptions) -> tuple[int | None, float]:
@@ -80,7 +80,9 @@ def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> Re
     return build_reach(robot.chain, tip, pointing)
 
 
-def are_unreachable(robot: RobotModel, regions: tuple[Region, ...], Ts: Array) -> NDArray[np.bool_]:
+def are_unreachable(
+    robot: RobotModel, regions: tuple[TaskRegion, ...], Ts: Array
+) -> NDArray[np.bool_]:
     """Return (b,) whether poses (b, k, 4, 4) are proven unreachable by at least one tip.
 
     False means that no proof was found; the pose may still be unreachable.
