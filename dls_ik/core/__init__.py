@@ -7,4 +7,4 @@ Kernels neither use ROS nor write logs, and they have no string arguments.
 
 
 class NumbaStartError(RuntimeError):
-    """A failure to import Numba; the message names the environment variables and the cause."""
+    """Importing Numba failed; the message names the cause and the NUMBA_* environment variables."""

@@ -148,8 +148,8 @@ def _step(
         problem: Inputs of the step.
         state: State of following the target, read and written.
         work: Scratch arrays.
-        rows: N (m, n), the distance (m,) that is left before the minimum distance along each row
-            [rad or m], and the index (m,) of the pair of each row.
+        rows: Three arrays: N (m, n), the motion (m,) along each row that is left before the minimum
+            distance [rad or m], and the index (m,) of the pair of each row.
         stopping: As in :func:`follow_apart`.
         leaves: As in :func:`follow_apart`.
         pace: As in :func:`follow_apart`.
@@ -537,12 +537,12 @@ def _remove_row_motion(N: Array, active: Indices, count: int, A: Array, y: Array
 
 @allocating
 def _split_row_motion(N: Array, active: Indices, dq: Array, y: Array) -> None:
-    """Split dq (n,): leave the motion orthogonal to the active rows of N, write the other to y.
+    """Split a step into its component along the active rows of N and the orthogonal component.
 
     Args:
         N: (m, n) rows.
         active: Indices of the active rows; -1 ends the list.
-        dq: (n,) step, read and written [rad or m].
+        dq: (n,) step, replaced by its orthogonal component [rad or m].
         y: (n,) component of the step in the span of the active rows, written [rad or m].
     """
     n, count = dq.shape[0], 0

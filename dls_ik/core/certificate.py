@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates: proofs that all pairs of shapes stay at their minimum distances along a path.
+"""Certificates: proofs that no pair of shapes comes closer than its minimum distance on a path.
 
 A path is divided into intervals. During an interval, the centre c of a sphere-tree node moves along
 a curve in the frame of the other shape of the pair. The distance of this curve from its chord (the
@@ -196,7 +196,7 @@ class StopPhases(NamedTuple):
 
 @kernel
 def stop_at(stop: StopPhases, t: float, out: Array) -> None:
-    """Write the joint positions (n,) [rad or m] at time t [s] after the start of a stop."""
+    """Write the joint positions (n,) [rad or m] at the time t [s] after the start of a stop."""
     q, v, lower, upper = stop.q, stop.v, stop.lower, stop.upper
     for j in range(q.shape[0]):
         left, x, rate = t, q[j], v[j]

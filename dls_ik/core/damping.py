@@ -43,7 +43,7 @@ IDS = {
 
 @force_inline
 def jd_lambda_squared(method: Method) -> float:
-    """Return lambda^2 of the law JD with a constant damping factor."""
+    """Return lambda^2 of the law JD (damped Jacobian) for a constant damping factor."""
     return method.lambda_ * method.lambda_
 
 
@@ -56,7 +56,12 @@ def jd_lambda_squared(method: Method) -> float:
 
 @force_inline
 def ed_lambda_squared(method: Method, error_norm: float) -> float:
-    """Return E = error_gain * norm(e)^2 of the law ED, for the norm of the scaled error [m]."""
+    """Return E = error_gain * error_norm^2, which is lambda^2 of the law ED (error damping).
+
+    Args:
+        method: Gives the gain.
+        error_norm: Norm of the scaled error [m].
+    """
     return method.error_gain * error_norm * error_norm
 
 
@@ -70,7 +75,13 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 
 @kernel
 def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float:
-    """Return E + omega^2 of the law IED, for the norm of the scaled error [m]."""
+    """Return lambda^2 = E + omega^2 of the law IED (improved error damping).
+
+    Args:
+        method: Gives the gain of E, see :func:`ed_lambda_squared`.
+        omega: Damping factor that remains without an error.
+        error_norm: Norm of the scaled error [m].
+    """
     return ed_lambda_squared(method, error_norm) + omega * omega
 
 
@@ -84,7 +95,10 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
 
 @kernel
 def svf_value(method: Method, s: float) -> float:
-    """Return h(s), which replaces a singular value s in the law SVF and is at least sigma0."""
+    """Return h(s) >= sigma0, which replaces a singular value s in the law SVF.
+
+    SVF stands for singular value filtering.
+    """
     below = s * s + method.nu * s + 2.0
     return s + 2.0 * method.sigma0 / below
 
@@ -105,9 +119,10 @@ def svf_value(method: Method, s: float) -> float:
 
 @allocating
 def jt_step_length(J: Array, h: Array, left: Array) -> float:
-    """Return the factor alpha of d = (I - H) J^T left for which alpha J d is closest to `left`.
+    """Return the step length alpha of the law JT (Jacobian transpose).
 
-    alpha is 0 if d does not move the tip.
+    alpha is the factor of d = (I - H) J^T left for which the motion alpha J d of the tip is closest
+    to `left`. It is 0 if d does not move the tip.
 
     Args:
         J: (r, n) Jacobian.
@@ -139,7 +154,7 @@ def jt_step_length(J: Array, h: Array, left: Array) -> float:
 
 @kernel
 def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
-    """Return the gain of singular direction i by the law TPINV.
+    """Return the gain of singular direction i by the law TPINV (truncated pseudoinverse).
 
     Args:
         truncation: Singular values up to this share of the largest singular value count as zero.
@@ -160,7 +175,7 @@ def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
 
 @kernel
 def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: float) -> float:
-    """Return the gain of singular direction i by the law JF.
+    """Return the gain of singular direction i by the law JF (filtered Jacobian).
 
     Args:
         params: Parameters epsilon and lambda_max of the law.
@@ -188,7 +203,7 @@ def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: floa
 
 @kernel
 def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float) -> float:
-    """Return the gain of singular direction i by the law NF.
+    """Return the gain of singular direction i by the law NF (numerical filtering).
 
     Args:
         velocity_bound: Maximum joint velocity for a unit velocity of the tip.
@@ -218,7 +233,9 @@ def least_damping(s: float, bound: float) -> float:
 
 @force_inline
 def fast_lambda_squared(method: Method, error_norm: float) -> float:
-    """Return lambda^2 of the laws JP (zero), JD (with a constant factor) and ED.
+    """Return lambda^2 of the laws of the fast path.
+
+    These are JP (undamped, lambda^2 = 0), JD (constant lambda) and ED (damping by the error).
 
     While a target is followed, E of the law ED is added to lambda^2 of every law: far from the
     target, undamped steps would overshoot and then reverse.
@@ -236,9 +253,11 @@ def fast_lambda_squared(method: Method, error_norm: float) -> float:
 
 @kernel
 def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> float:
-    """Return lambda^2 of any law; the law JD has a constant damping factor.
+    """Return lambda^2 of any law; for the law JD that of its constant factor.
 
     Args:
+        method: Selects the law.
+        params: Parameters of the laws.
         error_norm: Norm of the scaled error [m].
     """
     if method.damping == SVF_ED:

@@ -54,7 +54,7 @@ SINGULAR = 1e-10  # singular values up to this share of the largest one count as
 
 @kernel
 def manipulability_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 of the policy `manipulability`.
+    """Return lambda^2 of the policy `manipulability`, which damps where the manipulability is low.
 
     Args:
         params: Parameters lambda0 and w_t of the policy.
@@ -78,7 +78,7 @@ def manipulability_damping(params: MethodParams, s: Array, n: int) -> float:
 
 @kernel
 def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> float:
-    """Return lambda^2 of the policy `rate`.
+    """Return lambda^2 of the policy `rate`, which damps while the manipulability falls fast.
 
     Args:
         params: Parameters lambda0 and rate_t of the policy.
@@ -105,7 +105,7 @@ def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> floa
 
 @kernel
 def velocity_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 of the policy `velocity`.
+    """Return lambda^2 of the policy `velocity`, which bounds the joint velocity.
 
     Args:
         params: Parameter velocity_bound of the policy.
@@ -124,7 +124,12 @@ def velocity_damping(params: MethodParams, s: Array, n: int) -> float:
 
 @kernel
 def tracking_damping(params: MethodParams, s: Array) -> float:
-    """Return lambda^2 of the policy `tracking` for the singular values s (r,) of the Jacobian."""
+    """Return lambda^2 of the policy `tracking`, the most damping for a bounded tracking error.
+
+    Args:
+        params: Parameter tracking_bound of the policy.
+        s: (r,) singular values of the Jacobian in descending order.
+    """
     least = s[0]
     for i in range(s.shape[0]):
         if s[i] > SINGULAR * s[0]:
@@ -141,7 +146,7 @@ def tracking_damping(params: MethodParams, s: Array) -> float:
 
 @kernel
 def condition_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 of the policy `condition`.
+    """Return lambda^2 of the policy `condition`, which bounds a condition number.
 
     Args:
         params: Parameter condition_bound of the policy.
@@ -166,7 +171,7 @@ def condition_damping(params: MethodParams, s: Array, n: int) -> float:
 
 @kernel
 def accuracy_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 of the policy `accuracy`.
+    """Return lambda^2 of the policy `accuracy`, which damps near singularities.
 
     Args:
         params: Parameters lambda_max and epsilon of the policy.
@@ -269,7 +274,7 @@ INFINITE = 1e150  # maximum condition number; the square of this value is finite
 
 @kernel
 def mayorga_condition_damping(params: MethodParams, J: Array, s: Array) -> float:
-    """Return lambda^2 of the policy `mayorga-condition`.
+    """Return lambda^2 of the policy `mayorga-condition`, which damps ill-conditioned Jacobians.
 
     Args:
         params: Parameters lambda0 and condition_bound of the policy.
@@ -305,7 +310,10 @@ def bound_on_condition(s: Array, n: int) -> float:
 
 @kernel
 def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
-    """Return lambda0 (1 - ratio)^2 if `ratio` exceeds 1, else 0; at most HEAVIEST |J|_F^2."""
+    """Return lambda^2 = lambda0 (1 - ratio)^2 if `ratio` exceeds 1, else 0.
+
+    The result is limited to HEAVIEST times the squared Frobenius norm of J.
+    """
     if ratio <= 1.0:
         return 0.0
     excess = min(ratio, INFINITE) - 1.0
@@ -322,7 +330,7 @@ def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
 
 @allocating
 def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> float:
-    """Return lambda^2 of the policy `mayorga-rank`.
+    """Return lambda^2 of the policy `mayorga-rank`, which damps if the Jacobian may lose rank.
 
     Args:
         params: Parameter lambda0 of the policy.
@@ -347,7 +355,7 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
 
 @force_inline
 def needs_singular_values(policy: int) -> bool:
-    """Return whether :func:`policy_damping` needs the singular values for this policy id."""
+    """Return whether :func:`policy_damping` uses the singular values for this policy id."""
     return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on the distances of pairs, and collision checks of straight joint paths by the bounds."""
+"""Bounds on the distances of pairs of shapes, and collision checks of straight joint paths."""
 
 from math import exp
 
@@ -40,7 +40,9 @@ MOST_SPANS, MOST_LISTED = 4096, 1 << 15
 
 @force_inline
 def nearest_of(d: float, node: Array, at: int) -> float:
-    """Return an upper bound on the distance [m] of a tree node's piece of the solid from a shape.
+    """Return an upper bound on the distance [m] of a solid from a shape, given one of its nodes.
+
+    The bound uses the inner sphere of the node, or the outer sphere if there is no inner sphere.
 
     Args:
         d: Distance of the centre of the node from the shape [m].
@@ -364,12 +366,12 @@ def block_of_path(
 
 @force_inline
 def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratch) -> bool:
-    """Return whether the spheres around the two shapes of pair k prove a distance.
+    """Return whether the root spheres of pair k prove that its shapes exceed a distance.
 
     Args:
         scene: The shapes and pairs.
         k: Index of the pair.
-        distance: The distance that the shapes must exceed [m].
+        distance: The distance [m].
         work: Holds the positions that :func:`dls_ik.core.scene_arrays.place_links` wrote.
     """
     own = scene.pairs.shape[0]

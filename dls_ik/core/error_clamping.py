@@ -52,7 +52,7 @@ def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array)
     """Shorten the error vector of every group of rows to its maximum length.
 
     Args:
-        params: D_max and the options of ClampMag.
+        params: D_max and the options of the bound CLAMP (ClampMag of Buss & Kim 2004).
         group: (r,) group of each row; the rows of a group form one vector.
         memory: Holds the error of the previous step, for an adaptive maximum length.
         e: (r,) scaled error, read and written [m].

@@ -144,12 +144,12 @@ def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None
 
 @force_inline
 def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) -> None:
-    """Write x = sum_i gain_i v_i (u_i . right).
+    """Write x = sum_i gain_i v_i (u_i . right), an inverse in terms of singular vectors.
 
     Args:
-        Ut: (r, r) rows u_i.
+        Ut: (r, r) rows u_i, left singular vectors.
         gain: (r,) gains.
-        Vt: (r, k) rows v_i.
+        Vt: (r, k) rows v_i, right singular vectors.
         right: (r,) right side.
         x: (k,) result, written.
     """
@@ -287,7 +287,10 @@ def _add_leaf(
     weight: float,
     X: Array,
 ) -> None:
-    """Add weight * P R^T, with P the inverse of the columns of one set of free joints, to X.
+    """Add the results for one set of free joints to the sum of :func:`continuous_inverse`.
+
+    The results are the products of the inverse of the columns of the free joints with the right
+    sides, times a weight.
 
     Args:
         method: Damping law.
@@ -407,7 +410,7 @@ def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
 
 @allocating
 def filter_columns(method: Method, B: Array) -> None:
-    """Replace the singular values of B (r, n) by those of the law SVF, in place."""
+    """Replace the singular values s of B (r, n) by h(s) of the law SVF, in place."""
     r = B.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
     svd(B, Ut, s, Vt)

@@ -52,7 +52,7 @@ def _import_numba() -> ModuleType:
         except Exception as error:
             given = [f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_")]
             with_what = f" with {' '.join(given)}" if given else ""
-            raise NumbaStartError(f"numba does not start{with_what}: {error}") from error
+            raise NumbaStartError(f"numba cannot be imported{with_what}: {error}") from error
     for each in heard:  # warnings about NUMBA_* environment variables include a traceback
         warnings.warn_explicit(str(each.message).partition("\n")[0], each.category, "numba", 1)
     return numba
@@ -86,9 +86,10 @@ cache_failures: dict[str, str] = {}  # first messages for the keys "load" and "s
 
 
 def report_cache_failures_to(report: Report) -> None:
-    """Set the function that is called with a message at the first failure to use the cache.
+    """Set the function that is called with a message if the cache cannot be used.
 
-    It is called at most once for failures to read the cache, and once for failures to write it.
+    The function is called at the first failure to read the cache and at the first failure to write
+    it.
     """
     global _report
     _report = report
@@ -233,9 +234,9 @@ class KernelFiles:
         return found
 
     def _load(self, path: str, key: Any) -> Any:
-        """Return the machine code in the file `path`; None if the file cannot serve.
+        """Return the machine code in the file `path`.
 
-        The file cannot serve if it does not exist, or belongs to another key or other sources.
+        None is returned if the file does not exist, or belongs to another key or other sources.
 
         Raises:
             DamagedFileError: If the checksum of the file is wrong.
@@ -308,7 +309,7 @@ def _try_lock(file: int, byte: int) -> bool:
     return True
 
 
-class Turns:
+class CompileLocks:
     """Locks by which one process compiles a kernel while other processes wait for its machine code.
 
     The locks are file locks of the operating system on one byte of a file per kernel. The system
@@ -324,7 +325,7 @@ class Turns:
         self._files: dict[str, int] = {}  # never closed: closing releases all locks
         self._held: tuple[int, int] | None = None
 
-    def take(self, folder: str, kernel: str) -> None:
+    def acquire(self, folder: str, kernel: str) -> None:
         """Wait for the lock of a kernel and hold it.
 
         The method returns without the lock after `WAIT` seconds, or if locks are unavailable.
@@ -354,7 +355,7 @@ class Turns:
             self._held = None
 
 
-_turns = Turns()
+_compile_locks = CompileLocks()
 
 
 class KernelCache(compat.numba_cache()):  # type: ignore[misc]
@@ -382,7 +383,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         try:
             found = super().load_overload(sig, target_context)
             if found is None and _compile_elsewhere is None:
-                _turns.take(self.cache_path, f"{self.name} {sig}")
+                _compile_locks.acquire(self.cache_path, f"{self.name} {sig}")
                 # Another process may have compiled the kernel while this process waited.
                 found = super().load_overload(sig, target_context)
         except Exception as error:  # noqa: BLE001  damaged files cause errors of many types
@@ -390,7 +391,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
             _fail("load", f"compiling kernels again, which takes up to a minute: {reason}")
             found = None
         if found is not None:
-            _turns.release()
+            _compile_locks.release()
         elif _compile_elsewhere is not None:
             missing = MissingKernelError(self._function, sig)
             _compile_elsewhere(missing)
@@ -409,7 +410,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
                 f"cannot be kept in {self.cache_path} ({reason}); set NUMBA_CACHE_DIR to a "
                 "writable folder on a disk with enough free space",
             )
-        _turns.release()
+        _compile_locks.release()
 
 
 def cache_folder(function: Callable[..., Any]) -> str | None:

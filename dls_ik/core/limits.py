@@ -56,7 +56,9 @@ IDS = {
 
 @force_inline
 def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
-    """Hold each joint at or beyond a limit if J^T e would move the joint farther outward.
+    """Apply the strategy JC (joint clamping): hold joints that the error pushes out of a limit.
+
+    A joint is held if it is at or beyond a limit and J^T e would move it farther outward.
 
     Args:
         chain: Limits of the joints.
@@ -94,7 +96,9 @@ def is_beyond(chain: Chain, j: int, q: float) -> bool:
 def jacobian_within(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, h: Array, work: Workspace
 ) -> None:
-    """Hold the joints beyond a limit, and write the Jacobian for these joints at their limits.
+    """Apply the bug-compatible variant of the strategy JC to joints beyond a limit.
+
+    These joints are held, and the Jacobian is computed for these joints at their limits.
 
     Args:
         chain: The chain of the arm.
@@ -138,7 +142,7 @@ def add_path_to_limits(chain: Chain, q: Array, dq: Array) -> None:
 
 @force_inline
 def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
-    """Hold at a limit every joint that the step `dq` would move beyond this limit.
+    """Apply the active set: hold at a limit each joint that the step would move beyond this limit.
 
     Args:
         chain: Limits of the joints.
@@ -211,7 +215,10 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
 def ctp_activate(
     method: Method, to_zero: bool, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
 ) -> None:
-    """Write the activation h of each joint, and the motion z that pushes joints away from limits.
+    """Apply the strategy CTP (continuous task priority) to joints in the margins of their ranges.
+
+    The activation h of each joint, and the motion z that pushes joints away from limits, are
+    written.
 
     Args:
         method: Width of the margins, gain mu, and whether a target is followed.
@@ -269,7 +276,9 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 
 @kernel
 def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, z: Array) -> None:
-    """Hold each joint in a margin, and write the motion z that pushes it away from its limit.
+    """Apply the strategy TP (task priority): hold each joint that is in a margin of its range.
+
+    The motion z that pushes these joints away from their limits is written.
 
     Args:
         method: Width of the margins and gain mu.
@@ -302,7 +311,9 @@ def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, 
 
 @kernel
 def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
-    """Write the scale c of every column, and store the gradient of the limit criterion.
+    """Apply the strategy JW (Jacobian weighting): write the scale c of every column.
+
+    The gradient of the limit criterion is stored for the next step.
 
     Args:
         chain: Limits of the joints.
@@ -343,7 +354,7 @@ PLAIN, SCALED, WEIGHTED = 24, 23, 22
 def gp_activate(
     params: MethodParams, joint_weights: Array, lambda2: float, v: Array, limit: LimitState
 ) -> float:
-    """Write the motion z and the scale c of every column for the form of gradient projection.
+    """Apply the strategy GP (gradient projection): write the motion z and the scale c of columns.
 
     Args:
         params: The form, alpha1 and alpha2.
@@ -383,7 +394,9 @@ def gp_activate(
 def ta_augmented(
     J: Array, e: Array, gradient: Array, H: float, mu: float, w_c: float
 ) -> tuple[Array, Array]:
-    """Return the Jacobian J_v (r + 1, n) and the error e_v (r + 1,) of the augmented task.
+    """Apply the strategy TA (task augmentation): add a row for an objective to the task.
+
+    The Jacobian (r + 1, n) and the error (r + 1,) of the augmented task are returned.
 
     Args:
         J: (r, n) Jacobian of the scaled error.
@@ -424,7 +437,10 @@ NEGLIGIBLE = 1e-12  # singular values up to this share of the largest one count 
 
 @allocating
 def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
-    """Write the vector a = sqrt(1 - sqrt(w)) g, for which C = I - a a^T.
+    """Apply the strategy WLN (weighted least norm): write the vector a of C = I - a a^T.
+
+    a is sqrt(1 - sqrt(w)) times the unit gradient of the limit criterion, with the weight w of
+    motion along the gradient.
 
     Args:
         chain: Limits of the joints.
@@ -560,7 +576,7 @@ def clips(method: Method) -> bool:
 
 @force_inline
 def has_objective(method: Method) -> bool:
-    """Return whether the strategy (GP or TA) minimises an objective of core/objectives.py."""
+    """Return whether the strategy minimises an objective of core/objectives.py (GP or TA)."""
     return method.limits == GP or method.limits == TA
 
 

@@ -43,7 +43,7 @@ STEEPEST = 1e6  # maximum absolute term of H, and derivative, of a joint in `lim
 
 @kernel
 def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
-    """Write the gradient of the objective `limits`; return the objective H.
+    """Write the gradient of the objective `limits`, a penalty near joint limits; return H.
 
     Args:
         chain: Limits of the joints.
@@ -98,7 +98,7 @@ def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
 
 @kernel
 def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
-    """Write the gradient of the objective `centring`; return the objective H.
+    """Write the gradient of the objective `centring`, a penalty far from mid-range; return H.
 
     Args:
         chain: Limits of the joints.
@@ -130,9 +130,10 @@ STEP = 1e-5  # [rad or m] step of the central differences
 def manipulability_gradient(
     chain: Chain, task: TaskParams, T_d: Array, q: Array, out: Array
 ) -> float:
-    """Write the gradient of the objective `manipulability`; return the objective H.
+    """Write the gradient of the objective `manipulability`; return the objective H = -w.
 
-    The gradient is computed by central differences.
+    w is the manipulability of the Jacobian of the scaled error. The gradient is computed by central
+    differences.
 
     Args:
         chain: The chain of the arm.
@@ -173,7 +174,7 @@ def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -
 
 @kernel
 def posture_gradient(reference: Array, q: Array, out: Array) -> float:
-    """Write the gradient of the objective `posture`; return the objective H.
+    """Write the gradient of the objective `posture`, a penalty far from a reference; return H.
 
     Args:
         reference: (n,) reference joint positions [rad or m].
@@ -201,7 +202,7 @@ def posture_gradient(reference: Array, q: Array, out: Array) -> float:
 def obstacle_gradient(
     chain: Chain, obstacle: Array, influence: float, axes: Array, T: Array, out: Array
 ) -> float:
-    """Write the gradient of the objective `obstacle`; return the objective H.
+    """Write the gradient of the objective `obstacle`, a penalty close to a point; return H.
 
     Args:
         chain: The chain of the arm.

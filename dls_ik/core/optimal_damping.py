@@ -68,7 +68,7 @@ def search_total(
 ) -> tuple[float, int]:
     """Find the smallest lambda >= T for which J* e + (I - J* J) v / lambda, (25), is short enough.
 
-    The step is short enough if its 2-norm is at most Delta.
+    The step is short enough if its 2-norm is at most Delta. T is the constant of this module.
 
     Args:
         params: Delta and parameters of the iteration.

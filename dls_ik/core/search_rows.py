@@ -310,10 +310,12 @@ def limits_near_seed(
 ) -> None:
     """Restrict the joint limits and the bounds of random starts to the neighbourhood of a seed.
 
+    The restricted joint limits are also the bounds of random starts if their range is finite.
+    Otherwise the bounds are the part of ``starts`` that is in the neighbourhood.
+
     Args:
         chain: The joint limits.
-        starts: Bounds of random starts without a seed. If the restricted joint limits are a finite
-            range, they are also the bounds of random starts, instead of a part of these bounds.
+        starts: Bounds of random starts without a seed.
         seed: (n,) joint positions [rad or m].
         change: (n,) maximum difference from the seed [rad or m].
         near: Chain whose `lower` and `upper` (n,) are written.
