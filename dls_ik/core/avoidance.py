@@ -112,11 +112,11 @@ def follow_apart(
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
-    N, room, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
-    count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N, room,
-                      pair)  # fmt: skip
+    N, remaining, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
+    count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N,
+                      remaining, pair)  # fmt: skip
     blocking_pair = np.full(1, -1)
-    rows = (N[:count], room[:count], pair[:count])
+    rows = (N[:count], remaining[:count], pair[:count])
     problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
     if _step(problem, state, work, rows, stopping, leaves, pace, blocking_pair):
         return blocking_pair[0]
@@ -160,7 +160,7 @@ def _step(
     """
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
-    N, room, pair = rows
+    N, remaining, pair = rows
     n, m = q.shape[0], N.shape[0]
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
@@ -192,7 +192,7 @@ def _step(
                 active[count] = i
                 count += 1
     for i in range(passes):
-        approach_bounds(stopping, dt, np.inf if i == 1 else T, room, b)
+        approach_bounds(stopping, dt, np.inf if i == 1 else T, remaining, b)
         if not _solve_with_rows(problem, q, e, J, e_left, J_free, N, b, scale, work, active):
             break
         trial = slow if i == 1 else fast
@@ -358,7 +358,7 @@ def _consistent_stopping_time(
 
 @kernel
 def approach_bounds(
-    stopping: tuple[Array, float], dt: float, T: float, room: Array, b: Array
+    stopping: tuple[Array, float], dt: float, T: float, remaining: Array, b: Array
 ) -> None:
     """Write the bounds b of N dq >= b: the joints can stop after dq before distances are too small.
 
@@ -366,12 +366,13 @@ def approach_bounds(
         stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
         dt: Duration of a cycle [s].
         T: Stopping time [s].
-        room: (m,) motion along each row of N that is left before the minimum distance [rad or m].
+        remaining: (m,) motion along each row of N that is left before the minimum distance
+            [rad or m].
         b: (m,) bounds, negative or zero where an approach is allowed, written [rad or m].
     """
     share = approach_share(stopping, dt, T)
-    for i in range(room.shape[0]):
-        b[i] = -room[i] * share
+    for i in range(remaining.shape[0]):
+        b[i] = -remaining[i] * share
 
 
 @allocating

@@ -50,8 +50,8 @@ def jd_lambda_squared(method: Method) -> float:
 # ED -----------------------------------------------------------------------------------------------
 # Error damping: the damping grows with the distance from the goal.
 #
-# J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2; one half in the paper
-# (Colome & Torras 2012, Table II; Chan & Lawrence 1988).
+# J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2 (Colome & Torras 2012, Table II; Chan &
+# Lawrence 1988). In the paper, error_gain is one half.
 
 
 @force_inline
@@ -69,8 +69,8 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 # Improved error damping: at a singular goal, where the error is zero, some damping remains.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
-# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". Its results are reproduced
-# if 0.01 is the damping factor, like JD's lambda, so that its square is added.
+# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". The results of Table V are
+# reproduced with omega = 0.01, that is Omega = 0.0001 I.
 
 
 @kernel
@@ -88,9 +88,9 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
 # SVF ----------------------------------------------------------------------------------------------
 # Singular value filtering: no singular value stays below sigma0.
 #
-# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) replaces s
-# (Colome & Torras 2012, (3) and (4)). It rises with s if nu > sigma0 and 2 > nu sigma0, and the
-# condition number of the inverse is then at most h(s_1) / sigma0.
+# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) replaces each singular value s
+# (Colome & Torras 2012, (3) and (4)). If nu > sigma0 and 2 > nu sigma0, h increases with s, and the
+# condition number of the inverse is at most h(s_1) / sigma0.
 
 
 @kernel
@@ -104,7 +104,8 @@ def svf_value(method: Method, s: float) -> float:
 
 
 # SVF+ED -------------------------------------------------------------------------------------------
-# Singular value filtering with error damping: bounded condition number, small steps far away.
+# Singular value filtering with error damping: the condition number is bounded, and steps far from
+# the target are small.
 #
 # sum_i h(s_i) / (h(s_i)^2 + E) v_i u_i^T, h of SVF and E of ED (Colome & Torras 2012, Table V).
 
@@ -131,7 +132,7 @@ def jt_step_length(J: Array, h: Array, left: Array) -> float:
     """
     r, n = J.shape
     along, square = 0.0, 0.0
-    moved = np.zeros(r)  # J d
+    moved = np.zeros(r)  # the product J d
     for j in range(n):
         d = 0.0
         for i in range(r):

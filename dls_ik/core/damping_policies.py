@@ -159,9 +159,9 @@ def condition_damping(params: MethodParams, s: Array, n: int) -> float:
 
 
 # accuracy -----------------------------------------------------------------------------------------
-# Damping near a singularity that gives up accuracy along a user-defined direction d of the task
-# before other directions (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom 1991). If
-# the smallest singular value s is below epsilon:
+# Damping near singularities. The step loses accuracy along a user-defined direction d of the task
+# before it loses accuracy along other directions (Deo & Walker 1993, method 6; Chiaverini, Egeland
+# & Kanestrom 1991). If the smallest singular value s is below epsilon:
 #
 # lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #
@@ -344,10 +344,12 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
     change = sqrt(squared_norm(J - last))
     s = np.empty(r)
     svd(last, np.empty((r, r)), s, np.empty((r, n)))
-    room = least_singular_value(s, n)
-    if change <= room:
+    smallest = least_singular_value(s, n)
+    if change <= smallest:
         return 0.0
-    return excess_damping(params, J, change / room if room > change / INFINITE else INFINITE)
+    return excess_damping(
+        params, J, change / smallest if smallest > change / INFINITE else INFINITE
+    )
 
 
 # All policies -------------------------------------------------------------------------------------
@@ -427,7 +429,7 @@ def law_damping(method: Method, params: MethodParams, B: Array, e: Array, memory
         memory: Values of the previous step, read and written.
     """
     total = 0.0
-    for i in range(memory.e.shape[0]):  # excludes the row of TA
+    for i in range(memory.e.shape[0]):  # the row that TA adds is excluded
         total += e[i] * e[i]
     if params.policy == CONSTANT or method.damping != damping.JD:
         lambda2 = damping.lambda_squared(method, params, sqrt(total))

@@ -322,7 +322,7 @@ class CompileLocks:
     WAIT, POLL = 300.0, 0.05
 
     def __init__(self) -> None:
-        self._files: dict[str, int] = {}  # never closed: closing releases all locks
+        self._files: dict[str, int] = {}  # files stay open, because closing releases their locks
         self._held: tuple[int, int] | None = None
 
     def acquire(self, folder: str, kernel: str) -> None:
@@ -426,7 +426,7 @@ def _compile(function: F, **chosen: Any) -> F:
 
     Args:
         function: The Python function.
-        chosen: Options of :func:`numba.njit` that differ from the common options.
+        chosen: Options of ``numba.njit`` that differ from the common options.
     """
     if numba.config.DISABLE_JIT:
         return function
@@ -434,14 +434,15 @@ def _compile(function: F, **chosen: Any) -> F:
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,
-        "fastmath": {"contract", "reassoc", "nsz"},  # no nnan, no ninf: NaN must stay NaN
+        "fastmath": {"contract", "reassoc", "nsz"},  # nnan and ninf are not used: NaN must stay NaN
         "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }
     part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART, **options)(function)
     kernel = numba.njit(pipeline_class=KERNEL, **{**options, "forceinline": False})(function)
     compat.call_as_part(kernel, part)
-    with contextlib.suppress(RuntimeError, OSError):  # otherwise compiled in memory at every start
+    # If no cache folder is writable, machine code is not saved, and every start compiles.
+    with contextlib.suppress(RuntimeError, OSError):
         compat.set_numba_cache(kernel, lambda: KernelCache(function))
     return cast(F, kernel)
 

@@ -135,7 +135,7 @@ def even_stop(
 
 @kernel
 def stop_phases(
-    v: Array, a: Array, A: Array, J: Array, room: Array, phases: Array, overshoot: Array
+    v: Array, a: Array, A: Array, J: Array, distances: Array, phases: Array, overshoot: Array
 ) -> None:
     """Write the fastest stop of each joint within limits of acceleration and jerk.
 
@@ -150,8 +150,8 @@ def stop_phases(
         a: (n,) initial acceleration [rad/s^2 or m/s^2].
         A: (n,) acceleration limits, finite [rad/s^2 or m/s^2].
         J: (n,) jerk limits, finite [rad/s^3 or m/s^3].
-        room: (2, n) distances to the lower and the upper position limit, negative beyond a limit
-            [rad or m].
+        distances: (2, n) distances to the lower and the upper position limit, negative beyond a
+            limit [rad or m].
         phases: (3, 3, n) written: durations [s], initial accelerations, and jerks, each for the
             three phases.
         overshoot: (n,) maximum distance by which each joint moves beyond a position limit, or, if
@@ -188,7 +188,9 @@ def stop_phases(
             t = -2.0 * u / (w + math.sqrt(max(w * w - 2.0 * u * slope, 0.0)))
             turn = t * (u + t * (0.5 * w + slope * t / 6.0))
         # Outward motion is allowed up to the position limit, and not at all beyond the limit.
-        ahead, behind = (room[1, j], room[0, j]) if s > 0.0 else (room[0, j], room[1, j])
+        ahead, behind = (
+            (distances[1, j], distances[0, j]) if s > 0.0 else (distances[0, j], distances[1, j])
+        )
         overshoot[j] = max(x - max(ahead, turn), -turn - max(behind, 0.0))
 
 

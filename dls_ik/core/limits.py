@@ -275,15 +275,17 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 
 
 @kernel
-def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, z: Array) -> None:
+def tp_activate(
+    method: Method, as_published: bool, chain: Chain, q: Array, h: Array, z: Array
+) -> None:
     """Apply the strategy TP (task priority): hold each joint that is in a margin of its range.
 
     The motion z that pushes these joints away from their limits is written.
 
     Args:
         method: Width of the margins and gain mu.
-        as_run: Whether z pushes toward zero and is divided by the activation, as in the published
-            code, instead of toward mid-range in proportion to the activation.
+        as_published: Whether z pushes toward zero and is divided by the activation, as in the
+            published code, instead of toward mid-range in proportion to the activation.
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
         h: (n,) activations, set to 1 for joints in a margin.
@@ -294,7 +296,7 @@ def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, 
         active = activation(q[j], lower, upper, method.margin)
         if active > 0.0:
             h[j] = 1.0
-            if as_run:
+            if as_published:
                 z[j] = -method.mu * q[j] / active
             else:
                 z[j] = -active * method.mu * (q[j] - 0.5 * (lower + upper))
@@ -524,7 +526,7 @@ def activate(
         q: (n,) joint positions [rad or m].
         work: The error `e` and the Jacobian `J` are read; h, z and C are written to `limit`.
     """
-    as_run = general.params.bug_compatible
+    as_published = general.params.bug_compatible
     h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
     h.fill(0.0)
     z.fill(0.0)
@@ -532,9 +534,9 @@ def activate(
     if method.limits == JC or method.limits == ACTIVE:
         jc_activate(method, chain, q, work.J, work.e, h)
     elif method.limits == CTP:
-        ctp_activate(method, as_run, chain, q, work.J, work.e, h, z)
+        ctp_activate(method, as_published, chain, q, work.J, work.e, h, z)
     elif method.limits == TP:
-        tp_activate(method, as_run, chain, q, h, z)
+        tp_activate(method, as_published, chain, q, h, z)
     elif method.limits == JW:
         jw_activate(chain, q, work.memory, c)
     elif method.limits == WLN:

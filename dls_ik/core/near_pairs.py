@@ -104,7 +104,7 @@ def near_rows(
     influence: float,
     leaves: Indices,
     N: Array,
-    room: Array,
+    remaining: Array,
     pair: Indices,
 ) -> int:
     """Write the matrix N of the constraints N dq >= b of core/avoidance.py at q (n,).
@@ -127,7 +127,7 @@ def near_rows(
         leaves: (ROWS, 4) list of the rows as in :func:`dls_ik.core.avoidance.follow_apart`: rows of
             the previous cycle, replaced by the new rows.
         N: (ROWS, n) rows, written.
-        room: (ROWS,) motion along each row that is left before the minimum distance, written
+        remaining: (ROWS,) motion along each row that is left before the minimum distance, written
             [rad or m].
         pair: (ROWS,) index of the pair of each row, written.
 
@@ -163,7 +163,7 @@ def near_rows(
             )
         if known[0][k] >= influence:
             continue
-        if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
+        if write_row(scene, k, found, pose, T, hulls, least, points, N[count], remaining[count:]):
             pair[count] = k
             leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
             leaves[count, 3] = 0
@@ -180,7 +180,9 @@ def near_rows(
                 leaves[c, 3], is_new = before[i, 3], False
         if is_new:
             found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
+            if write_row(
+                scene, k, found, pose, T, hulls, least, points, N[count], remaining[count:]
+            ):
                 pair[count] = k
                 for c in range(4):
                     leaves[count, c] = before[i, c]
@@ -193,7 +195,7 @@ def near_rows(
 @kernel
 def write_row(
     scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, hulls: HullScratch,
-    least: Array, points: Array, row: Array, room: Array,
+    least: Array, points: Array, row: Array, remaining: Array,
 ) -> bool:  # fmt: skip
     """Write the row of :func:`near_rows` for two leaves of a pair.
 
@@ -207,8 +209,8 @@ def write_row(
         least: (p + s,) minimum distance of each pair [m].
         points: (3, 3) scratch.
         row: (n,) derivative of the distance as a unit vector, written.
-        room: First entry: motion along the row that is left before the minimum distance, written
-            [rad or m].
+        remaining: First entry: motion along the row that is left before the minimum distance,
+            written [rad or m].
 
     Returns:
         False if no joint changes the distance of the leaves.
@@ -230,7 +232,7 @@ def write_row(
         return False
     for j in range(row.shape[0]):
         row[j] /= length
-    room[0] = (d - least[k] - MARGIN) / length
+    remaining[0] = (d - least[k] - MARGIN) / length
     return True
 
 

@@ -69,10 +69,10 @@ def limits_value(q: float, lower: float, upper: float, n: int) -> float:
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
-    room = (upper - q) / width * ((q - lower) / width)
-    if abs(room) <= 0.5 / (n * STEEPEST):
-        return copysign(STEEPEST, room)
-    return min(0.5 * (1.0 / room - 4.0) / n, STEEPEST)
+    product = (upper - q) / width * ((q - lower) / width)
+    if abs(product) <= 0.5 / (n * STEEPEST):
+        return copysign(STEEPEST, product)
+    return min(0.5 * (1.0 / product - 4.0) / n, STEEPEST)
 
 
 @kernel
@@ -81,11 +81,11 @@ def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
-    room = (upper - q) / width * ((q - lower) / width)
+    product = (upper - q) / width * ((q - lower) / width)
     off = (2.0 * q - upper - lower) / width
-    if abs(off) >= 2.0 * n * STEEPEST * room * room * width:
+    if abs(off) >= 2.0 * n * STEEPEST * product * product * width:
         return copysign(STEEPEST, off)
-    return off / (2.0 * n * room * room * width)
+    return off / (2.0 * n * product * product * width)
 
 
 # centring -----------------------------------------------------------------------------------------

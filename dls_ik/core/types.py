@@ -33,7 +33,7 @@ class Chain(NamedTuple):
     that it mimics.
     """
 
-    # (m + k, 3, 4) transforms before each element; after the elements of a path, that to its tip
+    # (m + k, 3, 4) for each path, the fixed transform before each element, then that to the tip
     fixed: Array
     first: Indices  # (k + 1,) index of the first element of each path; the last entry is m
     prismatic: Flags  # (m,) whether the element slides along z instead of turning about z

@@ -81,7 +81,7 @@ def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
     """Allocate the scratch arrays of one thread on the fast path.
 
     Args:
-        leaf: Number of start configurations in a leaf of the :class:`ChainTable`.
+        leaf: Number of start configurations in a leaf of the :class:`dls_ik.core.types.ChainTable`.
     """
     m, n = chain.variable.shape[0], chain.lower.shape[0]
     return FastWorkspace(

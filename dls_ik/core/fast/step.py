@@ -302,7 +302,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 # square root of its weight.
 
 
-STEPS, CORRECTIONS = 30, 6  # maximum number of steps; number of last steps without motion to seed
+STEPS, CORRECTIONS = 30, 6  # maximum number of steps; final steps that only correct the error
 LARGEST = 0.5  # maximum motion of a joint in a step, in the joint metric
 ENOUGH = 0.01  # motion of a joint, in the joint metric, below which the solution is close enough
 FAR = 0.2  # [rad] scaled error, as a rotation, above which a step only corrects the error
