@@ -51,7 +51,7 @@ from dls_ik.core.workspace import new_memory, workspace
 
 MIN_STOPPING_TIME = 0.1  # [s] avoids jitter when the closest leaves alternate
 # A step may approach an obstacle only so far that the remaining distance suffices to continue for
-# CYCLES cycles and then to stop in STOPPING times the stopping time.
+# two cycles and then to stop in 1.1 times the stopping time.
 STOPPING, CYCLES = 1.1, 2.0
 MAX_ROW_SLACK = 5e-3  # [rad or m] rows with N dq - b above this value are discarded after a step
 GRAM_REGULARISATION = 1e-9  # added to the diagonal of Gram matrices, because unit rows may be equal

@@ -312,7 +312,7 @@ def bound_on_condition(s: Array, n: int) -> float:
 def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
     """Return lambda^2 = lambda0 (1 - ratio)^2 if `ratio` exceeds 1, else 0.
 
-    The result is limited to HEAVIEST times the squared Frobenius norm of J.
+    The result is limited to 1e12 times the squared Frobenius norm of J.
     """
     if ratio <= 1.0:
         return 0.0

@@ -366,12 +366,12 @@ def block_of_path(
 
 @force_inline
 def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratch) -> bool:
-    """Return whether the root spheres of pair k prove that its shapes exceed a distance.
+    """Return whether the root spheres of pair k prove that its shapes are far enough apart.
 
     Args:
         scene: The shapes and pairs.
         k: Index of the pair.
-        distance: The distance [m].
+        distance: Distance that the shapes must exceed [m].
         work: Holds the positions that :func:`dls_ik.core.scene_arrays.place_links` wrote.
     """
     own = scene.pairs.shape[0]

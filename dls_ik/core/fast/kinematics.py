@@ -16,7 +16,8 @@ from dls_ik.core.jit import force_inline, strict_fp
 from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
-# Cosines of the rotation error: above SMALL a series is used, below LARGE a quaternion.
+# Limits of the cosine of the rotation error: the rotation vector is computed by a series above the
+# first limit, and by a quaternion below the second limit.
 SMALL, LARGE = 0.97, -0.9
 
 

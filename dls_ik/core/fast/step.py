@@ -362,7 +362,7 @@ def toward_seed(
         q: (n,) joint positions [rad or m].
         share: Share of the path to the seed, 0 or 1.
         J: (n, 6) transposed Jacobian; each row is divided by the square root of its weight.
-        z: (n,) motion toward the seed, at most LARGEST in the joint metric, written [rad or m].
+        z: (n,) motion toward the seed, shortened to the maximum of a step, written [rad or m].
         e: (6,) scaled error, from which J z is subtracted [m].
     """
     largest = LARGEST
@@ -379,7 +379,7 @@ def toward_seed(
 
 @force_inline
 def shorten(weights: Array, dq: Array) -> float:
-    """Scale dq so that no component exceeds LARGEST in the joint metric.
+    """Scale dq so that no joint moves by more than the maximum of a step, in the joint metric.
 
     Args:
         weights: (n,) weights of the joint metric.
