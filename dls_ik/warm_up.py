@@ -60,7 +60,7 @@ def _solve_fast() -> None:
     IkSolver(robot).solve(T, solve_type="distance")
     # Empty bounds suffice: computing the bounds of an arm takes longer than loading the kernel.
     kind, lines, lengths = np.zeros(0, np.int64), np.zeros((0, 2, 3)), np.zeros(0)
-    bounds = ReachBounds(kind, lines, lines, lengths, lengths, lengths)
+    bounds = ReachBounds(kind, lines, lines, lengths, lengths, lengths, np.zeros((0, 5)))
     rows_beyond_reach(bounds, T[None], 1.0, 1.0, np.zeros(1, np.bool_))
 
 

@@ -49,6 +49,8 @@ from dls_ik.model.pose_functionals import (
 )
 from dls_ik.model.robot import RobotModel
 
+FREE_ROTATION = -1  # value of `pointing` if the rotation of the tip is free
+
 # Selection of the functionals
 
 LOG = logging.getLogger("dls_ik")
@@ -56,7 +58,7 @@ GIVEN_UP = (
     "bounds on the reach of {} joints would take too long and are incomplete: the solver may "
     "search for unreachable poses until the timeout, instead of returning UNREACHABLE"
 )
-POINT_DISTANCES = (0.3, 1.0, 3.0)  # shifts of additional points along an axis, in arm lengths
+POINT_DISTANCES = (0.15, 0.3, 0.6, 1.0, 3.0)  # shifts of points along an axis, in arm lengths
 NUM_REACH_SAMPLES = 3000  # number of random configurations
 LIMIT_SHARE = 0.15  # fraction of the random joint positions that are moved to a limit
 BOX_SCALE = 1.1  # size of the box of random poses, relative to the box of the reached positions
@@ -64,6 +66,8 @@ MAX_STRETCH = 1.3  # maximum factor by which poses of the unlimited arm are move
 MAX_BOUNDS = 10  # maximum number of selected bounds
 CONSTANT_TOLERANCE = 1e-9  # maximum relative spread of a functional that counts as constant
 MIN_GAIN = 0.001  # minimum fraction of the random poses that an additional bound must reject
+PERPENDICULAR = 1e-9  # maximum cosine of perpendicular directions; sine and offset of equal lines
+ALONG_ROUNDING = 1e-14  # maximum cosine between perpendicular directions that is only rounding
 
 
 class Candidate(NamedTuple):
@@ -78,7 +82,7 @@ class Candidate(NamedTuple):
     functional: Functional
 
 
-def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> ReachBounds:
+def build_reach(chain: Chain, tip: int = 0, pointing: int | None = None) -> ReachBounds:
     """Compute bounds on the poses of a tip that hold at every configuration within the limits.
 
     The computation takes a few tenths of a second, and at most approximately one second. If an arm
@@ -88,12 +92,14 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     Args:
         chain: Chain of the robot.
         tip: Index of the tip.
-        position_only: Whether the bounds are on the position of the tip only, for any rotation.
+        pointing: Axis of the tip (0, 1 or 2 for x, y or z) about which the tip is free to rotate,
+            `FREE_ROTATION` if every rotation is free, or None for the full pose. The bounds use
+            only the components of the pose that are not free.
     """
-    elements = path_elements(chain, tip)
+    slides, elements = without_slides(path_elements(chain, tip))
     unit = elements.length or 1.0  # [m]
-    elements = elements.scaled(1.0 / unit)
-    plain, further = _candidates(elements, position_only)
+    slides, elements = slides / [1.0, 1.0, 1.0, unit, unit], elements.scaled(1.0 / unit)
+    plain, further = _candidates(elements, pointing, slides)
     candidates = plain + further
     chosen = select_bounds(elements, [each.functional for each in candidates], len(plain))
     rows = [candidates[i] for i, _ in chosen]
@@ -102,7 +108,7 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     metres = np.array([[1.0], [unit]])  # scale of the unit vector, and scale of the point
     tip_lines = np.array([row.tip for row in rows]).reshape(-1, 2, 3) * metres
     budget = Budget()
-    ranges = [_range(elements, candidates[i], sides, budget) for i, sides in chosen]
+    ranges = [_range(elements, candidates[i], sides, slides, budget) for i, sides in chosen]
     if budget.is_spent:
         LOG.warning(GIVEN_UP.format(len(elements.prismatic)))
     return ReachBounds(
@@ -112,38 +118,87 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
         radius=np.linalg.norm(tip_lines[:, 1], axis=1),
         least=units * [least for least, _ in ranges],
         largest=units * [largest for _, largest in ranges],
+        slides=slides * [1.0, 1.0, 1.0, unit, unit],
     )
 
 
+def without_slides(elements: PathElements) -> tuple[Array, PathElements]:
+    """Separate the prismatic joints at the start of a path (slides) from the other joints.
+
+    Joints are separated as long as their directions are perpendicular to each other. At least one
+    joint remains in the path.
+
+    Returns:
+        Slides (s, 5), with the direction (unit vector in the base frame), the lower limit and the
+        upper limit of each separated joint; and the path of the other joints, in which all slides
+        are at position 0.
+    """
+    slides, T = np.zeros((0, 5)), elements.fixed[0]
+    for k in range(len(elements.prismatic) - 1):
+        direction = T[:3, 2]
+        if not elements.prismatic[k] or (np.abs(slides[:, :3] @ direction) > PERPENDICULAR).any():
+            break
+        slides = np.vstack([slides, [*direction, elements.lower[k], elements.upper[k]]])
+        T = T @ elements.fixed[k + 1]
+    s = len(slides)
+    fixed = np.concatenate([T[None], elements.fixed[s + 1 :]])
+    _, prismatic, lower, upper = elements
+    return slides, PathElements(fixed, prismatic[s:], lower[s:], upper[s:])
+
+
 def _candidates(
-    elements: PathElements, position_only: bool
+    elements: PathElements, pointing: int | None, slides: Array
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Return functionals that few joints change as candidates for the bounds.
 
     The functionals are defined by points on the first and the last joint axis: the first joint does
     not change distances from points on the first axis, and the last joint does not move points on
-    the last axis.
+    the last axis. If the rotation of the tip is free, the origin of the tip frame replaces the last
+    joint axis; if the rotation about an axis of the tip is free, this axis replaces it.
 
     Args:
-        elements: Path, with lengths divided by the length of the arm.
-        position_only: Whether the bounds are on the position of the tip only. In this case the
-            origin of the tip frame is used instead of points on the last axis.
+        elements: Path after the slides, with lengths divided by the length of the arm.
+        pointing: Free rotation; see :func:`build_reach`.
+        slides: (s, 5) slides, the first result of :func:`without_slides`.
 
     Returns:
         Candidates that use one point on each axis, and candidates that use additional points.
     """
     first, last = end_axes(elements)
-    b, a = first[1], last[0]
-    tip = np.array([a, np.zeros(3)]) if position_only else last
-    bases = [np.array([direction, b]) for direction in elements.fixed[0, :3, :3].T[::-1]]
+    tip = _tip_line(last, pointing)
+    bases = [np.array([direction, first[1]]) for direction in elements.fixed[0, :3, :3].T[::-1]]
     plain = [_distance(first, tip), *(_height(base, tip) for base in bases)]
     further = [_distance(base, tip) for base in _along(first)]
-    if not position_only:
-        plain += [Candidate(LEAN, base, last, lean(base[0], a)) for base in bases]
-        plain += [Candidate(MOMENT, first, last, moment(first, last))]
-        for beyond in _along(last):
+    if pointing != FREE_ROTATION:
+        plain += [Candidate(LEAN, base, tip, lean(base[0], tip[0])) for base in bases]
+        if (np.linalg.norm(np.cross(slides[:, :3], first[0]), axis=1) < PERPENDICULAR).all():
+            plain += [Candidate(MOMENT, first, tip, moment(first, tip))]
+        for beyond in _along(tip):
             further += [_distance(first, beyond), _height(first, beyond)]
     return plain, further
+
+
+def _tip_line(last: Array, pointing: int | None) -> Array:
+    """Return the line (2, 3) in the tip frame (direction and point) that defines the functionals.
+
+    The line is the last joint axis if no rotation is free, or if only the rotation about this axis
+    is free. If the rotation about another axis of the tip is free, the line is this axis. If every
+    rotation is free, the point of the line is the origin of the tip frame.
+
+    Args:
+        last: (2, 3) direction and point of the last joint axis in the tip frame.
+        pointing: Free rotation; see :func:`build_reach`.
+    """
+    if pointing is None:
+        return last
+    direction, point = last
+    if pointing == FREE_ROTATION:
+        return np.array([direction, np.zeros(3)])
+    axis = np.eye(3)[pointing]
+    is_same = max(np.abs(np.cross(axis, [direction, point])).ravel()) < PERPENDICULAR
+    # Components of the point perpendicular to the axis are rounding errors. They are set to 0,
+    # because their direction is not defined if the rotation about the axis is free.
+    return np.array([axis, axis * (axis @ point)]) if is_same else np.array([axis, np.zeros(3)])
 
 
 def _distance(base: Array, tip: Array) -> Candidate:
@@ -183,7 +238,11 @@ def _along(line: Array) -> Array:
 
 
 def _range(
-    elements: PathElements, candidate: Candidate, sides: tuple[bool, bool], budget: Budget
+    elements: PathElements,
+    candidate: Candidate,
+    sides: tuple[bool, bool],
+    slides: Array,
+    budget: Budget,
 ) -> tuple[float, float]:
     """Return the lower and the upper bound of a candidate functional.
 
@@ -191,20 +250,39 @@ def _range(
     distance, otherwise as -inf (lower bound) or inf (upper bound).
 
     Args:
-        elements: Path.
+        elements: Path after the slides.
         candidate: Candidate.
         sides: Whether the lower bound is needed, and whether the upper bound is needed.
+        slides: (s, 5) slides, the first result of :func:`without_slides`. If there are slides, the
+            lower bound of a distance is 0.
         budget: Remaining work, which is reduced.
     """
     if candidate.kind == DISTANCE:
         points = candidate.base[1], candidate.tip[1]
         return (
-            nearest(elements, *points, budget) if sides[0] else 0.0,
+            nearest(elements, *points, budget) if sides[0] and not len(slides) else 0.0,
             farthest(elements, *points, budget) if sides[1] else np.inf,
         )
     functional = candidate.functional
     below = upper_bound(elements, -functional, budget) if sides[0] else np.inf
-    return -below, upper_bound(elements, functional, budget) if sides[1] else np.inf
+    above = upper_bound(elements, functional, budget) if sides[1] else np.inf
+    if candidate.kind == HEIGHT:
+        low, high = _heights_of_slides(slides, candidate.base[0])
+        below, above = below - low, above + high
+    return -below, above
+
+
+def _heights_of_slides(slides: Array, direction: Array) -> tuple[float, float]:
+    """Return the minimum and the maximum displacement by all slides along a direction.
+
+    Args:
+        slides: (s, 5) slides, the first result of :func:`without_slides`.
+        direction: (3,) unit vector in the base frame.
+    """
+    along = slides[:, :3] @ direction
+    moves = np.abs(along) > ALONG_ROUNDING
+    ends = along[moves, None] * slides[moves, 3:]
+    return float(ends.min(1).sum()), float(ends.max(1).sum())
 
 
 def select_bounds(
