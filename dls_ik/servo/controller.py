@@ -89,10 +89,10 @@ class Controller:
         robot: A chain with one tip.
         method: A name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd`` if
             no joint has limits.
-        executor: Executor that runs the IK solver for targets that one step of the method per cycle
-            does not reach. None: the solver runs inside a cycle, once per target; that cycle takes
-            approximately 20 ms. The constructor then also builds the solver's tables, which takes
-            tenths of a second.
+        executor: Executor that runs the IK solver for targets that the usual motion, one step of
+            the method per cycle, does not reach. None: the solver runs inside a cycle, once per
+            target; that cycle takes approximately 20 ms. The constructor then also builds the
+            solver's tables, which takes tenths of a second.
         scene: Scene of this robot; every cycle uses the current state of the scene. No command, and
             no stop that starts at a command, brings a pair of links, or a link and an object,
             closer than `min_distance`. None: distances are not checked.
@@ -130,11 +130,14 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._stream = StreamState()
         self._condition = ConditionMonitor()
-        self._rest = self._previous_rest = Rest()  # now, and at the start of the last cycle
-        self._knots: Knots | None = None  # last result of trajectory()
+        self._rest = self._previous_rest = Rest()  # current, and at the start of the last cycle
+        self._knots: Knots | None = None  # result of the last call of `trajectory`
 
     def __repr__(self) -> str:
-        """Return the names of robot and method, and the target's type; the state if no target."""
+        """Return the names of the robot and the method, and the type of the target.
+
+        If there is no target, the state of the controller replaces its type.
+        """
         target, state = self._stream.target, self._stream.state
         activity = state.name if target is None else type(target).__name__
         return f"Controller({self.robot.name}, {self.method}, {activity})"
@@ -161,7 +164,7 @@ class Controller:
 
     @property
     def started(self) -> bool:
-        """Return whether a target was accepted since the start, or the last reset or resume."""
+        """Return whether a target was accepted since the last reset or resume, or ever."""
         return self._stream.has_started
 
     @property
@@ -206,7 +209,7 @@ class Controller:
         return self._tracker.limiter.stop_path(period)
 
     def trajectory(self, period: float, count: int = 0) -> Knots:
-        """Return trajectory points to the last command, and along the stop from that command.
+        """Return the points of a trajectory that leads to the last command, and then to rest.
 
         The points are knots of cubics, which stay within the velocity and acceleration limits. The
         times of the points are measured from the last cycle; the arm reaches the command one period
@@ -236,14 +239,17 @@ class Controller:
         self._tracker.limiter.resume_at(elapsed, period)
 
     def stand_still(self) -> None:
-        """Set the velocity to zero, because the arm stopped at the last command in a gap."""
+        """Set the velocity to zero, because the arm has stopped at the last command.
+
+        Call this if the arm received no further command in time.
+        """
         self._tracker.limiter.reset(self._tracker.limiter.q)
 
     def stand_at(self, q: Array) -> None:
         """Roll back the last cycle: set the command to an earlier command q (n,), at rest.
 
-        Call this if the arm stopped at the earlier command because no further command was
-        published. A trajectory that is the target is delayed by the length of the gap.
+        Call this if the arm stopped at the earlier command, because no further command was
+        published. If the target is a trajectory, it is delayed by the time since the last cycle.
         """
         self._tracker.seed(q)
         self._rest = self._previous_rest
@@ -440,7 +446,7 @@ class Controller:
 
     def _follow(self, target: Target, now: float) -> None:
         self._rest = self._rest.with_target(now)
-        if target is not self._stream.target:  # otherwise a further message of a stream
+        if target is not self._stream.target:  # a further message of a stream is no event
             self._change(Event.TARGET, target=target)
 
     def _end_stream(self, target: Target, now: float) -> None:

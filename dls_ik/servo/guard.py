@@ -38,8 +38,8 @@ NUM_BLEND_BISECTIONS = 3  # bisections of the weight between the stop and an unc
 NUM_CONTACT_SAMPLES = 40  # configurations checked for contact along a stop that is not certified
 NUM_PROXIMITY_SAMPLES = 64  # random configurations used to find links that are always close
 TIGHT_SHARE = 0.25  # a pair is reported if it is too close in this share of configurations
-USUAL_QUANTILE = 0.1  # quantile of the distances of a pair that is suggested as min_distance
-MIN_CONTACT_GROWTH = 1e-4  # [m] smallest growth of a penetration along a stop that is a fault
+USUAL_QUANTILE = 0.1  # the suggested min_distance is this quantile of a pair's distances
+MIN_CONTACT_GROWTH = 1e-4  # [m] a penetration that grows more during a stop is a fault
 NUM_RECENT_STOPS = 4  # stops of earlier commands, to which the motion may roll back
 
 
@@ -54,7 +54,7 @@ class TightPair(NamedTuple):
     usual: float  # [m] distance exceeded in nine of ten random configurations
 
     def __str__(self) -> str:
-        """Return the names, the share in percent, and the usual distance."""
+        """Return the names, the share of configurations in percent, and a suitable distance."""
         shown = f"{self.names[0]!r} and {self.names[1]!r}"
         return f"{shown} ({100.0 * self.share:.0f} %, min_distance up to {self.usual:.2g} m)"
 
@@ -71,7 +71,7 @@ class Certificate(Protocol):
         """
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the factor, 0 to 1, for the velocity that probably makes the cycle acceptable.
+        """Return a factor, 0 to 1, for the velocity with which a cycle probably is acceptable.
 
         Args:
             motion: State of motion at the end of the cycle, with the path during the cycle.
@@ -103,9 +103,10 @@ def prepare(snapshot: SceneSnapshot) -> None:
 
 
 class Guard:
-    """Limits a command so that the command, and the stop that starts at it, keep distances.
+    """Limits a command so that minimum distances are kept, also during a stop from the command.
 
-    A pair is two links, a link and an object, or a link and a workspace bound.
+    The distances are those of p pairs of links, and of s pairs of a link and an object or a
+    workspace bound.
 
     Args:
         limiter: Limiter that proposes the commands.
@@ -227,7 +228,7 @@ class Guard:
         self._watch()
 
     def look(self) -> None:
-        """Use the current state of the scene; call at the start of a cycle."""
+        """Switch to the current state of the scene; call at the start of a cycle."""
         if self._scene is None or self._scene.snapshot is self._snapshot:
             return
         self._use_snapshot(self._scene.snapshot)
@@ -270,7 +271,7 @@ class Guard:
         self._watch()
 
     def brake(self, dt: float) -> None:
-        """Move the command for `dt` [s] along the current stop."""
+        """Move the command for `dt` [s] along the stop that starts at the command."""
         kept = self._kept
         self._recent.append(kept)
         self.limiter.continue_stop(kept.path, dt)
@@ -280,15 +281,15 @@ class Guard:
         self._watch()
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at the end of the current stop."""
+        """Return the joint positions (n,) at which the command comes to rest if it stops now."""
         return self._kept.path.end
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the current stop, which starts at the last command; `period` is not used."""
+        """Return the path of the stop that starts at the last command; `period` is not used."""
         return self._kept.path
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Advance the command along the current stop by `elapsed` [s]; `period` is not used."""
+        """Advance the command along its stop path by `elapsed` [s]; `period` is not used."""
         self.brake(elapsed)
 
     def _new_state(self) -> tuple[SceneState, NearRows]:
@@ -309,7 +310,7 @@ class Guard:
         )
 
     def _use_snapshot(self, snapshot: SceneSnapshot) -> None:
-        """Replace the snapshot; pairs that are equal in both keep their certified distances."""
+        """Use another snapshot of the scene; unchanged pairs keep their certified distances."""
         before = {key: k for k, key in enumerate(self.state.pairs.keys)}
         self._snapshot = snapshot
         self.state, self.near = self._new_state()
@@ -319,7 +320,7 @@ class Guard:
         self._recent = deque(recent, NUM_RECENT_STOPS)
 
     def _restart(self, promised: Array | None = None) -> None:
-        """Restart at the limiter's command.
+        """Forget earlier stops, and certify a new stop that starts at the limiter's command.
 
         Args:
             promised: (p + s,) certified distances of the pairs at the command [m]; None: unknown.
@@ -399,7 +400,7 @@ class Guard:
             self.state.relax(self._kept.promised)
 
     def _pair(self, k: int) -> NearPair:
-        """Return pair k with its current distance."""
+        """Return the pair with index k, and its current distance."""
         near = self.nearest
         names = self.state.pairs.names[k]
         if near is not None and near.names == names:

@@ -179,7 +179,7 @@ class PlannedMotion:
 
     @property
     def has_failed(self) -> bool:
-        """Return whether the command has lagged for `LAG_TIMEOUT`."""
+        """Return whether the command has lagged behind the reference for `LAG_TIMEOUT`."""
         return self._lag_time >= LAG_TIMEOUT
 
     def advance(self, limiter: Limiter | Guard, dt: float) -> bool:
@@ -357,9 +357,9 @@ def _pulse_durations(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array
 
 
 def _blend_distance(u: Array, durations: Array, ramps: Array) -> Array:
-    """Return the distances (k,) covered in velocity changes, relative to the change of velocity.
+    """Return the distances (k,) covered so far in k velocity changes from 0 to 1.
 
-    The velocity of change k rises from 0 to 1; its acceleration rises and falls linearly.
+    The acceleration of each change rises linearly from 0, is constant, and falls linearly to 0.
 
     Args:
         u: (k,) times since the middle of each velocity change [s].

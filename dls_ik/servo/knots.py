@@ -33,7 +33,10 @@ class Knots(NamedTuple):
     is_linear: bool = False  # whether straight lines, not cubics, join the knots
 
     def joined(self, other: "Knots") -> "Knots":
-        """Return these knots, followed by the knots of a motion that starts at the last knot."""
+        """Return these knots, followed by the knots of a motion that starts at the last knot.
+
+        The times of the other knots are shifted, so that the motion starts at the last time.
+        """
         since = other.times[1:] - other.times[0]
         times = np.concatenate([self.times, self.times[-1] + since])
         return Knots(times, np.vstack([self.q, other.q[1:]]), np.vstack([self.v, other.v[1:]]))
@@ -51,7 +54,7 @@ class Knots(NamedTuple):
         return self._replace(q=self.q[:, order], v=self.v[:, order])
 
     def accelerations(self) -> tuple[Array, Array]:
-        """Return the accelerations at the start and at the end of each cubic, two (k - 1, n)."""
+        """Return the accelerations at the start, and at the end, of each cubic, each (k - 1, n)."""
         h = np.diff(self.times)[:, None]
         mean, first, second = np.diff(self.q, axis=0) / h, self.v[:-1], self.v[1:]
         return (6.0 * mean - 4.0 * first - 2.0 * second) / h, (

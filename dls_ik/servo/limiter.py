@@ -51,7 +51,8 @@ class AccelerationLimiter:
         self._chain = robot.chain
         self._is_smooth = bool(np.isfinite(acceleration).any())
         self._acceleration = np.minimum(acceleration, FAST) if self._is_smooth else acceleration
-        share = scale if scale > 0.0 else 1.0  # a scale of 0 brakes with the full limits
+        # A scale of 0 stops the command within the full limits.
+        share = scale if scale > 0.0 else 1.0
         self._scale, self._used = scale, share * self._acceleration
         self._slow = robot.chain._replace(velocity=share * robot.velocity)
         self._pursuit = Pursuit(share * acceleration)
@@ -237,7 +238,7 @@ class AccelerationLimiter:
 
 
 class JerkLimiter:
-    """Limits position, velocity, acceleration and jerk of a command, by Ruckig trajectories.
+    """Limits position, velocity, acceleration and jerk of a command, with the library Ruckig.
 
     The methods are those of :class:`AccelerationLimiter`. Ruckig finds the fastest trajectory to
     the reference, but ignores position limits. A command is therefore accepted only if the arm can
@@ -277,7 +278,10 @@ class JerkLimiter:
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Set the command to `q` (n,) with velocity `v` (n,) (None: at rest), not accelerating."""
+        """Set the command to `q` (n,) with velocity `v` (n,); None: at rest.
+
+        The acceleration is set to zero.
+        """
         v = np.zeros_like(q) if v is None else v
         self.q, self.v, self.rate, self._a = q.copy(), v.copy(), v.copy(), np.zeros_like(q)
         self.path: CyclePath | None = None
@@ -479,7 +483,7 @@ class JerkLimiter:
         trajectory = self._ruckig.Trajectory(given.degrees_of_freedom)
         try:
             result = self._planner.calculate(given, trajectory)
-        except (self._ruckig.RuckigError, ValueError):  # ValueError: result code without a name
+        except (self._ruckig.RuckigError, ValueError):  # ValueError: unknown result code
             return None
         is_found = result in (self._ruckig.Result.Working, self._ruckig.Result.Finished)
         return trajectory if is_found else None

@@ -100,7 +100,7 @@ class LocalIk:
         method_kernel = self.options.method(choice)
         self._method = method_kernel._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
-        self._slowest = math.inf  # [rad/s or m/s] velocity limit that bounds `Delta`
+        self._slowest = math.inf  # [rad/s or m/s] smallest velocity limit, if it determines `Delta`
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = scale * float(robot.velocity.min())
         self._descending, self._plain = _fallback_method(robot, self.options, task)
@@ -110,7 +110,8 @@ class LocalIk:
         if choice.plugin is not None:
             self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
             self._method, self._details = self._descending._replace(following=True), self._plain
-        self._follow: Callable[..., Any] | None = None  # entry points of kernels, set at first use
+        # Entry points of the compiled kernels, found at the first use.
+        self._follow: Callable[..., Any] | None = None
         self._follow_apart: Callable[..., Any] | None = None
         self.near: NearRows | None = None
         self.limiting_pair = -1
@@ -183,7 +184,7 @@ class LocalIk:
         if self._plugin_step is not None:
             self._plugin_step.restart()
         memory = new_memory(self.robot.chain, self._method, self._details)
-        motion = np.repeat([0.0, 1.0], n)  # no previous step; full step lengths
+        motion = np.repeat([0.0, 1.0], n)  # previous step: 0; factors of the step lengths: 1
         self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
 
     def continue_from(self, q: Array) -> None:
@@ -197,7 +198,7 @@ class LocalIk:
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
         """Take a step of `dt` [s] toward target poses (k, 4, 4), without validation."""
-        T_d = np.ascontiguousarray(T_d, dtype=float)  # usually no copy
+        T_d = np.ascontiguousarray(T_d, dtype=float)  # usually makes no copy
         is_inside = self._plugin_step is not None and bool(self.robot.within_limits(self._state.q))
         if self._plugin_step is not None and is_inside:
             found = self._plugin_step.advance(self.q, T_d, dt, self.near)

@@ -23,8 +23,8 @@ class StopPath(NamedTuple):
     durations: Array  # (m, n) [s]
     accelerations: Array  # (m, n) at the start of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) lower position bounds, applied against rounding errors [rad or m]
-    upper: Array  # (n,) upper position bounds [rad or m]
+    lower: Array  # (n,) positions are clipped here, because of rounding errors [rad or m]
+    upper: Array  # (n,) as `lower`, for the upper limits [rad or m]
 
     @property
     def duration(self) -> float:
@@ -42,7 +42,11 @@ class StopPath(NamedTuple):
         return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations, each (k, n), at times (k,) [s]."""
+        """Return positions, velocities and accelerations, each (k, n).
+
+        Args:
+            times: (k,) times since the start of the path [s].
+        """
         left = np.repeat(times[:, None], len(self.q), axis=1)
         q, v, a = self.q, self.v, np.zeros_like(left)
         phases = zip(self.durations, self.accelerations, self.jerks, strict=True)
@@ -76,7 +80,11 @@ class RuckigPath(NamedTuple):
     trajectory: Any
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations, each (k, n), at times (k,) [s]."""
+        """Return positions, velocities and accelerations, each (k, n).
+
+        Args:
+            times: (k,) times since the start of the path [s].
+        """
         states = np.array([self.trajectory.at_time(t) for t in times.tolist()])
         return states[:, 0], states[:, 1], states[:, 2]
 
@@ -93,7 +101,11 @@ class BlendedPath(NamedTuple):
     share: float  # weight of the second path, 0 to 1
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations, each (k, n), at times (k,) [s]."""
+        """Return positions, velocities and accelerations, each (k, n).
+
+        Args:
+            times: (k,) times since the start of the path [s].
+        """
         pairs = zip(self.first.at(times), self.second.at(times), strict=True)
         q, v, a = (x + self.share * (y - x) for x, y in pairs)
         return q, v, a
@@ -146,7 +158,7 @@ class Handover(NamedTuple):
     """
 
     motion: Motion
-    stop: StopPath  # starts at the command
+    stop: StopPath  # stop that starts at the command
     promises: Mapping[Hashable, float] = {}  # certified distances [m] along the stop, by pair key
 
 

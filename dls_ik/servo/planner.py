@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Background planning when local motion stalls: IK solutions and collision-free joint paths."""
+"""Background planning for targets that local motion does not reach.
+
+Local motion takes one step of an IK method per cycle. If it stalls, the planner searches for an IK
+solution of the target, or for a collision-free joint path to a solution.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -18,7 +22,7 @@ from dls_ik.solver import IkResult, IkSolver
 
 R = TypeVar("R")
 
-MAX_PLANNER_RESTARTS = 2000  # takes about 20 ms; a time limit would make motions irreproducible
+MAX_PLANNER_RESTARTS = 2000  # approximately 20 ms; a time limit would make motions irreproducible
 REFERENCE_JOINTS = 10  # above this number of joints n, restarts are reduced in proportion to 1 / n
 # Maximum number of RRT-Connect nodes, in the first search for a target and in later searches.
 MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000

@@ -35,11 +35,11 @@ class NearRows(NamedTuple):
     reach: Array  # (p + s, n) largest approach of each pair per joint motion [m/rad or m/m]
     least: Array  # (p + s,) required distance of each pair [m]
     known: tuple[Array, Array]  # (p + s,) lower bounds on distances [m], valid at q (n,)
-    watched: tuple[Array, Array, Indices]  # :attr:`SceneState.watched`, at the command
+    watched: tuple[Array, Array, Indices]  # value of :attr:`SceneState.watched`, at the command
     # (n,) accelerations of a stop [rad/s^2 or m/s^2]; delay until they are reached [s]
     stop: tuple[Array, float]
     influence: float  # [m] distance below which a pair is a constraint
-    leaves: Indices  # (ROWS, 4) pair, two leaves and a flag of each constraint; -1: none
+    leaves: Indices  # (ROWS, 4) for each constraint: pair, two leaves, flag; -1: none
     pace: Array  # (1,) duration of the stop in the last cycle [s]; -1: not known
 
     @classmethod
@@ -72,7 +72,7 @@ class PluginStep:
     Args:
         robot: Robot that moves.
         plugin: Plug-in that computes the steps.
-        method: Any method of the kernels; determines only the size of the kernels' memory.
+        method: Any built-in method; it only determines the size of the kernels' memory.
         details: Task, weights and parameters of the method.
 
     Attributes:
@@ -143,7 +143,7 @@ class PluginStep:
         found = (N, clearance, pair)
         place = (near.known, near.watched, q, near.influence, near.leaves)
         count = near_rows(unpack_scene(*near.scene), near.reach, near.least, *place, *found)
-        near.pace[0] = -1.0  # tell the kernels that the duration is not known
+        near.pace[0] = -1.0  # the kernels then know no duration of a previous stop
         if not count:
             return dq
         b = np.empty(count)
@@ -157,7 +157,7 @@ class PluginStep:
         return _project_step(dq, N[:count], b, low, high)
 
     def _error_and_jacobian(self, q: Array, T_d: Array) -> tuple[Array, Array]:
-        """Return the scaled error (r,) and the scaled Jacobian (r, n) at q (n,)."""
+        """Return the error (r,) and the Jacobian (r, n) at q (n,), scaled by the task's weights."""
         details = self._details
         r = len(details.task.weight)
         e, J = np.empty(r), np.empty((r, self._robot.n))

@@ -22,8 +22,9 @@ class Pursuit:
 
     The reference may turn faster than the acceleration limits of the command allow. A command that
     takes over the full velocity of the reference, and closes the gap to it as fast as possible,
-    then overshoots at every turn. Therefore, if the command lags, it takes over only a share of the
-    reference's velocity, and closes the gap with a lower acceleration. Both decrease with the lag.
+    then overshoots at every turn. A command that lags therefore takes over only a share of the
+    reference's velocity, and closes the gap with a lower acceleration. The share and the
+    acceleration decrease with the lag.
 
     Args:
         acceleration: (n,) acceleration limits [rad/s^2 or m/s^2], infinite without a limit.
@@ -38,7 +39,7 @@ class Pursuit:
         self.reset(np.zeros(len(acceleration)))
 
     def reset(self, v: Array) -> None:
-        """Start to follow a reference whose velocity is constant, `v` (n,) [rad/s or m/s]."""
+        """Assume that the reference has moved at a constant velocity `v` (n,) [rad/s or m/s]."""
         # For each joint, the averaged velocity of the reference, and the average of the average.
         self._means = [(speed, speed) for speed in v.tolist()]
         self._demand = 0.0  # recent acceleration of the reference, as a share of the limits

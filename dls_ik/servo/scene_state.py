@@ -58,7 +58,8 @@ class SceneState:
         # Joint positions at the last update, and indices of the closest leaves of each pair.
         self._seen = np.full(n, np.nan), np.zeros((count, 2), np.int64)
         self._points = np.zeros((3, 3))  # closest points and normal, written by the kernel
-        self._certify: Callable[..., Any] | None = None  # entry points of kernels, set at first use
+        # Entry points of the compiled kernels, found at the first use.
+        self._certify: Callable[..., Any] | None = None
         self._watch: Callable[..., Any] | None = None
 
     @property
@@ -134,11 +135,11 @@ class SceneState:
         return found
 
     def look(self, q: Array, influence: float) -> NearPair | None:
-        """Update the distances to joint positions q (n,), and return the closest pair.
+        """Compute and store the distances at joint positions q, and return the closest pair.
 
         Args:
             q: (n,) joint positions [rad or m].
-            influence: Distance below which the distances are tight lower bounds [m].
+            influence: Distance below which the computed lower bounds are tight [m].
 
         Returns:
             None if no pair is closer than `influence`.
@@ -161,7 +162,8 @@ class SceneState:
 
         A leaf sphere of a tree may extend beyond its parent sphere. The lower bound on the current
         distance of a pair may therefore be smaller than its certified distance. No required
-        distance is reduced below `promised`; otherwise it would shrink at every stop.
+        distance is reduced below `promised`; otherwise required distances would shrink at every
+        stop.
 
         Args:
             promised: (p + s,) required distance of each pair when the stop was certified [m].

@@ -90,7 +90,7 @@ class StreamState(NamedTuple):
     # WAITING, FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
     state: ServoState = ServoState.WAITING
     reason: str = ""
-    target: Target | None = None  # None unless FOLLOWING
+    target: Target | None = None  # None unless the state is FOLLOWING
     has_started: bool = False  # whether a target was accepted since start, reset or resume
 
     @property
@@ -132,11 +132,12 @@ class ServoOutput(NamedTuple):
     T_d: Array | None  # (4, 4) T_base_tip of the target in this cycle; None without a target
     position_error: float  # [m] error of the command; NaN without a target
     rotation_error: float  # [rad] error of the command; NaN without a target
-    least_singular_value: float  # smallest one of the scaled Jacobian; NaN without local motion
+    # Smallest singular value of the scaled Jacobian; NaN without local motion.
+    least_singular_value: float
     condition: float  # ratio of largest to smallest singular value; NaN without local motion
     limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
     target_age: float  # [s] time since the target was sampled; NaN without a target
-    nearest: NearPair | None = None  # closest pair within influence_distance, if any
+    nearest: NearPair | None = None  # closest pair within influence_distance; None: no pair
 
 
 class ConditionMonitor:
@@ -144,8 +145,8 @@ class ConditionMonitor:
 
     A joint counts as held at its limit until 0.1 s after the last cycle in which its limit was
     active. The hysteresis for a singularity uses the damping threshold sigma0 of the method: the
-    arm counts as leaving when the smallest singular value has risen by 0.1 sigma0 above its
-    minimum, and as approaching again when it has fallen by 0.1 sigma0 below its maximum.
+    arm counts as leaving the singularity when the smallest singular value has risen by 0.1 sigma0
+    above its minimum, and as approaching it again after a fall by 0.1 sigma0 below its maximum.
     """
 
     def __init__(self) -> None:

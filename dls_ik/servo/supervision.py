@@ -126,12 +126,12 @@ class Supervision:
 
     def __init__(self, robot: RobotModel, options: ControllerOptions) -> None:
         self._robot, self._options = robot, options
-        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], command (n,)
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], q (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], q (n,)
         self._last = LastMeasurement()
         # [s] Missing measurements are no fault until `measurement_timeout` after this time.
         self._expected_since = -math.inf
-        self._lag = math.nan  # [s] last lag found
+        self._lag = math.nan  # [s] last lag that was found
 
     def restart(self, start: Array) -> None:
         """Clear the recorded commands, and record joint positions (n,) at which the arm rests."""
@@ -310,8 +310,8 @@ def suggested_deviation(speed: float, lag: float) -> float:
 def _difference(a: Array, b: Array, continuous: NDArray[np.bool_]) -> Array:
     """Return a - b (..., n) for joint positions a and b.
 
-    For joints without limits, `continuous` (n,), the difference is taken modulo 2 pi, because a
-    driver may or may not count full turns.
+    If `continuous` (n,) is True for a joint, which then has no limits, its difference is taken
+    modulo 2 pi, because a driver may or may not count full turns.
     """
     difference = a - b
     turned = np.remainder(difference + math.pi, 2 * math.pi) - math.pi

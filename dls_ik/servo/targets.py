@@ -289,13 +289,13 @@ class TwistTarget:
         self, timeout: float, lookahead: float, rotation_weight: float, length_unit: float = 1.0
     ) -> None:
         self.timeout, self.lookahead = timeout, lookahead
-        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # metres per unit
+        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # [m] per unit
         self._units = np.array([length_unit] * 3 + [1.0] * 3)
         self.allowed_share: Callable[[Array], float] | None = None
         self._V: Array = np.zeros(6)
         self._in_tool = False
-        self._x_d: Array | None = None  # (4, 4)
-        self._x_a: Array | None = None  # (4, 4) tip in the last cycle
+        self._x_d: Array | None = None  # (4, 4) integral of the twist
+        self._x_a: Array | None = None  # (4, 4) pose of the tip in the last cycle
         self.is_near_obstacle = False
         self._arrived = self.sampled = -math.inf
 

@@ -38,7 +38,7 @@ class TipSpeed:
         self._acceleration, self._is_smooth = acceleration, bool(np.isfinite(acceleration).any())
         self._levers = _levers(robot)
         self._tolerances = np.array([TARGET_SHARE, BOUND_TOLERANCE])
-        self._speed_bound: Callable[..., Any] | None = None  # entry point of the kernel
+        self._speed_bound: Callable[..., Any] | None = None  # compiled kernel
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
         """Return whether the tip keeps its speed limits in a cycle and in the stop after it.
@@ -89,7 +89,9 @@ class TipSpeed:
         return float(self._speed_bound(*args))
 
     def step_share(self, q_a: Array, q_b: Array, dt: float) -> float:
-        """Return the factor, at most 1, for a joint step whose mean tip speed keeps the limits.
+        """Return the factor, at most 1, by which a joint step must be shortened to the limits.
+
+        The mean speed of the tip in the shortened step keeps the limits.
 
         Args:
             q_a: (n,) start of the step [rad or m].
@@ -108,9 +110,9 @@ class TipSpeed:
         return 1.0 / max(speed, 1.0)
 
     def shortest(self, q: Array) -> float:
-        """Return the shortest duration [s] of a step with which m - 1 equally long steps are valid.
+        """Return the shortest duration [s] that is sufficient for each of m - 1 joint steps.
 
-        A step is valid if the mean speed of the tip keeps the limits.
+        A duration is sufficient for a step if the mean speed of the tip keeps the limits.
 
         Args:
             q: (m, n) configurations at the ends of the steps [rad or m].
@@ -143,7 +145,8 @@ def _levers(robot: RobotModel) -> Array:
     chain = robot.chain
     ends = np.array(robot.finite_limits())[:, chain.variable] * chain.scale + chain.offset
     slides = np.where(chain.prismatic, np.abs(ends).max(axis=0), 0.0)
-    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)  # (m,) length of the link after each one
+    # (m,) length of the link after each element
+    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)
     beyond = np.cumsum((slides + links)[::-1])[::-1]
     return np.where(chain.prismatic, [np.ones(len(links)), np.zeros(len(links))],
                     [beyond, np.ones(len(links))])  # fmt: skip

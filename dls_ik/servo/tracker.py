@@ -276,7 +276,7 @@ class Tracker:
         return q, self._handle_stall(T_d, is_static, step)
 
     def _restart(self) -> None:
-        """Restart local motion at the stopping point of the command; cancel planner requests."""
+        """Restart local motion where the command will come to rest; cancel planner requests."""
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._blocked.reset()
@@ -306,7 +306,7 @@ class Tracker:
     def _request_path(
         self, planning: PathPlanning, T: Array, attempt: int, previous: Array | None = None
     ) -> None:
-        """Start to plan a path from the stopping point of the command to a target.
+        """Start to plan a path to a target, from the point where the command will come to rest.
 
         Args:
             planning: Planner and guard.
@@ -336,7 +336,7 @@ class Tracker:
             The reference (n,) of the command, and the result of the cycle.
         """
         if planning[1].world is not at.world:
-            self.local_ik.limiting_pair = -1  # pairs of another scene have other numbers
+            self.local_ik.limiting_pair = -1  # indices of pairs differ between scenes
         if at.motion is not None:
             return self._move_along(planning, at, at.motion, dt)
         self.limiter.brake(dt)
@@ -407,8 +407,8 @@ class Tracker:
         has_arrived = motion.advance(self.limiter, dt)
         moving = Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
         self.local_ik.restart(self.limiter.stopping_point())
-        if has_arrived and at.names is not None:  # the path only separated pairs; search again
-            at.motion = None
+        if has_arrived and at.names is not None:
+            at.motion = None  # the path only separated pairs; a new search follows
         elif has_arrived:
             self.local_ik.restart(motion.goal)
             self._stall.reset()

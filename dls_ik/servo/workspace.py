@@ -33,7 +33,7 @@ class _Walls(NamedTuple):
     """Obstacles of the same shape that together fill the space outside a bound."""
 
     kind: int  # PLANE or CAVITY
-    size: Array  # (3,) size of each obstacle, as in the kernels
+    size: Array  # (3,) size of each obstacle, in the format of the kernels
     places: list[Array]  # (4, 4) T_root_object of each obstacle
 
 
@@ -128,7 +128,7 @@ class GuardedPairs(NamedTuple):
     distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)
     second_first: Flags  # (p + s,) whether the order of the shapes in the kernels is reversed
-    keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, then keys of bounds
+    keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, keys of bounds
 
 
 def guarded_pairs(
