@@ -72,7 +72,9 @@ STATES_LIMITED_BY_PAIR = frozenset(
         ServoState.STALLED,
     }
 )
-NO_MEASUREMENT = "waiting for joint states to start the motion from"
+NO_MEASUREMENT = (
+    "waiting for joint states, because the motion starts at the measured joint positions"
+)
 AFTER_STALL = "the loop stalled; waiting for joint states"
 
 

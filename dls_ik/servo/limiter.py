@@ -266,7 +266,9 @@ class JerkLimiter:
         try:
             import ruckig
         except ImportError as error:
-            raise OptionError("jerk limits need ruckig; install it: pip install ruckig") from error
+            raise OptionError(
+                "jerk limits need the package ruckig; install it: pip install ruckig"
+            ) from error
         self._ruckig: Any = ruckig
         self._lower, self._upper = robot.lower, robot.upper
         self._velocity, self._acceleration, self._jerk = (

@@ -94,9 +94,12 @@ def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
         PoseError: If the twist is not six finite numbers of at most `FARTHEST`, or R is not a
             rotation.
     """
-    twist = _to_array(V, "a twist must be 6 numbers, linear first")
+    twist = _to_array(V, "a twist must be 6 numbers, linear then angular velocity")
     if twist.shape != (6,):
-        raise PoseError(f"a twist must be 6 numbers, linear first; got an array {twist.shape}")
+        raise PoseError(
+            "a twist must be 6 numbers, linear then angular velocity; got an array of shape "
+            f"{twist.shape}"
+        )
     if not (np.abs(twist) <= FARTHEST).all():
         raise PoseError(
             f"a twist must be finite and at most {FARTHEST:g} [m/s, rad/s]; got {twist}"
@@ -105,10 +108,11 @@ def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
 
 
 def _checked_rotation(R: ArrayLike) -> Array:
-    rotation = _to_array(R, "the axes of a twist must be a 3x3 rotation")
+    rotation = _to_array(R, "the axes of a twist must be a 3x3 rotation matrix")
     if rotation.shape != (3, 3):
         raise PoseError(
-            f"the axes of a twist must be a 3x3 rotation; got an array {rotation.shape}"
+            "the axes of a twist must be a 3x3 rotation matrix; got an array of shape "
+            f"{rotation.shape}"
         )
     return checked_pose(transform(rotation))[:3, :3]
 
@@ -124,7 +128,7 @@ def checked_trajectory(Ts: PoseLike) -> Array:
     except PoseError as error:
         raise PoseError(f"a trajectory must be an array (m, 4, 4) of poses: {error}") from error
     if not len(poses):
-        raise PoseError(f"a trajectory must be an array (m, 4, 4) of poses; got {poses.shape}")
+        raise PoseError("a trajectory must be an array (m, 4, 4) of at least one pose; got none")
     return np.array([_checked_member(T, k) for k, T in enumerate(poses)])
 
 

@@ -182,7 +182,7 @@ def checked_bounds(robot: RobotModel, bounds: Sequence[object]) -> tuple[Bound, 
         for link in bound.links:
             if link not in robot.tree.links:
                 hint = suggest_names([link], robot.tree.links)
-                raise SceneError(f"{bound.name}: no link {quoted(link)}; {hint}")
+                raise SceneError(f"{bound.name}: the robot has no link {quoted(link)}; {hint}")
         checked.append(bound)
     return tuple(checked)
 

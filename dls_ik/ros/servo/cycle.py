@@ -182,7 +182,7 @@ class ServoCycle:
 
         Args:
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns].
+            stamp: Current ROS time [ns].
             gap: Time since the last cycle [s].
             arrival: Newest target since the last cycle; None if no target arrived.
         """
@@ -210,7 +210,7 @@ class ServoCycle:
         return CycleReport(ServoState.NO_ROBOT, words)
 
     def _handle_gap(self, arm: Arm, now: float, gap: float) -> float:
-        """Return the time step for the controller [s]; handle a stall of the loop.
+        """Handle a gap between two cycles; return the time step for the controller [s].
 
         Args:
             arm: Arm in use.
@@ -261,7 +261,7 @@ class ServoCycle:
         Args:
             arm: Arm in use.
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns].
+            stamp: Current ROS time [ns].
             is_measured: Whether the joint positions of the arm are measured.
         """
         may_start = self._states.may_start(arm, now, is_measured)
@@ -271,7 +271,7 @@ class ServoCycle:
             arm.controller.reset()
         # If the controller is paused or in a fault, it refuses the target and gives the reason.
         if self._pending is not None and (arm.controller.hold_reason or (may_start and not reason)):
-            pending, self._pending = self._pending, None  # cleared first, as `_apply` may raise
+            pending, self._pending = self._pending, None  # cleared first: `_apply` may raise
             self._apply(arm, pending, now, stamp)
 
     def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
@@ -281,7 +281,7 @@ class ServoCycle:
             arm: Arm in use.
             now: Current time on the steady clock [s].
             dt: Time step of the controller [s].
-            positions: Joint positions of the arm; without a measurement, none are passed on.
+            positions: Joint positions of the arm; the controller gets the measurement, if any.
         """
         measured = positions.measurement
         if measured is None:
@@ -305,7 +305,7 @@ class ServoCycle:
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
         is_stall = gap > _min_stall(arm)
-        if self._has_stop:  # each command is due one period after it is sent
+        if self._has_stop:  # the arm reaches a command one period after it is sent
             dt = gap
             if gap > (1.0 + EARLIEST) * period:
                 controller.resume_at(gap - period, period)
@@ -365,7 +365,7 @@ class ServoCycle:
             arm: Arm in use.
             arrival: The target.
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns].
+            stamp: Current ROS time [ns].
         """
         message = arrival.message
         try:
@@ -373,7 +373,7 @@ class ServoCycle:
             apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
         except (HeldError, StaleTargetError) as error:
             words = f"{TARGET_IGNORED}: {error}"
-            is_held = isinstance(error, HeldError)  # if so, the status already includes the error
+            is_held = isinstance(error, HeldError)  # if True, the status already includes the error
             self._note = (now, TARGET_IGNORED if is_held else words)
             self._log.warn("target ignored", words)
         except DlsIkError as error:
@@ -429,7 +429,7 @@ class ServoCycle:
         )
 
     def _with_note(self, message: str, now: float) -> str:
-        """Return a message with the remark on the last target appended, if that is recent."""
+        """Return a message, with the remark on the last target appended if the remark is recent."""
         since, note = self._note
         return f"{message}; {note}" if now - since < NOTE_DURATION else message
 

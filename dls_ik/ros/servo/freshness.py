@@ -33,9 +33,9 @@ below DRAIN_TIME     ACCEPT if not    IGNORE           IGNORE             WAIT
 - Recent: the reading was received after the queue was drained, and less than a timeout ago. The
   timeout is `measurement_timeout` if joint states are required, otherwise `READING_TIMEOUT`.
 - Complete: every joint of the arm has an accepted reading.
-- (1) The driver times out if no fresh measurement arrives within the same timeout after the queue
-  was drained; for an arm at rest, within `READING_TIMEOUT` if that is longer. If no joint positions
-  were accepted before the stall, the result is IGNORE at once.
+- (1) The driver times out if the joint positions are not complete within the timeout of readings
+  after the queue was drained; for an arm at rest, within `READING_TIMEOUT` if that is longer. If no
+  joint positions were accepted before the stall, the result is IGNORE at once.
 - (2) If joint positions were accepted before, the driver has timed out, and the arm stops. If joint
   states are required, this is a fault.
 
@@ -63,7 +63,7 @@ RECORDING_AGE = 60.0  # [s] an older stamp is from a recording, as no network de
 
 
 class Freshness(Enum):
-    """Treatment of a message, or of the joint positions of an arm."""
+    """How to treat a message, or the joint positions of an arm."""
 
     ACCEPT = auto()  # use the message
     IGNORE = auto()  # continue without the message
@@ -181,14 +181,13 @@ def target_age(stamp: int, clock: int, waited: float, ages_in_buffer: bool) -> f
 
     Args:
         stamp: Stamp of the target [ns]; 0 if the target has no stamp.
-        clock: Current time on the clock of the stamps [ns]; 0 if simulated time is used and not yet
-            known.
+        clock: Current ROS time [ns]; 0 if simulated time is used and not known yet.
         waited: Time since the node received the target [s].
         ages_in_buffer: Whether `waited` counts as age: True for a twist; False for a pose, which
             may wait in the buffer until the arm may start.
 
     Raises:
-        StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
+        StaleTargetError: If the target has a stamp, but ROS time is not known yet.
     """
     if stamp and not clock:
         raise StaleTargetError(

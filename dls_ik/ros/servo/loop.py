@@ -286,10 +286,10 @@ class ConflictMonitor:
 
 
 def stamp_clock(node: Node) -> Callable[[], int]:
-    """Return a function that returns the time with which messages are stamped [ns].
+    """Return a function that returns the current ROS time [ns], with which messages are stamped.
 
-    This is simulated time if the node uses it, otherwise system time. System time is read without
-    the clock of rclpy, because reading the clock of rclpy takes 2 us.
+    ROS time is simulated time if the node uses it, otherwise system time. System time is read
+    without the clock of rclpy, because reading the clock of rclpy takes 2 us.
     """
     if not node.get_parameter(SIM_TIME).value:
         return time.time_ns
@@ -393,7 +393,7 @@ class ServoLoop:
                 break
 
     def _read_clocks(self) -> tuple[float, int]:
-        """Return the current times on the steady clock [s] and on the clock of the stamps [ns].
+        """Return the current time on the steady clock [s], and the current ROS time [ns].
 
         If the thread was preempted between the two readings, the clocks are read again, because
         stamps would be wrong.

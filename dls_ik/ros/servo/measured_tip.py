@@ -47,8 +47,7 @@ class MeasuredTip:
         Args:
             tip: Tip of the arm in use.
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns], for messages whose joint states
-                have no stamp.
+            stamp: Current ROS time [ns], for measurements without a stamp.
         """
         wants_pose = self._pose_publisher.get_subscription_count() > 0
         wants_twist = self._twist_publisher.get_subscription_count() > 0
@@ -77,7 +76,8 @@ def joint_velocities(readings: Readings, continuous: Iterable[bool]) -> Array | 
     """Return the joint velocities (n,) [rad/s or m/s]; None if a velocity is unknown.
 
     If the newest reading of a joint includes no velocity, the result is the mean velocity over all
-    readings of the joint. Their times are their stamps or, without stamps, their times of arrival.
+    readings of the joint. The time of a reading is its stamp, or its time of arrival if stamps are
+    missing.
 
     Args:
         readings: For each of n joints its readings, newest last.

@@ -294,7 +294,7 @@ class Monitor:
         Args:
             report: Report of the cycle.
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns].
+            stamp: Current ROS time [ns].
         """
         self._status.publish(report.state, report.message)
         trail = self._trail_of(report.arm)

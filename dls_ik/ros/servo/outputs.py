@@ -32,7 +32,7 @@ DELIVERY_TIMEOUT = 0.2  # [s] a subscriber that has exited never acknowledges a 
 
 
 class OutputSpec(NamedTuple):
-    """Data that the messages of all types need."""
+    """Joint names and period, from which an output builds its message."""
 
     names: tuple[str, ...]  # (n,) joint names of the drivers
     period: float  # [s] period of the loop
@@ -49,7 +49,7 @@ def writable(message: Any, name: str, n: int) -> Array:
         n: Length.
     """
     setattr(message, name, array("d", bytes(8 * n)))
-    return np.frombuffer(getattr(message, name))  # read back, as the message may copy an array
+    return np.frombuffer(getattr(message, name))  # the message may have copied the array
 
 
 def set_time(time: Any, nanoseconds: int) -> None:

@@ -26,7 +26,7 @@ UNKNOWN_NAME = "_NODE_NAME_UNKNOWN_"  # rmw returns this until the node is disco
 
 
 class RivalTargets:
-    """Record of the times at which the topic on which targets arrive has changed.
+    """Record of the moments at which targets began to arrive on another topic.
 
     One thread writes the record, another thread reads it.
     """

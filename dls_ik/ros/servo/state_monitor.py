@@ -155,7 +155,8 @@ class CurrentStateMonitor:
         if robot_names == self._filter.robot_names:
             return
         with self._lock:
-            self._changed = time.monotonic()  # set first, as the loop reads both without a lock
+            # Set before the filter, because the loop reads both without a lock.
+            self._changed = time.monotonic()
             self._filter = self._filter._replace(robot_names=dict(robot_names))
             self._readings.clear()
 
@@ -364,7 +365,8 @@ class CurrentStateMonitor:
             )
         else:
             self._node.destroy_subscription(before)
-        self._changed = time.monotonic()  # set first, as the loop reads both without a lock
+        # Set before the subscription, because the loop reads both without a lock.
+        self._changed = time.monotonic()
         self._subscription = new
 
 

@@ -97,7 +97,7 @@ class Arrival(NamedTuple):
         return nanoseconds(self.message.header.stamp)
 
     def freshness(self, now: float, since_stall: float, target_timeout: float) -> Freshness:
-        """Return ACCEPT or IGNORE, see :func:`.freshness.target_freshness`.
+        """Return whether to ACCEPT or IGNORE the target, see :func:`.freshness.target_freshness`.
 
         Args:
             now: Current time on the steady clock [s].
@@ -113,11 +113,10 @@ class Arrival(NamedTuple):
 
         Args:
             now: Current time on the steady clock [s].
-            clock: Current time on the clock of the stamps [ns]; 0 if simulated time is used and not
-                yet known.
+            clock: Current ROS time [ns]; 0 if simulated time is used and not known yet.
 
         Raises:
-            StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
+            StaleTargetError: If the target has a stamp, but ROS time is not known yet.
         """
         is_twist = isinstance(self.message, TwistStamped)
         return target_age(self.stamp, clock, now - self.time, is_twist)
@@ -260,7 +259,10 @@ class TwistSubscription:
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
-        """Change the type of the subscription if publishers of another type have replaced it."""
+        """Change the type of the subscription if the publishers use the other type.
+
+        The first check destroys the subscription, and the next check subscribes again.
+        """
         sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
         kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
         if self._subscription is None:
