@@ -80,7 +80,7 @@ class Certificate(Protocol):
 
 
 class KeptStop(NamedTuple):
-    """The stop that starts at a command, and the distances certified along the stop."""
+    """Stop that starts at a command, and the distances that are proven (certified) along it."""
 
     path: StopPath
     promised: Array  # (p + s,) certified distance of each pair [m]; -inf: not certified

@@ -128,7 +128,7 @@ class LocalIk:
 
     @property
     def singularity_note(self) -> str:
-        """Text for messages: how the method moves along the direction lost in a singularity."""
+        """Text about how the method moves along the direction that is lost in a singularity."""
         if self._plugin_step is not None:
             return f"method {self.method} determines the motion along the lost direction"
         if self._method.damping in _DAMPED:

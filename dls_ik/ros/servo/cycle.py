@@ -91,7 +91,7 @@ class ServoCycle:
 
     @property
     def has_arm(self) -> bool:
-        """Return whether an arm was given to :meth:`use`."""
+        """Return whether the cycle has got an arm to use."""
         return self._next is not None
 
     @property
