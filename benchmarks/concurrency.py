@@ -50,7 +50,13 @@ from dls_ik.ros.robot_source import DESCRIPTION_QOS
 NAME, RATE = "concurrency", 200.0  # namespace, [Hz]
 ANSWER_TIMEOUT = 60.0  # [s] maximum wait for an answer or an event
 DUMP_TIME = 3.0  # [s] time in which the node dumps the stacks of its threads
-FAULTS = ("Traceback", "internal error", "FATAL", "a callback failed", "cycle of the stream failed")
+FAULTS = (
+    "Traceback",
+    "internal error",
+    "FATAL",
+    "a callback failed",
+    "cycle of the servo loop failed",
+)
 SERVICES = {
     "compute_ik": GetPositionIK,
     "compute_fk": GetPositionFK,

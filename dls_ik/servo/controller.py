@@ -72,28 +72,32 @@ STATES_LIMITED_BY_PAIR = frozenset(
         ServoState.STALLED,
     }
 )
-NO_MEASUREMENT = "waiting for joint states to start the motion from"
+NO_MEASUREMENT = (
+    "waiting for joint states, because the motion starts at the measured joint positions"
+)
 AFTER_STALL = "the loop stalled; waiting for joint states"
 
 
 class Controller:
     """Follows poses, twists and trajectories of one tip within all limits.
 
-    If the controller stops, its state and message give the reason. Each command continues the
-    previous command instead of the measurement, because measurements lag. The command is set to the
-    measured joint positions until the first target arrives, and again when a target arrives after
-    a rest.
+    Each cycle computes a command: the joint positions to send to the arm. A command continues the
+    previous command instead of the measurement, because measurements lag. There are two exceptions:
+    until the first target arrives, and when a target arrives after the arm has rested, the command
+    is set to the measured joint positions. If the controller stops the arm, the state and the
+    message of the cycle give the reason.
 
     Args:
         robot: A chain with one tip.
         method: A name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd`` if
             no joint has limits.
-        executor: Runs the solver for targets that local motion does not reach. None: the solver
-            runs inside a cycle, which then takes approximately 20 ms, once per target; the
-            constructor builds the solver's tables, which takes tenths of a second.
+        executor: Executor that runs the IK solver for targets that the usual motion, one step of
+            the method per cycle, does not reach. None: the solver runs inside a cycle, once per
+            target; that cycle takes approximately 20 ms. The constructor then also builds the
+            solver's tables, which takes tenths of a second.
         scene: Scene of this robot; every cycle uses the current state of the scene. No command, and
-            no stop that starts at a command, brings a pair of links or objects closer than
-            `min_distance`. None: distances are not checked.
+            no stop that starts at a command, brings a pair of links, or a link and an object,
+            closer than `min_distance`. None: distances are not checked.
         workspace: Bounds that the tip, or the links that a bound names, may not leave.
         options: Fields of :class:`dls_ik.servo.ControllerOptions`, and options of the method as for
             :class:`dls_ik.IkSolver`.
@@ -128,11 +132,14 @@ class Controller:
         self._metric = chosen.rotation_weight, chosen.length_unit
         self._stream = StreamState()
         self._condition = ConditionMonitor()
-        self._rest = self._previous_rest = Rest()  # now, and at the start of the last cycle
-        self._knots: Knots | None = None  # last result of trajectory()
+        self._rest = self._previous_rest = Rest()  # current, and at the start of the last cycle
+        self._knots: Knots | None = None  # result of the last call of `trajectory`
 
     def __repr__(self) -> str:
-        """Return the robot, the method, and the type of the target (the state without a target)."""
+        """Return the names of the robot and the method, and the type of the target.
+
+        If there is no target, the state of the controller replaces its type.
+        """
         target, state = self._stream.target, self._stream.state
         activity = state.name if target is None else type(target).__name__
         return f"Controller({self.robot.name}, {self.method}, {activity})"
@@ -149,26 +156,28 @@ class Controller:
 
     @property
     def moves(self) -> bool:
-        """Return whether the command moves."""
+        """Return whether the command has changed in the last cycle."""
         return any(self._tracker.limiter.v.tolist())
 
     @property
     def starts_anew(self) -> bool:
-        """Return whether the command is at rest and the next measurement will replace it."""
+        """Return whether the command is at rest and will be set to the next measurement."""
         return self._rest.starts_anew and not self.moves
 
     @property
     def started(self) -> bool:
-        """Return whether a target was accepted since the start, or the last reset or resume."""
+        """Return whether a target was accepted since the last reset or resume, or ever."""
         return self._stream.has_started
 
     @property
     def hold_reason(self) -> str:
-        """Reason why targets are rejected until a resume or reset; empty if they are accepted."""
+        """Message of the pause or fault because of which targets are rejected; empty if none."""
         return self._stream.message if self._stream.is_latched else ""
 
     def seed(self, q: JointValues) -> None:
-        """Set the command, at rest, to joint positions (n,) [rad or m], even outside the limits.
+        """Set the command to joint positions (n,) [rad or m], at rest.
+
+        The joint positions may be outside the limits.
 
         Raises:
             JointValueError: If the length is wrong or a value is not finite.
@@ -176,7 +185,10 @@ class Controller:
         self._seed(self.robot.validated_one(q))
 
     def take_over(self, other: Controller) -> None:
-        """Continue the motion, target and supervision of another controller of the same joints."""
+        """Continue the motion and the target of another controller of the same joints.
+
+        A pause or fault, and the record of commands and measurements, are copied too.
+        """
         self._tracker.take_over(other._tracker)
         self._supervision.take_over(other._supervision)
         self._stream = other._stream
@@ -185,13 +197,13 @@ class Controller:
         self._knots = other._knots
 
     def hold_like(self, other: Controller) -> None:
-        """Copy the pause or fault of another controller, whose joints may differ."""
+        """Copy the pause or fault, if any, of another controller, which may have other joints."""
         if other._stream.is_latched:
             state, reason = other._stream.state, other._stream.reason
             self._stream = self._stream._replace(state=state, reason=reason, target=None)
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the path of the stop that starts at the last command.
+        """Return the path along which the arm stops, from the last command to rest.
 
         Args:
             period: Period of the cycles [s].
@@ -199,16 +211,16 @@ class Controller:
         return self._tracker.limiter.stop_path(period)
 
     def trajectory(self, period: float, count: int = 0) -> Knots:
-        """Return the knots of the path to the last command and of the stop that starts there.
+        """Return the points of a trajectory that leads to the last command, and then to rest.
 
-        Cubics between the knots stay within the velocity and acceleration limits. The times of the
-        knots are measured from the last cycle; the command is due one period after that cycle. Call
-        this once per cycle.
+        The points are knots of cubics, which stay within the velocity and acceleration limits. The
+        times of the points are measured from the last cycle; the arm reaches the command one period
+        after that cycle. Call this once per cycle.
 
         Args:
             period: Period of the cycles [s].
-            count: Number of knots wanted; the result has more knots only if the path needs more.
-                1: only the command.
+            count: Minimum number of points; the result has more points only if the path needs more.
+                0: as many as the path needs. 1: only the command.
         """
         limiter = self._tracker.limiter
         given = limiter.motion(), limiter.stop_path(period), self._tracker.acceleration
@@ -216,11 +228,11 @@ class Controller:
         return self._knots
 
     def go_back(self, stop: StopPath) -> None:
-        """Roll back to the last published command, at which the path `stop` starts."""
+        """Set the command back to the start of `stop`, the stop of the last published command."""
         self._tracker.limiter.take_over(at_start_of(stop))
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path after a gap in which the arm followed that path by itself.
+        """Advance the command along its stop path, which the arm followed while no cycle ran.
 
         Args:
             elapsed: Time for which the arm has followed the stop path [s].
@@ -229,13 +241,17 @@ class Controller:
         self._tracker.limiter.resume_at(elapsed, period)
 
     def stand_still(self) -> None:
-        """Continue at rest at the last command; the arm stopped there without further commands."""
+        """Set the velocity to zero, because the arm has stopped at the last command.
+
+        Call this if the arm received no further command in time.
+        """
         self._tracker.limiter.reset(self._tracker.limiter.q)
 
     def stand_at(self, q: Array) -> None:
-        """Roll back the last cycle, and continue at rest at an earlier command (n,).
+        """Roll back the last cycle: set the command to an earlier command q (n,), at rest.
 
-        The arm stopped at the earlier command, because it received no further command.
+        Call this if the arm stopped at the earlier command, because no further command was
+        published. If the target is a trajectory, it is delayed by the time since the last cycle.
         """
         self._tracker.seed(q)
         self._rest = self._previous_rest
@@ -243,10 +259,10 @@ class Controller:
             self._stream.target.interrupt()
 
     def resume_after_gap(self, q: Array) -> None:
-        """Continue at rest at joint positions (n,) after a gap without commands.
+        """Set the command to joint positions q (n,), at rest, after a gap without commands.
 
-        The next measurement of the resting arm replaces these joint positions. A single pose
-        remains the target; a trajectory is delayed by the length of the gap.
+        The next measurement of the resting arm replaces these joint positions. The target remains;
+        if the target is a trajectory, the trajectory is delayed by the length of the gap.
         """
         self._seed(q)
         self._rest = self._rest.restarted()
@@ -254,13 +270,13 @@ class Controller:
             self._stream.target.interrupt()
 
     def expect_measurements(self, since: float) -> None:
-        """Excuse missing measurements until `measurement_timeout` after a time.
+        """Tolerate missing measurements until `measurement_timeout` after the time `since`.
 
         Call this after the control loop has stalled: joint states of the driver are then old or not
         read yet. Until a measurement arrives, the arm stops and keeps its target without a fault.
 
         Args:
-            since: Time at which the queue of joint states is read, after the stall [s].
+            since: Time at which the joint states that were queued during the stall are read [s].
         """
         self._supervision.expect_measurements(since)
 
@@ -270,9 +286,9 @@ class Controller:
         If an error is raised, the current motion continues unchanged.
 
         Args:
-            T_d: (4, 4) T_base_tip.
+            T_d: (4, 4) desired T_base_tip, the pose of the tip in the base frame.
             now: Current time [s].
-            age: Age of the pose [s].
+            age: Time since the pose was sampled [s]; negative if its stamp is in the future.
 
         Raises:
             PoseError: If the pose is not a rigid transform.
@@ -299,11 +315,13 @@ class Controller:
             now: Current time [s].
             R: (3, 3) orientation of the axes of V in the base frame; None: the current axes of
                 the tip.
-            age: Age of the twist [s].
+            age: Time since the twist was sampled [s]; negative if its stamp is in the future.
 
         Raises:
             PoseError: If a value is not finite or too large, or R is not a rotation.
-            OptionError, StaleTargetError, HeldError: If :meth:`follow_pose` raises it.
+            OptionError: If `now` or `age` is not finite.
+            StaleTargetError: If `age` is outside the range that :meth:`follow_pose` accepts.
+            HeldError: If the controller is paused or in a fault.
         """
         twist, sampled = checked_twist(V, R), self._sampled(now, age)
         self._check_not_latched()
@@ -318,16 +336,18 @@ class Controller:
         """Move to the first pose of a trajectory, then pass each later pose at its time.
 
         Args:
-            Ts: (m, 4, 4) T_base_tip.
+            Ts: (m, 4, 4) poses T_base_tip of the tip in the base frame.
             period: Time between two poses [s].
             now: Current time [s].
-            age: Age of the trajectory [s]; negative if the trajectory starts in the future, at most
-                60 s from now.
+            age: Time since the start time of the trajectory [s]; negative if the trajectory starts
+                in the future, at most 60 s from now.
 
         Raises:
-            PoseError: If there are no poses, or one is invalid.
+            PoseError: If there are no poses, or a pose is invalid.
             OptionError: If the period is out of range, or a time is not finite.
-            StaleTargetError, HeldError: If :meth:`follow_pose` raises it.
+            StaleTargetError: If `age` is above `target_timeout`, or the start is too far in the
+                future.
+            HeldError: If the controller is paused or in a fault.
         """
         poses, interval = checked_trajectory(Ts), checked_period(period)
         now, age = checked_time("now", now), checked_time("age", age)
@@ -338,11 +358,11 @@ class Controller:
         self._follow(TrajectoryTarget(poses, interval, start, self._metric[1]), now)
 
     def refuse(self, reason: str) -> None:
-        """Stop and hold because a target is invalid; status messages include `reason`."""
+        """Stop the arm and hold it because a target is invalid; messages include `reason`."""
         self._change(Event.REFUSAL, reason)
 
     def pause(self, reason: str = "") -> None:
-        """Stop, and reject targets until :meth:`resume`. A fault remains a fault.
+        """Stop the arm, and reject targets until :meth:`resume`; do nothing in a fault.
 
         Args:
             reason: Why the arm is paused; status messages include this text.
@@ -356,12 +376,12 @@ class Controller:
             self._rest = self._rest._replace(starts_anew=True)
 
     def reset(self) -> None:
-        """Stop; clear the target, the pause and the fault; wait for a target as after the start."""
+        """Stop the arm; clear the target, a pause and a fault; wait for a new target."""
         self._change(Event.RESET)
         self._rest = self._rest.restarted()
 
     def lag(self) -> float:
-        """Return the measured lag of the arm behind its commands [s]; NaN if not known yet.
+        """Return the time by which the measured arm lags behind its commands [s]; NaN if unknown.
 
         This call takes a few milliseconds and is thread-safe.
         """
@@ -374,15 +394,15 @@ class Controller:
         measured: Array | None = None,
         age: float | Array = 0.0,
     ) -> ServoOutput:
-        """Advance the command by one cycle.
+        """Compute the command of one cycle, and return it with the state.
 
-        If a plug-in raises an exception, that is a fault: the arm stops and holds until a reset.
+        An exception in a plug-in is a fault: the arm stops and holds until a reset.
 
         Args:
             now: Current time [s].
             dt: Time since the last cycle [s].
             measured: (n,) measured joint positions [rad or m]; None: no measurement.
-            age: Age of the measurement [s], or one age for each joint (n,).
+            age: Time since the measurement [s], for all joints or one for each joint (n,).
 
         Raises:
             OptionError: If `dt` is not positive and finite, or `now` is not finite.
@@ -431,13 +451,14 @@ class Controller:
 
     def _follow(self, target: Target, now: float) -> None:
         self._rest = self._rest.with_target(now)
-        if target is not self._stream.target:  # otherwise a further message of a stream
+        if target is not self._stream.target:  # a further message of a stream is no event
             self._change(Event.TARGET, target=target)
 
     def _end_stream(self, target: Target, now: float) -> None:
         """Handle a target that timed out: finish the motion to the last pose of a stream, or stop.
 
-        Twists always stop; a stream of poses stops if :func:`stop_reason` gives a reason.
+        After a twist the arm always stops; after a stream of poses it stops if :func:`stop_reason`
+        gives a reason.
         """
         if not isinstance(target, PoseTarget):
             self._change(Event.TIMEOUT)
@@ -451,12 +472,12 @@ class Controller:
             self._change(Event.FINISH, FINISHING, target)
 
     def _seed(self, q: Array) -> None:
-        """Set the command to joint positions (n,) at rest at once, without a motion."""
+        """Set the command to joint positions q (n,), at rest, and clear the recorded commands."""
         self._tracker.seed(q)
         self._supervision.restart(q.copy())
 
     def _sampled(self, now: float, age: float) -> float:
-        """Return the time [s] at which a target of the given age [s] was sampled, at most `now`.
+        """Return the time [s] at which a target was sampled: `now` - `age`, but at most `now`.
 
         Raises:
             OptionError: If `now` or `age` is not finite.
@@ -486,20 +507,21 @@ class Controller:
             target.allowed_share = self._tracker.twist_share
 
     def _is_supervising(self) -> bool:
-        """Return whether measurements are supervised: with a target, and while the arm stops.
+        """Return whether this cycle must compare the measurement with the commands.
 
-        While the arm stops after a reset, measurements are not supervised.
+        That is the case if there is a target, or if the arm is stopping, except after a reset.
         """
         stream = self._stream
         return stream.target is not None or (self.moves and stream.state is not ServoState.WAITING)
 
     def _advance(self, now: float, dt: float, waits: bool) -> ServoOutput:
-        """Advance by `dt` [s] toward the target; stop without a target.
+        """Move the command toward the target for `dt` [s]; slow down if there is no target.
 
         Args:
             now: Current time [s].
             dt: Time since the last cycle [s].
-            waits: Whether to stop until the next measurement, and to keep the target meanwhile.
+            waits: Whether to slow down although there is a target, because a measurement is
+                missing; the target is kept.
         """
         target, tracker = self._stream.target, self._tracker
         tracked = None
@@ -525,7 +547,11 @@ class Controller:
         return output
 
     def _tip(self) -> Array:
-        """Return T_base_tip (4, 4) of the command if the target needs it, else of the reference."""
+        """Return the current T_base_tip (4, 4), at the command or at the reference.
+
+        Each target decides which of the two it needs. The reference is the result of the last step
+        of the IK method; the command follows the reference within the limits.
+        """
         target, tracker = self._stream.target, self._tracker
         uses_command = target is not None and target.needs_command
         return self.robot.fk(tracker.limiter.q if uses_command else tracker.local_ik.q)
@@ -541,7 +567,7 @@ class Controller:
     def _tracking_output(
         self, T_d: Array, tracked: Tracked, condition: ServoState, age: float
     ) -> ServoOutput:
-        """Return the output of a cycle toward a target.
+        """Return the output of a cycle in which the command moves toward a target.
 
         Args:
             T_d: (4, 4) T_base_tip of the target.
@@ -589,9 +615,12 @@ class Controller:
         return () if self._tracker.guard is None else self._tracker.guard.tight_pairs
 
     def _errors(self, step: ServoStep, q: Array, T_d: Array) -> tuple[float, float]:
-        """Return the position error [m] and the rotation error [rad] of the command q (n,).
+        """Return the position error [m] and the rotation error [rad] of the command.
 
-        `step` has the errors of the reference; the command may lag behind the reference.
+        Args:
+            step: Last step of local motion; its errors are valid only if it led to `q`.
+            q: (n,) command [rad or m].
+            T_d: (4, 4) T_base_tip of the target.
         """
         if not math.isnan(step.position_error) and q.tolist() == step.q.tolist():
             return step.position_error, step.rotation_error

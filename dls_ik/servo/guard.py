@@ -1,17 +1,19 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Guard of a stream: accepts only commands from which a certified stop keeps all distances.
+"""Guard of the commands: the arm can stop from each command without violating a minimum distance.
 
-In each cycle the limiter proposes a step. The guard accepts the step if a bound proves that all
-required distances are kept during the step and during the stop that starts at its end. Otherwise
-the command follows the previous certified stop, or, if that is certified, a weighted mean of the
-stop and the step. The stop and the step keep the limits of position, velocity, acceleration and
-jerk, and so does their mean.
+In each cycle the limiter proposes a step of the command. The step is certified if a bound proves
+that all required distances are kept during the step and during the stop that starts at the end of
+the step. The guard accepts a certified step. Otherwise the command follows the stop that was
+certified in the previous cycle, or a weighted mean of this stop and the step if the mean is
+certified. The stop, the step and the mean all keep the limits of position, velocity, acceleration
+and jerk.
 
-A new controller or a new scene takes over the current stop and the distances certified along it.
-Pairs that are equal in the new scene keep their certified distances. Only new or changed pairs are
-certified again, and must keep at least their current distance. Therefore neither new parameters nor
-changes of other objects can replace the stop by a longer one.
+A new controller or a new scene takes over the current stop and the distances certified along this
+stop. A pair that is equal in the old and the new scene keeps its certified distance. Only new or
+changed pairs are certified again; they must keep `min_distance`, or their current distance if it is
+smaller. Therefore neither new parameters nor changes of other objects can replace the stop by a
+longer stop.
 """
 
 from collections import deque
@@ -33,61 +35,78 @@ from dls_ik.servo.scene_state import NearPair, SceneState
 from dls_ik.servo.workspace import Bound, checked_bounds, guarded_pairs
 
 NUM_BLEND_BISECTIONS = 3  # bisections of the weight between the stop and an uncertified step
-NUM_CONTACT_SAMPLES = 40  # configurations checked for contact along a stop without a certificate
+NUM_CONTACT_SAMPLES = 40  # configurations checked for contact along a stop that is not certified
 NUM_PROXIMITY_SAMPLES = 64  # random configurations used to find links that are always close
-TIGHT_SHARE = 0.25  # share of random configurations; a pair too close in more is reported
-USUAL_QUANTILE = 0.1  # quantile of the distances of a pair that is suggested as min_distance
-MIN_CONTACT_GROWTH = 1e-4  # [m] smallest growth of a penetration along a stop that is a fault
+TIGHT_SHARE = 0.25  # a pair is reported if it is too close in this share of configurations
+USUAL_QUANTILE = 0.1  # the suggested min_distance is this quantile of a pair's distances
+MIN_CONTACT_GROWTH = 1e-4  # [m] a penetration that grows more during a stop is a fault
 NUM_RECENT_STOPS = 4  # stops of earlier commands, to which the motion may roll back
 
 
 class TightPair(NamedTuple):
-    """A pair of links whose distance (a lower bound by spheres) is often below `min_distance`."""
+    """Pair of links that is closer than `min_distance` in many configurations.
+
+    Distances are lower bounds, computed from spheres around the links.
+    """
 
     names: Pair
     share: float  # share of random configurations in which the distance is below min_distance
     usual: float  # [m] distance exceeded in nine of ten random configurations
 
     def __str__(self) -> str:
-        """Return the names, the share in percent, and the usual distance."""
+        """Return the names, the share of configurations in percent, and a suitable distance."""
         shown = f"{self.names[0]!r} and {self.names[1]!r}"
         return f"{shown} ({100.0 * self.share:.0f} %, min_distance up to {self.usual:.2g} m)"
 
 
 class Certificate(Protocol):
-    """Requirement, in addition to distances, for a cycle and the stop that starts at its end."""
+    """Requirement, in addition to distances, for the motion of a cycle and the stop after it."""
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
-        """Return whether the last cycle of a motion and the following stop are acceptable."""
+        """Return whether the last cycle of a motion, and the stop after it, are acceptable.
+
+        Args:
+            motion: State of motion at the end of the cycle, with the path during the cycle.
+            stop: Stop that starts at the end of the cycle.
+        """
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the factor for the velocity, 0 to 1, that probably makes the motion acceptable."""
+        """Return a factor, 0 to 1, for the velocity with which a cycle probably is acceptable.
+
+        Args:
+            motion: State of motion at the end of the cycle, with the path during the cycle.
+            stop: Stop that starts at the end of the cycle.
+        """
 
 
 class KeptStop(NamedTuple):
-    """The stop that starts at a command, and the distances certified along the stop."""
+    """Stop that starts at a command, and the distances that are proven (certified) along it."""
 
     path: StopPath
     promised: Array  # (p + s,) certified distance of each pair [m]; -inf: not certified
     is_certified: bool = False  # whether all pairs of the scene are certified
 
     def renumbered(self, numbers: Indices) -> "KeptStop":
-        """Return the same stop with its certified distances in the pair order of another scene.
+        """Return this stop with the certified distances in the pair order of a new scene.
 
         Args:
-            numbers: (p + s,) index of each pair in the previous scene, -1 for new or changed pairs.
+            numbers: (p + s,) for each pair of the new scene, its index in the previous scene; -1
+                for new or changed pairs.
         """
         known = np.append(self.promised, -np.inf)
         return KeptStop(self.path, known[numbers])
 
 
 def prepare(snapshot: SceneSnapshot) -> None:
-    """Compute the cached data of a snapshot that a guard uses, to save time in the next cycle."""
+    """Compute the cached properties of a snapshot that a guard needs, before a cycle needs them."""
     _ = snapshot.packed, snapshot.leverage, snapshot.second_first, snapshot.pair_keys
 
 
 class Guard:
-    """A limiter whose commands, and the stops that start at them, keep the distances of a scene.
+    """Limits a command so that minimum distances are kept, also during a stop from the command.
+
+    The distances are those of p pairs of links, and of s pairs of a link and an object or a
+    workspace bound.
 
     Args:
         limiter: Limiter that proposes the commands.
@@ -95,7 +114,8 @@ class Guard:
         scene: Scene; every cycle uses the current state of the scene. None: no scene.
         bounds: Bounds of the workspace.
         distances: `min_distance` and `influence_distance` [m].
-        stop_limits: Acceleration limits (n,) and jerk limits (n,) of stops.
+        stop_limits: (n,) acceleration limits [rad/s^2 or m/s^2] and (n,) jerk limits
+            [rad/s^3 or m/s^3] of stops.
         certificates: Additional requirements for each command.
 
     Attributes:
@@ -103,10 +123,11 @@ class Guard:
         state: Distances of the pairs.
         world: Snapshot of the scene used in the last cycle, for the joints of the robot.
         nearest: The closest pair at the command; None if no pair is within `influence_distance`.
-        near: Distance constraints of the reference.
-        refused: The pair that prevented the command from following its reference, if any.
-        collision: The pair that the stop brings into contact, or deeper into contact, if any; this
-            is a fault.
+        near: Distance constraints for the next step of local motion.
+        refused: The pair that prevented the command from following its reference; None if no pair
+            did.
+        collision: The pair that collides, or penetrates deeper, during the current stop, which is a
+            fault; None if no pair does.
         tight_pairs: Pairs of links that are closer than `min_distance` in many configurations.
 
     Raises:
@@ -156,31 +177,31 @@ class Guard:
 
     @property
     def q(self) -> Array:
-        """The command (n,) [rad or m]."""
+        """Commanded joint positions (n,) [rad or m]."""
         return self.limiter.q
 
     @property
     def v(self) -> Array:
-        """Mean velocity of the last cycle (n,) [rad/s or m/s]."""
+        """Mean velocity of the command in the last cycle (n,) [rad/s or m/s]."""
         return self.limiter.v
 
     @property
     def rate(self) -> Array:
-        """Velocity at the end of the last cycle (n,) [rad/s or m/s]."""
+        """Velocity of the command at the end of the last cycle (n,) [rad/s or m/s]."""
         return self.limiter.rate
 
     def motion(self) -> Motion:
-        """Return the state of the limiter."""
+        """Return the state of motion of the limiter."""
         return self.limiter.motion()
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Set the command to `q` (n,), at rest or with velocity `v` (n,)."""
+        """Set the command to `q` (n,) with velocity `v` (n,); None: at rest."""
         known = [each for each in (self._kept, *self._recent) if each.path.q.tolist() == q.tolist()]
         self.limiter.reset(q, v)
         self._restart(known[0].promised if known and v is None else None)
 
     def hand_over(self) -> Handover:
-        """Return the complete state of motion, to be continued by another guard or limiter."""
+        """Return the complete state of motion, which another guard or limiter can take over."""
         kept = self._kept
         pairs = zip(self.state.pairs.keys, kept.promised.tolist(), strict=True)
         return Handover(self.limiter.hand_over().motion, kept.path, dict(pairs))
@@ -189,8 +210,8 @@ class Guard:
         """Continue an earlier motion, or the motion of another limiter or guard of the same joints.
 
         The command follows the stop in `state` until another stop is certified. If the stop in
-        `state` leaves the position limits, a stop within the limits replaces it if that is
-        certified.
+        `state` leaves the position limits, and a stop within the limits can be certified, the
+        command follows the stop within the limits.
         """
         if self._scene is not None and self._scene.snapshot is not self._snapshot:
             self._use_snapshot(self._scene.snapshot)
@@ -207,14 +228,20 @@ class Guard:
         self._watch()
 
     def look(self) -> None:
-        """Use the current state of the scene; call at the start of a cycle."""
+        """Switch to the current state of the scene; call at the start of a cycle."""
         if self._scene is None or self._scene.snapshot is self._snapshot:
             return
         self._use_snapshot(self._scene.snapshot)
         self._adopt(self._kept)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move for `dt` [s] toward a reference at `q_r` (n,) that moves at velocity `v_r` (n,)."""
+        """Move the command for `dt` [s] toward a moving reference, or stop if that is not safe.
+
+        Args:
+            q_r: (n,) position of the reference [rad or m].
+            v_r: (n,) velocity of the reference [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
         kept = self._kept
         if not kept.is_certified:
             self.brake(dt)
@@ -244,7 +271,7 @@ class Guard:
         self._watch()
 
     def brake(self, dt: float) -> None:
-        """Move for `dt` [s] along the current stop."""
+        """Move the command for `dt` [s] along the stop that starts at the command."""
         kept = self._kept
         self._recent.append(kept)
         self.limiter.continue_stop(kept.path, dt)
@@ -254,19 +281,19 @@ class Guard:
         self._watch()
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at the end of the current stop."""
+        """Return the joint positions (n,) at which the command comes to rest if it stops now."""
         return self._kept.path.end
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the certified stop that starts at the last command."""
+        """Return the path of the stop that starts at the last command; `period` is not used."""
         return self._kept.path
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path after the arm has followed that path for `elapsed` [s]."""
+        """Advance the command along its stop path by `elapsed` [s]; `period` is not used."""
         self.brake(elapsed)
 
     def _new_state(self) -> tuple[SceneState, NearRows]:
-        """Return new distances and constraints for the current snapshot, and update `world`."""
+        """Return new distances and distance constraints for the snapshot, and update `world`."""
         snapshot, robot = self._snapshot, self._robot
         if snapshot is not None and snapshot.joint_names != robot.joint_names:
             snapshot = snapshot.with_state(robot.joint_names, {})
@@ -283,7 +310,7 @@ class Guard:
         )
 
     def _use_snapshot(self, snapshot: SceneSnapshot) -> None:
-        """Replace the snapshot; pairs equal in both snapshots keep their certified distances."""
+        """Use another snapshot of the scene; unchanged pairs keep their certified distances."""
         before = {key: k for k, key in enumerate(self.state.pairs.keys)}
         self._snapshot = snapshot
         self.state, self.near = self._new_state()
@@ -293,7 +320,11 @@ class Guard:
         self._recent = deque(recent, NUM_RECENT_STOPS)
 
     def _restart(self, promised: Array | None = None) -> None:
-        """Restart at the limiter's command, with its certified distances (p + s,) [m] if known."""
+        """Forget earlier stops, and certify a new stop that starts at the limiter's command.
+
+        Args:
+            promised: (p + s,) certified distances of the pairs at the command [m]; None: unknown.
+        """
         if promised is None:
             promised = np.full(len(self.state.least), -np.inf)
         self._recent.clear()
@@ -302,9 +333,14 @@ class Guard:
         self._watch()
 
     def _accept(self, last: Motion, dt: float) -> bool:
-        """Return whether the limiter's step from `last`, and the stop after it, can be certified.
+        """Return whether the limiter's last step, and the stop after the step, can be certified.
 
-        If so, the stop becomes the current stop; otherwise `refused` may name the failing pair.
+        If they can, the stop becomes the current stop. If a pair may become too close, the
+        attribute `refused` is set to this pair.
+
+        Args:
+            last: State of motion before the step.
+            dt: Duration of the step [s].
         """
         stop = self.limiter.stop_path(dt)
         k = self.state.failing(last.q, stop)
@@ -321,9 +357,9 @@ class Guard:
         """Use a stop that starts at the command, and certify pairs without a certified distance.
 
         Along the stop, each uncertified pair must keep its required distance, or its current
-        distance if that is smaller. If a pair fails, the command follows the stop, and each cycle
-        attempts to certify the remaining part of the stop. This succeeds at the latest when the arm
-        is at rest.
+        distance if that is smaller. If a pair does not, the command follows the stop, and each
+        cycle attempts to certify the remaining path of the stop. An attempt succeeds at the latest
+        when the arm is at rest.
         """
         state = self.state
         state.restart(self.q, self._influence, kept.promised)
@@ -339,12 +375,12 @@ class Guard:
         self.collision = self._unavoidable_contact(is_open)
 
     def _unavoidable_contact(self, selected: Flags) -> NearPair | None:
-        """Return the selected pair that penetrates deepest during the stop; None without a contact.
+        """Return the pair that penetrates deepest during the stop; None if no pair collides.
 
-        Pairs that overlap already and separate along the stop are ignored.
+        Pairs that overlap already, and whose penetration does not grow, are ignored.
 
         Args:
-            selected: (p + s,) whether to check each pair.
+            selected: (p + s,) flags of the pairs to check.
         """
         before = self.state.distances_now()
         times = np.linspace(0.0, self._kept.path.duration, NUM_CONTACT_SAMPLES)
@@ -358,13 +394,13 @@ class Guard:
         return self.state.near_pair(k, float(deepest[k]))
 
     def _watch(self) -> None:
-        """Update the distances and the closest pair at the command."""
+        """Update the distances, and the closest pair, to the joint positions of the command."""
         self.nearest = self.state.look(self.q, self._influence)
         if self.refused is not None and self._kept.path.is_over:
             self.state.relax(self._kept.promised)
 
     def _pair(self, k: int) -> NearPair:
-        """Return pair k with its current distance."""
+        """Return the pair with index k, and its current distance."""
         near = self.nearest
         names = self.state.pairs.names[k]
         if near is not None and near.names == names:
@@ -374,8 +410,8 @@ class Guard:
     def _find_tight_pairs(self) -> tuple[TightPair, ...]:
         """Return the pairs of links closer than `min_distance` in many random configurations.
 
-        Pairs that joints outside the chain can separate, such as a pair with a link of another arm,
-        are left out.
+        A pair is left out if joints outside the chain can separate its links, for example if one of
+        the links belongs to another arm.
 
         Raises:
             OptionError: If two links are closer than `min_distance` in all random configurations.

@@ -32,14 +32,19 @@ MAX_GOALS = 12  # maximum number of IK solutions that are goals of a path
 
 # Timing
 GOAL_TOLERANCE = 1e-9  # [rad or m] distance from the goal at which a motion is complete
-LAG_TIMEOUT = 0.5  # [s] duration of a lag of the command after which the motion has failed
-NUM_SEGMENTS = 12  # samples per straight segment (tip speed), and per corner (distances)
-MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001  # iterations, each slower, until the corners fit
-LIMIT_SHARE = 0.95  # share of acceleration and jerk limits; the reserve lets a command catch up
+LAG_TIMEOUT = 0.5  # [s] a motion has failed if its command lags for this time
+# Number of intervals of a straight segment (for the tip speed) and of a corner (for distances).
+NUM_SEGMENTS = 12
+# Maximum number of iterations that lengthen segments until their corners fit, and the factor by
+# which each iteration lengthens a segment in addition.
+MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001
+# Share of the acceleration and jerk limits that a trajectory uses, so that a lagging command can
+# catch up.
+LIMIT_SHARE = 0.95
 
 
 class MotionPlan(NamedTuple):
-    """A path to a target, or the pair that blocks all paths to it."""
+    """Path to a target, or the pair of links or objects that blocks all paths to the target."""
 
     path: Array  # (m, n) configurations joined by straight segments; (0, n): no path found
     result: IkResult  # the solver's result for the target
@@ -58,17 +63,18 @@ def plan_motion(
 ) -> MotionPlan:
     """Plan a collision-free joint path from q (n,) to a target pose.
 
-    If the straight path to the closest solution is collision-free, that path is returned. Otherwise
-    a search finds a path around obstacles to one of several solutions. If the search fails and a
-    pair is closer than its margin at q, the path ends at a configuration that keeps all margins.
+    If the straight path to the closest IK solution is collision-free, this path is returned.
+    Otherwise a search looks for a path around obstacles to one of several IK solutions. If the
+    search fails, and a pair is closer than its margin at q, the returned path only separates the
+    pairs: it ends at a configuration in which all pairs keep their margins.
 
     Args:
         solver: Solver, with the scene if there is one.
-        world: Current state of the scene; None: every path is collision-free.
+        world: Current state of the scene; None: there are no obstacles.
         q: (n,) start [rad or m].
         T: T_base_tip (4, 4), or (k, 4, 4) for k tips.
-        pairs: Pairs and the margins that they keep along the path and at its end; default: all
-            pairs of the scene.
+        pairs: Pairs of links or objects, and the margin (minimum distance) that each pair keeps
+            along the path; None: all pairs of the scene.
         max_nodes: Maximum number of configurations in the search trees.
         seed: Seed of the random configurations.
     """
@@ -100,10 +106,21 @@ def plan_motion(
 def _goal_configurations(
     solver: IkSolver, T: Array, q: Array, result: IkResult, pairs: PathPairs
 ) -> tuple[Array, Pair | None]:
-    """Return goal configurations (g, n) that keep all margins, and a pair that violates its margin.
+    """Return the goal configurations (g, n) of a path, and a pair that excludes other goals.
 
-    The goals are IK solutions. If the solver does not reach the target, the only goal is the
-    closest configuration that the solver found. The pair is None if no goal was excluded.
+    Goals are IK solutions in which all pairs keep their margins. If the solver does not reach the
+    target, the only possible goal is the closest configuration that the solver found.
+
+    Args:
+        solver: Solver, with the scene if there is one.
+        T: T_base_tip (4, 4), or (k, 4, 4) for k tips.
+        q: (n,) start of the path [rad or m].
+        result: The solver's result for T.
+        pairs: Pairs and their margins.
+
+    Returns:
+        The goals, and a pair that is closer than its margin in an excluded configuration; None
+        instead of the pair if no configuration was excluded.
     """
     found = result.q[None]
     if result.success:
@@ -127,43 +144,46 @@ class MotionLimits(NamedTuple):
 
 
 class PlannedPath(NamedTuple):
-    """Result of planning a path: the plan, and the trajectory along its path."""
+    """Result of planning: a plan, and a trajectory along the planned path."""
 
     plan: MotionPlan | None  # None: the previous path is still collision-free and is reused
     trajectory: TimedPath | None  # None: no path found
 
 
 class PlannedMotion:
-    """Motion along a trajectory; the reference on the trajectory waits while the command lags.
+    """Motion of a command that follows a reference, which moves along a trajectory.
+
+    The reference waits while the command lags.
 
     Args:
         trajectory: Trajectory of the reference.
-        velocity: (n,) limits [rad/s or m/s].
+        velocity: (n,) velocity limits [rad/s or m/s].
 
     Attributes:
-        goal: (n,) end of the trajectory [rad or m].
-        reference: (n,) current reference [rad or m].
+        goal: (n,) joint positions at the end of the trajectory [rad or m].
+        reference: (n,) joint positions of the reference in the current cycle [rad or m].
     """
 
     def __init__(self, trajectory: TimedPath, velocity: Array) -> None:
         self._trajectory, self._time = trajectory, 0.0
-        self._max_lag = 0.1 * velocity + 1e-3  # (n,) [rad or m]: 0.1 s at the velocity limits
-        self._lag_time = 0.0  # [s] time that the command has lagged
+        # (n,) distance from the reference at which the command lags [rad or m]: 0.1 s at full speed
+        self._max_lag = 0.1 * velocity + 1e-3
+        self._lag_time = 0.0  # [s] time for which the command has lagged
         self.goal = trajectory.path[-1]
         self.reference = trajectory.path[0]
 
     @property
-    def rest(self) -> Array:
-        """Configurations (k, n) of the remaining path, from the reference to the goal."""
-        return self._trajectory.rest(self._time)
+    def remaining_path(self) -> Array:
+        """Configurations (k, n) [rad or m] of the path from the reference to the goal."""
+        return self._trajectory.remaining_path(self._time)
 
     @property
     def has_failed(self) -> bool:
-        """Return whether the command has lagged for `LAG_TIMEOUT`."""
+        """Return whether the command has lagged behind the reference for `LAG_TIMEOUT`."""
         return self._lag_time >= LAG_TIMEOUT
 
     def advance(self, limiter: Limiter | Guard, dt: float) -> bool:
-        """Move the limiter's command for `dt` [s]; return whether the goal is reached.
+        """Move the limiter's command for `dt` [s]; return whether the command is at the goal.
 
         The reference waits while the command lags, for example if the guard slows the command in
         front of an obstacle.
@@ -185,15 +205,16 @@ class PlannedMotion:
 class TimedPath:
     """Trajectory along a path with rounded corners; the arm starts and ends at rest.
 
-    The velocity is constant on each straight segment. A corner is a parabolic blend (Kunz & Stilman
-    2012): the velocity changes at constant acceleration, and the blend takes equal times before and
-    after the corner. With a jerk limit the acceleration ramps up and down linearly. If a blend is
-    not collision-free, the arm stops at that corner instead.
+    The velocity is constant on each straight segment. A corner is rounded by a parabolic blend
+    (Kunz & Stilman 2012): the velocity changes at constant acceleration, during equal times before
+    and after the corner. With a jerk limit, the acceleration ramps up and down linearly. If a blend
+    is not collision-free, the arm stops at the corner instead.
 
     Args:
         path: (m, n) configurations [rad or m].
         limits: Limits of the motion.
-        pairs: Pairs and the margins that they keep in rounded corners; None: no checks.
+        pairs: Pairs, and the margin (minimum distance) that each pair keeps in rounded corners;
+            None: no checks.
 
     Attributes:
         path: As given.
@@ -223,14 +244,14 @@ class TimedPath:
         q: Array = self.path[0] + passed @ self._changes
         return q
 
-    def rest(self, t: float) -> Array:
+    def remaining_path(self, t: float) -> Array:
         """Return the configurations (k, n) of the path that remains after time t [s]."""
         ahead = self._corners > t
         left: Array = np.vstack([self.at(t), self.path[ahead] if ahead.any() else self.path[-1:]])
         return np.asarray(left, float)
 
     def _schedule(self, stops: NDArray[np.bool_]) -> None:
-        """Compute the times and sizes of all velocity changes.
+        """Compute and store the times, durations and sizes of all velocity changes.
 
         Args:
             stops: (m,) whether the arm stops at each configuration of the path.
@@ -252,7 +273,7 @@ class TimedPath:
         self._corners, self.duration = np.array(corners), start
 
     def _section(self, path: Array) -> tuple[Array, Array, Array, Array]:
-        """Compute the timing of a path (m, n) without stops between its start and its end.
+        """Compute the timing of a path (m, n) on which the arm stops only at the start and the end.
 
         Returns:
             Durations (m - 1,) of the straight segments [s]; velocity changes (m, n) at the
@@ -281,7 +302,9 @@ class TimedPath:
     def _blocked_corners(
         self, stops: NDArray[np.bool_], pairs: PathPairs | None
     ) -> NDArray[np.bool_]:
-        """Return flags (m,) of corners whose blend is not collision-free; stops are not flagged.
+        """Return flags (m,) of the corners whose blend is not collision-free.
+
+        Configurations at which the arm already stops are not flagged.
 
         Args:
             stops: (m,) whether the arm stops at each configuration of the path.
@@ -291,7 +314,7 @@ class TimedPath:
         if pairs is None:
             return blocked
         for i in range(1, len(stops) - 1):
-            k = i + int(stops[1:i].sum())  # each earlier stop adds a second velocity change
+            k = i + int(stops[1:i].sum())  # each earlier stop has two velocity changes
             if stops[i] or self._durations[k] == 0.0:
                 continue
             half = 0.5 * self._durations[k]
@@ -306,16 +329,21 @@ class TimedPath:
 
 
 def _tip_time(tip: TipSpeed, q: Array, step: Array) -> float:
-    """Return the minimum time [s] that the tip's speed limits allow for a straight step (n,).
+    """Return the minimum time [s] for a joint-space step within the speed limits of the tip.
 
-    The joint velocities are constant during the step, which starts at q (n,).
+    Args:
+        tip: Speed limits of the tip.
+        q: (n,) start of the step [rad or m].
+        step: (n,) change of the joint positions, at constant velocity [rad or m].
     """
     samples = q + np.linspace(0.0, 1.0, NUM_SEGMENTS + 1)[:, None] * step
     return NUM_SEGMENTS * tip.shortest(samples)
 
 
 def _pulse_durations(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array, Array]:
-    """Return the durations (m,) of m velocity changes and of their acceleration ramps [s].
+    """Return the durations (m,) of m velocity changes, and of their acceleration ramps [s].
+
+    An acceleration ramp is the interval in which the acceleration rises from 0, or falls to 0.
 
     Args:
         dv: (m, n) velocity changes [rad/s or m/s].
@@ -329,7 +357,9 @@ def _pulse_durations(dv: Array, acceleration: Array, jerk: Array) -> tuple[Array
 
 
 def _blend_distance(u: Array, durations: Array, ramps: Array) -> Array:
-    """Return the distances (k,) covered since the start of k velocity changes from 0 to 1.
+    """Return the distances (k,) covered so far in k velocity changes from 0 to 1.
+
+    The acceleration of each change rises linearly from 0, is constant, and falls linearly to 0.
 
     Args:
         u: (k,) times since the middle of each velocity change [s].

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Knots of cubics that represent the path to a command and the stop that starts at the command.
+"""Knots (trajectory points) on the path to a command and on the stop that starts at the command.
 
 A joint_trajectory_controller joins trajectory points with positions and velocities by cubics. A
 cubic is exact while the jerk of every joint is constant. Knots are therefore placed at the times at
-which a jerk or an acceleration changes. In a cycle with a jerk limit there are fewer knots: only
-enough that the accelerations of the cubics exceed the limits by at most `MAX_EXCESS`.
+which the acceleration of a joint jumps or its jerk changes. On the path of a cycle with a jerk
+limit there are fewer knots, but enough that the accelerations of the cubics exceed the limits by at
+most 0.4 %.
 """
 
 from typing import NamedTuple
@@ -24,7 +25,7 @@ EARLIEST = 1e-3  # [periods] smallest time of a knot after the command is sent
 
 
 class Knots(NamedTuple):
-    """Times, positions and velocities of k knots, which cubics join."""
+    """Trajectory points: times, positions and velocities of k knots that cubics join."""
 
     times: Array  # (k,) [s] increasing
     q: Array  # (k, n) [rad or m]
@@ -32,21 +33,28 @@ class Knots(NamedTuple):
     is_linear: bool = False  # whether straight lines, not cubics, join the knots
 
     def joined(self, other: "Knots") -> "Knots":
-        """Return these knots, then the knots of another motion that starts at the last of these."""
+        """Return these knots, followed by the knots of a motion that starts at the last knot.
+
+        The times of the other knots are shifted, so that the motion starts at the last time.
+        """
         since = other.times[1:] - other.times[0]
         times = np.concatenate([self.times, self.times[-1] + since])
         return Knots(times, np.vstack([self.q, other.q[1:]]), np.vstack([self.v, other.v[1:]]))
 
     def delayed(self, duration: float) -> "Knots":
-        """Return these knots, delayed by a time [s]."""
+        """Return the knots with `duration` [s] added to their times."""
         return self._replace(times=self.times + duration)
 
     def reordered(self, order: NDArray[np.intp]) -> "Knots":
-        """Return the same knots with reordered joints; `order` (n,) has the old index of each."""
+        """Return the knots with reordered joints.
+
+        Args:
+            order: (n,) old index of each joint, in the new order.
+        """
         return self._replace(q=self.q[:, order], v=self.v[:, order])
 
     def accelerations(self) -> tuple[Array, Array]:
-        """Return the accelerations at the start and at the end of each cubic, both (k - 1, n)."""
+        """Return the accelerations at the start, and at the end, of each cubic, each (k - 1, n)."""
         h = np.diff(self.times)[:, None]
         mean, first, second = np.diff(self.q, axis=0) / h, self.v[:-1], self.v[1:]
         return (6.0 * mean - 4.0 * first - 2.0 * second) / h, (
@@ -54,9 +62,9 @@ class Knots(NamedTuple):
         ) / h
 
     def pieces(self) -> tuple[Array, Array]:
-        """Return the duration [s] and the initial state of each cubic, (k - 1,) and (k - 1, 4, n).
+        """Return the durations (k - 1,) [s] and the initial states (k - 1, 4, n) of the cubics.
 
-        A state consists of positions, velocities, accelerations and jerks.
+        A state consists of positions, velocities, accelerations and jerks of the joints.
         """
         h, (first, second) = np.diff(self.times), self.accelerations()
         jerks = (second - first) / h[:, None]
@@ -64,15 +72,15 @@ class Knots(NamedTuple):
 
 
 def stop_knots(stop: StopPath, extra: Array | None = None) -> Knots:
-    """Return the knots of a stop, from its start to rest; only the start if the stop is over.
+    """Return the knots of a stop, from its start to rest; one knot if the arm is at rest already.
 
     Args:
         stop: Path of the stop.
-        extra: (k,) times of additional knots since the start of the stop [s].
+        extra: (k,) times of additional knots, measured from the start of the stop [s].
     """
     end = stop.duration
     given = stop.breaks() if extra is None else np.concatenate([stop.breaks(), extra])
-    times = _apart(given, end)
+    times = _knot_times(given, end)
     if len(times) == 1:
         return Knots(times, stop.q[None], np.zeros_like(stop.q)[None])
     q, v, _ = stop.at(np.append(times[:-1], np.inf))
@@ -80,7 +88,7 @@ def stop_knots(stop: StopPath, extra: Array | None = None) -> Knots:
 
 
 def cycle_knots(path: CyclePath, q: Array, rate: Array, acceleration: Array) -> Knots:
-    """Return the knots of the path of a cycle, from its start to its end.
+    """Return the knots of the path of the joints during a cycle, from its start to its end.
 
     Args:
         path: Path of the joints during the cycle.
@@ -91,7 +99,7 @@ def cycle_knots(path: CyclePath, q: Array, rate: Array, acceleration: Array) -> 
     ends = Knots(np.array([0.0, path.duration]), np.array([path.q, q]), np.array([path.v, rate]))
     if path.inner is None:
         return ends
-    knots = _inserted(ends, path.inner, _apart(path.inner.breaks(), path.duration)[1:-1])
+    knots = _inserted(ends, path.inner, _knot_times(path.inner.breaks(), path.duration)[1:-1])
     most = np.maximum(acceleration, _largest_acceleration(path.inner, knots.times))
     most *= 1.0 + MAX_EXCESS
     for _ in range(MAX_HALVINGS):
@@ -114,19 +122,20 @@ def trajectory_knots(
 ) -> Knots:
     """Return the knots of the path to a command and of the stop that starts at the command.
 
-    Times are measured from the moment at which the command is sent; the command is due one period
-    later. If the previous command is not due yet when the command is sent, the first knots describe
-    the remaining path to the previous command. Without acceleration limits straight lines join the
-    knots.
+    Times are measured from the moment at which the command is sent; the arm reaches the command one
+    period later. If the arm has not reached the previous command at this moment, the first knots
+    describe its remaining path to the previous command. Without acceleration limits, straight lines
+    join the knots.
 
     Args:
         motion: State of motion at the command.
         stop: Stop that starts at the command.
         acceleration: (n,) limits [rad/s^2 or m/s^2].
         period: Period of the cycles [s].
-        count: Number of knots wanted; missing knots are added at whole periods of the stop. 0: only
-            the knots needed. 1: only the command, which a straight line reaches.
-        before: Knots of the previous cycle, if there was one.
+        count: Minimum number of knots; missing knots are added on the stop, one period apart. 0: as
+            many knots as the path needs. 1: only the command, which the arm reaches on a straight
+            line.
+        before: Knots that the previous cycle returned; None if there was no previous cycle.
     """
     path = motion.path
     due = period if path is None or count != 1 else max(period, path.duration)
@@ -138,7 +147,7 @@ def trajectory_knots(
         cycle = cycle.delayed(period - float(cycle.times[-1]))
         first = int(cycle.times[0] < EARLIEST * period)
         if first == 0 and before is not None:
-            cycle = _rest(before, cycle, period).joined(cycle)
+            cycle = _remaining_knots(before, cycle, period).joined(cycle)
         cycle = Knots(cycle.times[first:], cycle.q[first:], cycle.v[first:])
     behind = stop_knots(stop)
     missing = count - len(cycle.times) - len(behind.times) + 1
@@ -149,13 +158,17 @@ def trajectory_knots(
     return _rounded(cycle.joined(behind), not np.isfinite(acceleration).any())
 
 
-def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
-    """Return the knots between the sending of a command and the start of its cycle.
+def _remaining_knots(before: Knots, cycle: Knots, period: float) -> Knots:
+    """Return the knots of the remaining path to the previous command.
 
     Args:
         before: Knots sent in the previous cycle.
-        cycle: Knots of the current cycle, timed since the command was sent.
+        cycle: Knots from the previous command to the current command, with times measured from the
+            moment at which the current command is sent.
         period: Period of the cycles [s].
+
+    Returns:
+        Knots with times measured as those of `cycle`; the last knot is the first knot of `cycle`.
     """
     due = float(cycle.times[0])
     first = Knots(cycle.times[:1], cycle.q[:1], cycle.v[:1])
@@ -172,9 +185,13 @@ def _rest(before: Knots, cycle: Knots, period: float) -> Knots:
 
 
 def _rounded(knots: Knots, is_linear: bool) -> Knots:
-    """Return knots at times rounded to whole nanoseconds, as in messages, with shifted positions.
+    """Return knots with times rounded to whole nanoseconds, as in ROS messages.
 
-    Each position is shifted by the velocity times the change of the time.
+    Each position is changed by its velocity times the change of its time.
+
+    Args:
+        knots: Knots to round.
+        is_linear: Whether straight lines, not cubics, join the returned knots.
     """
     times = np.round(knots.times * 1e9) * 1e-9
     q = knots.q + knots.v * (times - knots.times)[:, None]
@@ -188,7 +205,13 @@ def _largest_acceleration(path: AnyPath, times: Array) -> Array:
 
 
 def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
-    """Return the given knots and additional knots on a path at times (k,) [s]."""
+    """Return the given knots with additional knots inserted.
+
+    Args:
+        knots: Given knots.
+        path: Path on which the additional knots are.
+        times: (k,) times of the additional knots [s].
+    """
     if not len(times):
         return knots
     q, v, _ = path.at(times)
@@ -200,10 +223,11 @@ def _inserted(knots: Knots, path: AnyPath, times: Array) -> Knots:
     )
 
 
-def _apart(times: Array, end: float) -> Array:
-    """Return 0, the given times between 0 and `end` that are more than `CLOSEST` apart, and `end`.
+def _knot_times(times: Array, end: float) -> Array:
+    """Return increasing times [s]: 0, the given times between 0 and `end`, and `end`.
 
-    All times are in [s]. If `end` is at most `CLOSEST`, only 0 is returned.
+    Given times are left out if they are less than 1 us after another returned time, or before
+    `end`. If `end` is at most 1 us, only 0 is returned.
     """
     if end <= CLOSEST:
         return np.zeros(1)

@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limiters: commands that follow a reference within joint limits, and a stop for each command.
+"""Limiters: they move a command toward a reference within joint limits, and plan its stop.
 
-The stop starts at the command, ends at rest and keeps all limits; its path is the stop path.
+A command is the joint positions for the arm; a reference is the joint positions that the command
+should reach. A stop is a motion that starts at the command, ends at rest and keeps all limits; its
+path is called the stop path.
 """
 
 from typing import Any
@@ -25,7 +27,7 @@ UNKNOWN_PERIOD = 0.01  # [s] period assumed for a stop that is planned outside a
 
 
 class AccelerationLimiter:
-    """Limits a command in position, velocity and acceleration.
+    """Limits position, velocity and acceleration of a command that follows a reference.
 
     The acceleration is constant during a cycle. Positions and velocities at the ends of cycles
     therefore describe the motion completely. If all acceleration limits are infinite, the velocity
@@ -35,8 +37,8 @@ class AccelerationLimiter:
         robot: Robot, with its position and velocity limits.
         acceleration: (n,) limits [rad/s^2 or m/s^2]; infinite without a limit.
         scale: Share of the velocity and acceleration limits that motion uses, 0 to 1; stops use
-            the full limits. A command that exceeds the scaled limits, for example after a change
-            of the scale, slows down with the full acceleration limits.
+            the full limits. A command that exceeds the scaled limits, for example after the scale
+            was reduced, slows down with the full acceleration limits.
 
     Attributes:
         q: (n,) command [rad or m]; read-only.
@@ -49,14 +51,15 @@ class AccelerationLimiter:
         self._chain = robot.chain
         self._is_smooth = bool(np.isfinite(acceleration).any())
         self._acceleration = np.minimum(acceleration, FAST) if self._is_smooth else acceleration
-        share = scale if scale > 0.0 else 1.0  # a scale of 0 brakes with the full limits
+        # A scale of 0 stops the command within the full limits.
+        share = scale if scale > 0.0 else 1.0
         self._scale, self._used = scale, share * self._acceleration
         self._slow = robot.chain._replace(velocity=share * robot.velocity)
         self._pursuit = Pursuit(share * acceleration)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Set the command to `q` (n,), at rest or with velocity `v` (n,)."""
+        """Set the command to `q` (n,) with velocity `v` (n,); None: at rest."""
         self.q = q.copy()
         self.v = np.zeros_like(q) if v is None else v.copy()
         self.rate = self.v.copy()
@@ -65,7 +68,7 @@ class AccelerationLimiter:
         self._pursuit.reset(self.v)
 
     def hand_over(self) -> Handover:
-        """Return the complete state of motion, for another limiter of the same joints."""
+        """Return the complete state of motion, which another limiter can take over."""
         motion, stop = self.motion(), self.stop_path(UNKNOWN_PERIOD)
         if motion.stop is not None:
             motion = motion._replace(a=stop.at(np.zeros(1))[2][0])
@@ -77,8 +80,8 @@ class AccelerationLimiter:
         If the motion exceeds the limits of this limiter, the command follows the stop in `state`.
 
         Returns:
-            Whether the stop in `state` ends within the position limits. If not, a stop that this
-            limiter plans replaces the stop in `state`.
+            Whether the stop in `state` ends within the position limits. If it does not, this
+            limiter plans another stop.
         """
         motion = state.motion
         self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
@@ -90,26 +93,29 @@ class AccelerationLimiter:
         return fits
 
     def motion(self) -> Motion:
-        """Return the state of motion, for :meth:`restore` and :meth:`blend`."""
+        """Return a copy of the state of motion, for :meth:`restore` and :meth:`blend`."""
         q, v, rate = self.q.copy(), self.v.copy(), self.rate.copy()
         return Motion(q, v, rate, np.zeros_like(v), self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
-        """Restore a state of motion."""
+        """Return to an earlier state of motion."""
         self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
         self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the state to the weighted mean of two states, both one cycle after `last`.
+        """Set the state to the weighted mean of two states that can follow the state `last`.
 
-        Both states keep all limits, and so does their mean. The result is always True.
+        The mean keeps all limits, because both states do.
 
         Args:
-            last: State one cycle before.
-            a: First state.
-            b: Second state.
+            last: State at the start of the cycle.
+            a: First state at the end of the cycle.
+            b: Second state at the end of the cycle.
             share: Weight of the second state, 0 to 1.
             dt: Duration of the cycle [s].
+
+        Returns:
+            True, always; see :meth:`JerkLimiter.blend`.
         """
         self.q = a.q + share * (b.q - a.q)
         self.rate = a.rate + share * (b.rate - a.rate)
@@ -118,7 +124,13 @@ class AccelerationLimiter:
         return True
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move for `dt` [s] toward a reference at `q_r` (n,) that moves at velocity `v_r` (n,)."""
+        """Move the command for `dt` [s] toward a moving reference.
+
+        Args:
+            q_r: (n,) position of the reference [rad or m].
+            v_r: (n,) velocity of the reference [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
         if self._is_too_fast():
             self.brake(dt)
             return
@@ -128,7 +140,13 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Repeat the last cycle from its start `last`, to a share of the velocity at its end."""
+        """Replace the last cycle by a cycle that ends with a lower velocity.
+
+        Args:
+            last: State of motion at the start of the cycle.
+            share: Factor for the velocity at the end of the cycle, 0 to 1.
+            dt: Duration of the cycle [s].
+        """
         rate = share * self.rate
         self.restore(last)
         mean = 0.5 * (last.rate + rate) if self._is_smooth else rate
@@ -137,7 +155,7 @@ class AccelerationLimiter:
         self._finish(before, last.rate, dt)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s]; if the command already follows a stop, continue that stop."""
+        """Slow the command down for `dt` [s]; continue the stop if the command follows a stop."""
         if self._stop is not None:
             self.continue_stop(self._stop, dt)
             return
@@ -146,7 +164,7 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def _finish(self, before: Array, rate: Array, dt: float) -> None:
-        """Record a cycle of constant acceleration.
+        """Store the mean velocity and the path of a cycle with constant acceleration.
 
         Args:
             before: (n,) positions at the start of the cycle [rad or m].
@@ -157,15 +175,15 @@ class AccelerationLimiter:
         self._stop, self.path = None, CyclePath(before, rate, dt)
 
     def _is_too_fast(self) -> bool:
-        """Return whether the command exceeds the scaled limits, for example after a change."""
+        """Return whether the command exceeds the scaled limits, so that it must slow down."""
         may_exceed = self._scale < 1.0 or self._stop is not None
         return self._scale == 0.0 or (may_exceed and self._exceeds_limits(self.rate))
 
     def _exceeds_limits(self, v: Array) -> bool:
-        """Return whether a velocity v (n,) exceeds the scaled limits or a position limit.
+        """Return whether a velocity v (n,) of the command is too high.
 
-        A position limit is exceeded if a stop from v with the scaled acceleration limits would end
-        beyond that limit.
+        The velocity is too high if it exceeds a scaled velocity limit, or if a stop with the scaled
+        acceleration limits would end beyond a position limit.
         """
         left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(invalid="ignore"):
@@ -174,7 +192,7 @@ class AccelerationLimiter:
         return bool((too_fast | too_late).any())
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at which the command comes to rest if it brakes now."""
+        """Return the joint positions (n,) at which the command comes to rest if it stops now."""
         if self._stop is not None:
             return self._stop.end
         q_s = np.empty_like(self.q)
@@ -185,8 +203,8 @@ class AccelerationLimiter:
         """Return the path of the stop that starts at the last command.
 
         All joints decelerate at constant acceleration along a straight line, and stop together
-        after a whole number of cycles of `period` [s]. A joint close to its position limit stops
-        before that limit; the remaining distance is always long enough for its acceleration limit.
+        after a whole number of cycles of `period` [s]. Only a joint that would pass its position
+        limit stops earlier, at the limit; its acceleration limit always suffices for that.
         """
         if self._stop is not None:
             return self._stop
@@ -203,11 +221,16 @@ class AccelerationLimiter:
         )
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path after the arm has followed that path for `elapsed` [s]."""
+        """Advance the command along its stop path, which the arm has followed for `elapsed` [s].
+
+        Args:
+            elapsed: Time for which the arm has followed the stop path [s].
+            period: Period of the cycles [s], as for :meth:`stop_path`.
+        """
         self.continue_stop(self.stop_path(period), elapsed)
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
-        """Move for `dt` [s] along a stop that starts at the command."""
+        """Move the command for `dt` [s] along a stop that starts at the command."""
         path, stop = CyclePath(stop.q, stop.v, dt, stop), stop.after(dt)
         self.v = (stop.q - self.q) / dt
         self.q, self._stop, self.path = stop.q.copy(), stop, path
@@ -215,17 +238,17 @@ class AccelerationLimiter:
 
 
 class JerkLimiter:
-    """Limits a command in position, velocity, acceleration and jerk, with Ruckig.
+    """Limits position, velocity, acceleration and jerk of a command, with the library Ruckig.
 
     The methods are those of :class:`AccelerationLimiter`. Ruckig finds the fastest trajectory to
     the reference, but ignores position limits. A command is therefore accepted only if the arm can
     stop from that command within the position limits; otherwise the command follows the stop that
-    starts at the previous command. The position limits are thus kept for any time between cycles,
-    and if the arm has followed the stop without further commands.
+    starts at the previous command. The position limits are thus kept whatever the time between two
+    cycles is, and also if the arm follows the stop because no further command arrives.
 
-    If a joint starts too close to a position limit to stop before it, for example after a change of
-    the limit, the joint exceeds its acceleration and jerk limits only as much as is necessary to
-    stop at the position limit.
+    A joint may start so close to a position limit that it cannot stop in time, for example after a
+    change of the limit. Then the joint exceeds its acceleration and jerk limits, but only as much
+    as is necessary to stop at the position limit.
 
     Args:
         robot: Robot, with its position and velocity limits.
@@ -243,7 +266,9 @@ class JerkLimiter:
         try:
             import ruckig
         except ImportError as error:
-            raise OptionError("jerk limits need ruckig; install it: pip install ruckig") from error
+            raise OptionError(
+                "jerk limits need the package ruckig; install it: pip install ruckig"
+            ) from error
         self._ruckig: Any = ruckig
         self._lower, self._upper = robot.lower, robot.upper
         self._velocity, self._acceleration, self._jerk = (
@@ -255,22 +280,25 @@ class JerkLimiter:
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
-        """Set the command to `q` (n,), at rest or with velocity `v` (n,), without acceleration."""
+        """Set the command to `q` (n,) with velocity `v` (n,); None: at rest.
+
+        The acceleration is set to zero.
+        """
         v = np.zeros_like(q) if v is None else v
         self.q, self.v, self.rate, self._a = q.copy(), v.copy(), v.copy(), np.zeros_like(q)
         self.path: CyclePath | None = None
         self._stop = self._plan_stop(self.q, self.rate, self._a)
 
     def hand_over(self) -> Handover:
-        """Return the complete state of motion, for another limiter of the same joints."""
+        """Return the complete state of motion, which another limiter can take over."""
         return Handover(self.motion(), self._stop)
 
     def take_over(self, state: Handover) -> bool:
         """Continue an earlier motion, or the motion of another limiter of the same joints.
 
         Returns:
-            Whether the stop in `state` ends within the position limits. If not, a new stop replaces
-            it, as in :meth:`AccelerationLimiter.take_over`.
+            Whether the stop in `state` ends within the position limits. If it does not, this
+            limiter plans another stop.
         """
         q, v, rate, a = (each.copy() for each in state.motion[:4])
         self.q, self.v, self.rate, self._a, self.path = q, v, rate, a, state.motion.path
@@ -283,23 +311,17 @@ class JerkLimiter:
         return Motion(self.q, self.v, self.rate, self._a, self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
-        """Restore a state of motion."""
+        """Return to an earlier state of motion."""
         self.q, self.v, self.rate, self._a = motion.q, motion.v, motion.rate, motion.a
         self.path = motion.path
         self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the state to the weighted mean of two states, both one cycle after `last`.
+        """Set the state to a weighted mean of two states, as :meth:`AccelerationLimiter.blend`.
 
-        Both states keep all limits, and so does their mean. If the arm could not stop from the mean
-        within the position limits, the state is set to `last` and the result is False.
-
-        Args:
-            last: State one cycle before.
-            a: First state.
-            b: Second state.
-            share: Weight of the second state, 0 to 1.
-            dt: Duration of the cycle [s].
+        Returns:
+            False if the arm could not stop from the mean within the position limits. The state is
+            then set to `last`.
         """
         self.restore(last)
         q, v, accel = (x + share * (y - x) for x, y in ((a.q, b.q), (a.rate, b.rate), (a.a, b.a)))
@@ -312,38 +334,45 @@ class JerkLimiter:
         return True
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
-        """Move for `dt` [s] along a stop that starts at the command."""
+        """Move the command for `dt` [s] along a stop that starts at the command."""
         self._stop = stop
         self.brake(dt)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move for `dt` [s] toward a reference at `q_r` (n,) that moves at velocity `v_r` (n,)."""
+        """Move the command for `dt` [s] toward a moving reference.
+
+        Args:
+            q_r: (n,) position of the reference [rad or m].
+            v_r: (n,) velocity of the reference [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
         too_fast = np.abs(self.rate) > self._scale * self._velocity * (1.0 + 1e-9)
         if self._scale == 0.0 or too_fast.any():
             self.brake(dt)
             return
         q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
-        way = self._way_along(q_r - v_r * dt, v_r) if v_r.any() else self._way_to(q_r)
-        self._move_along(way, dt)
+        moves = bool(v_r.any())
+        found = self._trajectory_along(q_r - v_r * dt, v_r) if moves else self._trajectory_to(q_r)
+        self._move_along(found, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Repeat the last cycle from its start `last`, to a share of the velocity at its end."""
+        """Replace the last cycle by a slower one, as :meth:`AccelerationLimiter.advance_slower`."""
         rate = share * self.rate
         self.restore(last)
-        self._move_along(self._way_along(self.q, rate), dt)
+        self._move_along(self._trajectory_along(self.q, rate), dt)
 
-    def _move_along(self, way: Any, dt: float) -> None:
-        """Move for `dt` [s] along a Ruckig trajectory, or brake.
+    def _move_along(self, trajectory: Any, dt: float) -> None:
+        """Move the command for `dt` [s] along a Ruckig trajectory that starts at the command.
 
-        The command brakes if there is no trajectory, or if the arm could not stop from the next
-        command within the position limits.
+        The command follows its stop instead if the trajectory is None, or if the arm could not stop
+        from the next command within the position limits.
         """
-        if way is not None:
-            q, v, a = (np.array(x) for x in way.at_time(dt))
+        if trajectory is not None:
+            q, v, a = (np.array(x) for x in trajectory.at_time(dt))
             q = self._clipped(q)
             stop, overshoot = stop_within(q, v, a, self._limits(1.0))
             if (overshoot <= ROUNDING).all():
-                path = CyclePath(self.q, self.rate, dt, RuckigPath(way))
+                path = CyclePath(self.q, self.rate, dt, RuckigPath(trajectory))
                 self._stop = stop
                 self._set(q, v, a, dt)
                 self.path = path
@@ -351,7 +380,7 @@ class JerkLimiter:
         self.brake(dt)
 
     def brake(self, dt: float) -> None:
-        """Move for `dt` [s] along the current stop."""
+        """Move the command for `dt` [s] along the stop that starts at the command."""
         if self._stop.is_over:
             self.v, self.rate, self._a = (np.zeros_like(self.q) for _ in range(3))
             self.path = CyclePath(self.q, self.rate, dt)
@@ -362,15 +391,15 @@ class JerkLimiter:
         self.q, self.v, self.rate, self._a = q, (q - self.q) / dt, v, a
 
     def stopping_point(self) -> Array:
-        """Return the joint positions (n,) at which the command comes to rest if it brakes now."""
+        """Return the joint positions (n,) at which the command comes to rest if it stops now."""
         return self._clipped(self._stop.end)
 
     def stop_path(self, period: float) -> StopPath:
-        """Return the path of the stop that starts at the last command."""
+        """Return the path of the stop that starts at the last command; `period` is not used."""
         return self._stop
 
     def resume_at(self, elapsed: float, period: float) -> None:
-        """Continue on the stop path after the arm has followed that path for `elapsed` [s]."""
+        """Advance the command along its stop path by `elapsed` [s]; `period` is not used."""
         self.brake(elapsed)
 
     def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
@@ -379,25 +408,24 @@ class JerkLimiter:
         self.q, self.rate, self._a = q, v, a
 
     def _clipped(self, q: Array) -> Array:
-        """Clip q (n,) to the position limits; a limit that the command exceeds is widened to it."""
+        """Clip q (n,) to the position limits, or to the command if the command exceeds a limit."""
         inside: Array = np.clip(q, np.minimum(self._lower, self.q), np.maximum(self._upper, self.q))
         return inside
 
     def _limits(self, s: float | Array) -> tuple[Array, ...]:
-        """Return the limits for a stop that is s times as hard as the limits allow.
+        """Return the limits for a stop with s times the allowed acceleration.
 
         Returns:
-            Lower and upper position limits (n,), acceleration limits (n,) times s, and jerk limits
-            (n,) times s^2.
+            Lower and upper position limits (n,) as they are, acceleration limits (n,) times s, and
+            jerk limits (n,) times s^2.
         """
         return self._lower, self._upper, self._acceleration * s, self._jerk * (s * s)
 
     def _plan_stop(self, q: Array, v: Array, a: Array) -> StopPath:
         """Plan the stop from positions q, velocities v and accelerations a, each (n,).
 
-        The stop exceeds the acceleration and jerk limits only if that is necessary to keep the
-        position limits. A stop that is s times as hard has s times the acceleration and s^2 times
-        the jerk; the harder the stop, the shorter its path.
+        If a joint would exceed a position limit, its acceleration limit is multiplied by the
+        smallest sufficient factor s >= 1, and its jerk limit by s^2.
         """
         stop, overshoot = stop_within(q, v, a, self._limits(1.0))
         if (overshoot <= ROUNDING).all():
@@ -410,18 +438,18 @@ class JerkLimiter:
             low, high = np.where(over, s, low), np.where(over, high, s)
         return stop_within(q, v, a, self._limits(high))[0]
 
-    def _way_to(self, q_r: Array) -> Any:
-        """Return Ruckig's fastest trajectory to a resting reference (n,); None if there is none."""
+    def _trajectory_to(self, q_r: Array) -> Any:
+        """Return Ruckig's fastest trajectory to rest at q_r (n,); None if Ruckig finds none."""
         given = self._input()
         given.target_position = q_r.tolist()
-        return self._found(given)
+        return self._calculate(given)
 
-    def _way_along(self, q_r: Array, v_r: Array) -> Any:
-        """Return a trajectory that reaches the velocity of a moving reference, or None.
+    def _trajectory_along(self, q_r: Array, v_r: Array) -> Any:
+        """Return a Ruckig trajectory that follows a moving reference; None if Ruckig finds none.
 
-        The final velocity is larger or smaller than that of the reference, so that the command
-        closes the distance to the reference. A trajectory to the position of the reference would
-        lag, because the reference moves on meanwhile.
+        The trajectory ends at the velocity of the reference, plus or minus a velocity that closes
+        the distance to the reference. A trajectory to the position of the reference would lag,
+        because the reference moves on meanwhile.
 
         Args:
             q_r: (n,) position of the reference [rad or m].
@@ -436,12 +464,12 @@ class JerkLimiter:
         given.control_interface = self._ruckig.ControlInterface.Velocity
         given.synchronization = self._ruckig.Synchronization.No
         given.target_velocity = wanted.tolist()
-        return self._found(given)
+        return self._calculate(given)
 
     def _input(self) -> Any:
-        """Return an input for Ruckig with the scaled limits and the state of motion.
+        """Return Ruckig input parameters: the scaled limits, and the current state of motion.
 
-        If the state exceeds the limits, Ruckig slows it down.
+        If the current velocity exceeds the limits, Ruckig first reduces the velocity.
         """
         given = self._ruckig.InputParameter(len(self.q))
         given.max_velocity = (self._scale * self._velocity).tolist()
@@ -452,30 +480,32 @@ class JerkLimiter:
         given.current_acceleration = self._a.tolist()
         return given
 
-    def _found(self, given: Any) -> Any:
-        """Return the trajectory for an input of Ruckig, or None if Ruckig finds no trajectory."""
-        way = self._ruckig.Trajectory(given.degrees_of_freedom)
+    def _calculate(self, given: Any) -> Any:
+        """Return the trajectory for Ruckig input parameters; None if Ruckig finds none."""
+        trajectory = self._ruckig.Trajectory(given.degrees_of_freedom)
         try:
-            result = self._planner.calculate(given, way)
-        except (self._ruckig.RuckigError, ValueError):  # ValueError: result code without a name
+            result = self._planner.calculate(given, trajectory)
+        except (self._ruckig.RuckigError, ValueError):  # ValueError: unknown result code
             return None
-        return (
-            way if result in (self._ruckig.Result.Working, self._ruckig.Result.Finished) else None
-        )
+        is_found = result in (self._ruckig.Result.Working, self._ruckig.Result.Finished)
+        return trajectory if is_found else None
 
 
 Limiter = AccelerationLimiter | JerkLimiter
 
 
 def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:
-    """Return whether a stop ends within position limits (n,); a start outside widens the limits."""
+    """Return whether a stop ends within the position limits `lower` and `upper` (n,).
+
+    If the stop starts beyond a limit, its start replaces this limit.
+    """
     end = stop.end
     low, high = np.minimum(lower, stop.q) - ROUNDING, np.maximum(upper, stop.q) + ROUNDING
     return bool(((end >= low) & (end <= high)).all())
 
 
 def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tuple[StopPath, Array]:
-    """Return the fastest stop of each joint, which may exceed position limits.
+    """Return the fastest stop of each joint, and by how much the stop exceeds position limits.
 
     Args:
         q: (n,) positions [rad or m].
@@ -484,8 +514,8 @@ def stop_within(q: Array, v: Array, a: Array, limits: tuple[Array, ...]) -> tupl
         limits: (n,) lower and upper position limits, acceleration limits and jerk limits.
 
     Returns:
-        The path of the stop, and its overshoot (n,) beyond the position limits [rad or m]. If the
-        start is beyond a limit, the overshoot is measured from the start.
+        The path of the stop, and the overshoot (n,) of each joint beyond its position limit
+        [rad or m]. If a joint starts beyond a limit, its overshoot is measured from the start.
     """
     lower, upper, A, J = limits
     phases, overshoot = np.empty((3, 3, len(q))), np.empty(len(q))

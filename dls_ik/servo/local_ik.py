@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Local motion: in each cycle, one step of an IK method toward the target within joint limits."""
+"""Local motion: one step of an IK method toward the target in each cycle, within joint limits."""
 
 from __future__ import annotations
 
@@ -38,35 +38,39 @@ _DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, dam
 
 
 class ServoStep(NamedTuple):
-    """Joint positions after one step, with errors and singular values."""
+    """Result of one step: joint positions, errors and singular values."""
 
     q: Array  # (n,) joint positions after the step [rad or m]
     position_error: float  # [m] error after the step; NaN without a target
     rotation_error: float  # [rad] error after the step; NaN without a target
-    least_singular_value: float  # scaled Jacobian before the step; NaN without a target
-    greatest_singular_value: float  # scaled Jacobian before the step; NaN without a target
+    # Singular values of the scaled Jacobian before the step; NaN without a target.
+    least_singular_value: float
+    greatest_singular_value: float
     limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
 
 
 class LocalIk:
-    """Moves joint positions toward a target, one step per cycle, starting at the last result.
+    """Moves joint positions toward a target by one step of an IK method per cycle.
 
-    No step exceeds a position or velocity limit; joints that start outside their position limits
-    return at the velocity limit. Each step reduces the error. If the target is out of reach, the
-    joint positions therefore settle at the closest configuration that the method finds.
+    Each step starts at the result of the previous step. No step exceeds a position or velocity
+    limit; a joint that starts outside its position limits returns at its velocity limit. Each step
+    reduces the error. If the target is out of reach, the joint positions therefore settle at the
+    closest configuration that the method finds.
 
     Args:
         robot: Chain to move.
         method: A name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
             ``svf+sd`` if no joint has limits.
-        task: Task as for :class:`dls_ik.IkSolver`; default: full poses.
+        task: Part of the pose that must be reached, as for :class:`dls_ik.IkSolver`; None: the full
+            pose.
         scale: Share of the velocity limits that steps may use, above 0.
-        options: Options as for :class:`dls_ik.IkSolver`. By default the bound `Delta` of the
-            optimal damping factor (``odls``) is the largest step of the slowest joint in a cycle.
+        options: Options as for :class:`dls_ik.IkSolver`. The bound `Delta` of the optimal damping
+            factor (``odls``) has another default: the largest step of the slowest joint in a cycle.
 
     Attributes:
         near: Distance constraints of the next steps; None without a scene.
-        limiting_pair: Index of the pair whose constraint changed the last step most; -1 if none.
+        limiting_pair: Index of the pair of links or objects whose distance constraint changed the
+            last step most; -1 if no constraint changed the step.
 
     Raises:
         MethodError: If the method is unknown, does not suit the robot or cannot follow a target.
@@ -96,23 +100,25 @@ class LocalIk:
         method_kernel = self.options.method(choice)
         self._method = method_kernel._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
-        self._slowest = math.inf  # [rad/s or m/s] velocity limit that bounds `Delta`
+        self._slowest = math.inf  # [rad/s or m/s] smallest velocity limit, if it determines `Delta`
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = scale * float(robot.velocity.min())
-        self._descending, self._plain = _descending(robot, self.options, task)
+        self._descending, self._plain = _fallback_method(robot, self.options, task)
         self._criteria = self.options.goal()
         self._plugin_step: PluginStep | None = None
-        if choice.plugin is not None:  # kernels replace its steps that do not reduce the error
+        # If a step of the plug-in does not reduce the error, a step of the kernels replaces it.
+        if choice.plugin is not None:
             self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
             self._method, self._details = self._descending._replace(following=True), self._plain
-        self._follow: Callable[..., Any] | None = None  # entry points of kernels, set at first use
+        # Entry points of the compiled kernels, found at the first use.
+        self._follow: Callable[..., Any] | None = None
         self._follow_apart: Callable[..., Any] | None = None
         self.near: NearRows | None = None
         self.limiting_pair = -1
         self.restart(robot.clip(np.zeros(robot.n)))
 
     def __repr__(self) -> str:
-        """Return the robot and the method."""
+        """Return the names of the robot and of the method."""
         return f"LocalIk({self.robot.name}, {self.method})"
 
     @property
@@ -122,7 +128,7 @@ class LocalIk:
 
     @property
     def singularity_note(self) -> str:
-        """Description of the method's motion along the direction lost in a singularity."""
+        """Text about how the method moves along the direction that is lost in a singularity."""
         if self._plugin_step is not None:
             return f"method {self.method} determines the motion along the lost direction"
         if self._method.damping in _DAMPED:
@@ -134,7 +140,7 @@ class LocalIk:
         return f"{self.method} does not damp motion along the lost direction; joints may move fast"
 
     def is_reached(self, position_error: float, rotation_error: float) -> bool:
-        """Return whether both errors are within the tolerances.
+        """Return whether both errors are within the tolerances for a reached target.
 
         Args:
             position_error: Position error, in the robot's unit of length.
@@ -146,7 +152,7 @@ class LocalIk:
         )
 
     def reset(self, q: JointValues) -> None:
-        """Start a new motion at joint positions (n,) [rad or m] in or outside the limits.
+        """Start a new motion at joint positions (n,) [rad or m], which may be outside the limits.
 
         Raises:
             JointValueError: If the length is wrong or a value is not finite.
@@ -159,7 +165,7 @@ class LocalIk:
         If an error is raised, the joint positions do not change.
 
         Args:
-            T_d: Desired ``T_base_tip`` (4, 4) [m], or (k, 4, 4) for k tips; None: take no step.
+            T_d: (4, 4) desired T_base_tip, or (k, 4, 4) for k tips; None: take no step.
             dt: Time since the last cycle [s].
 
         Raises:
@@ -178,21 +184,21 @@ class LocalIk:
         if self._plugin_step is not None:
             self._plugin_step.restart()
         memory = new_memory(self.robot.chain, self._method, self._details)
-        motion = np.repeat([0.0, 1.0], n)  # no previous step; full step lengths
+        motion = np.repeat([0.0, 1.0], n)  # previous step: 0; factors of the step lengths: 1
         self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
 
     def continue_from(self, q: Array) -> None:
-        """Set the joint positions (n,) at which the next step starts; the motion continues."""
+        """Set the joint positions q (n,) at which the next step starts, without a restart."""
         self._state.q[:] = q
 
     def stay(self) -> ServoStep:
-        """Return the result of a cycle without a target: the joint positions do not change."""
+        """Return the result of a cycle without a step: unchanged joint positions, NaN errors."""
         nan = math.nan
         return ServoStep(self.q, nan, nan, nan, nan, np.zeros(self.robot.n))
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
         """Take a step of `dt` [s] toward target poses (k, 4, 4), without validation."""
-        T_d = np.ascontiguousarray(T_d, dtype=float)  # usually no copy
+        T_d = np.ascontiguousarray(T_d, dtype=float)  # usually makes no copy
         is_inside = self._plugin_step is not None and bool(self.robot.within_limits(self._state.q))
         if self._plugin_step is not None and is_inside:
             found = self._plugin_step.advance(self.q, T_d, dt, self.near)
@@ -227,13 +233,18 @@ def default_method(robot: RobotModel) -> str:
     return DEFAULT_METHOD if robot.limited.any() else WITHOUT_LIMITS
 
 
-def _descending(
+def _fallback_method(
     robot: RobotModel, given: SolverOptions, task: Tasks
 ) -> tuple[Method, GeneralProblem]:
-    """Return the solver's default method and its details, in the metric of the given options.
+    """Return the method that replaces steps that do not reduce the error, with its parameters.
 
-    That method (error damping with an active set) reduces the error almost everywhere. If a step
-    of another method does not reduce the error, a step of the default method replaces it.
+    It is the solver's default method (error damping with an active set), because this method
+    reduces the error at almost all configurations.
+
+    Args:
+        robot: Chain to move.
+        given: Options of the replaced method; its `rotation_weight` and `length_unit` are used.
+        task: Part of the pose that must be reached; None: the full pose.
     """
     auto = parse_method(AUTO)
     metric = ("rotation_weight", "length_unit")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""State of motion of a command: its path during a cycle, and the stop that starts at it."""
+"""State of motion of a command: its path during a cycle, and the stop that starts at its end."""
 
 import math
 from collections.abc import Hashable, Mapping
@@ -14,7 +14,8 @@ from dls_ik.core.types import Array
 class StopPath(NamedTuple):
     """Path of the joints from a command to rest, with m phases of constant jerk for each joint.
 
-    The durations of the phases may differ between joints. A joint is at rest after its last phase.
+    Different joints may have phases of different durations. A joint is at rest after its last
+    phase.
     """
 
     q: Array  # (n,) start [rad or m]
@@ -22,8 +23,8 @@ class StopPath(NamedTuple):
     durations: Array  # (m, n) [s]
     accelerations: Array  # (m, n) at the start of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) lower position bounds, applied against rounding errors [rad or m]
-    upper: Array  # (n,) upper position bounds [rad or m]
+    lower: Array  # (n,) positions are clipped here, because of rounding errors [rad or m]
+    upper: Array  # (n,) as `lower`, for the upper limits [rad or m]
 
     @property
     def duration(self) -> float:
@@ -41,7 +42,11 @@ class StopPath(NamedTuple):
         return self.q.copy() if self.is_over else self.at(np.array([math.inf]))[0][0].copy()
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
+        """Return positions, velocities and accelerations, each (k, n).
+
+        Args:
+            times: (k,) times since the start of the path [s].
+        """
         left = np.repeat(times[:, None], len(self.q), axis=1)
         q, v, a = self.q, self.v, np.zeros_like(left)
         phases = zip(self.durations, self.accelerations, self.jerks, strict=True)
@@ -65,7 +70,7 @@ class StopPath(NamedTuple):
         )
 
     def breaks(self) -> Array:
-        """Return the times [s] at which a phase of a joint ends."""
+        """Return the times (m * n,) at which the phases of the joints end [s], not sorted."""
         return np.cumsum(self.durations, axis=0).ravel()
 
 
@@ -75,7 +80,11 @@ class RuckigPath(NamedTuple):
     trajectory: Any
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
+        """Return positions, velocities and accelerations, each (k, n).
+
+        Args:
+            times: (k,) times since the start of the path [s].
+        """
         states = np.array([self.trajectory.at_time(t) for t in times.tolist()])
         return states[:, 0], states[:, 1], states[:, 2]
 
@@ -92,13 +101,17 @@ class BlendedPath(NamedTuple):
     share: float  # weight of the second path, 0 to 1
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (k, n) at times (k,) [s]."""
+        """Return positions, velocities and accelerations, each (k, n).
+
+        Args:
+            times: (k,) times since the start of the path [s].
+        """
         pairs = zip(self.first.at(times), self.second.at(times), strict=True)
         q, v, a = (x + self.share * (y - x) for x, y in pairs)
         return q, v, a
 
     def breaks(self) -> Array:
-        """Return the times [s] at which an acceleration may jump."""
+        """Return the times at which the acceleration of a joint may jump [s], not sorted."""
         return np.concatenate([self.first.breaks(), self.second.breaks()])
 
 
@@ -114,7 +127,7 @@ class CyclePath(NamedTuple):
     inner: AnyPath | None = None  # exact path; None: constant acceleration
 
     def explicit(self, rate: Array) -> AnyPath:
-        """Return `inner`; if that is None, return the path as one phase of constant acceleration.
+        """Return the exact path `inner`; if None, a path with one phase of constant acceleration.
 
         Args:
             rate: (n,) velocities at the end of the cycle [rad/s or m/s].
@@ -127,7 +140,7 @@ class CyclePath(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """State of a limiter between two cycles; immutable."""
+    """State of motion of a limiter between two cycles; immutable."""
 
     q: Array  # (n,) command [rad or m]
     v: Array  # (n,) mean velocity in the last cycle [rad/s or m/s]
@@ -140,25 +153,31 @@ class Motion(NamedTuple):
 class Handover(NamedTuple):
     """Complete state of motion of a command, for a new limiter or guard that continues the motion.
 
-    The command follows the old stop until the new limiter or guard accepts another stop under its
-    own limits and distances. A change of limiter therefore never makes the path to rest longer.
+    The command follows the stop of the old limiter or guard until the new one has accepted another
+    stop. Therefore a change of the limiter or guard never makes the path to rest longer.
     """
 
     motion: Motion
-    stop: StopPath  # starts at the command
+    stop: StopPath  # stop that starts at the command
     promises: Mapping[Hashable, float] = {}  # certified distances [m] along the stop, by pair key
 
 
 def at_start_of(stop: StopPath) -> Handover:
-    """Return the state of motion of a command that is at the start of a stop and follows it."""
+    """Return the state of motion of a command that starts to follow a stop."""
     q, v, a = (each[0] for each in stop.at(np.zeros(1)))
     return Handover(Motion(q, v, v, a, stop), stop)
 
 
 def blended_path(a: Motion, b: Motion, share: float) -> CyclePath | None:
-    """Return the weighted mean of the last-cycle paths of two motions; `share` weights b.
+    """Return the weighted mean of the paths of two motions in the last cycle.
 
-    None is returned if a motion has no path yet.
+    Args:
+        a: State of the first motion.
+        b: State of the second motion.
+        share: Weight of the second motion, 0 to 1.
+
+    Returns:
+        None if one of the motions has no path, because there was no cycle yet.
     """
     if a.path is None or b.path is None:
         return None

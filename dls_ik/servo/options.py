@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Controller options. Options of the IK method are declared in the solver."""
+"""Options of the controller; the options of the IK method are declared in the solver."""
 
 import math
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SETTLE, STOP, FINISH = "settle", "stop", "finish"
 # Tip acceleration for an arm next to people: a stop from the reduced speed of ISO 10218-1
 # (0.25 m/s) takes 0.2 s and 26 mm. The value is the default of linear moves of UR robots.
 GENTLE_TIP_ACCELERATION = 1.2  # [m/s^2]
-MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] largest limit, for joints that hardly move the tip
+MAX_GENTLE_ACCELERATION = 10.0  # [rad/s^2] largest limit; applies to joints that hardly move a tip
 NUM_LEVER_SAMPLES = 1000  # random configurations; the largest levers found are 1 to 2 % too short
 
 
@@ -49,53 +49,54 @@ class ControllerOptions:
     when_stuck: str = choice_of(
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
-        "action if local motion stalls before it reaches a target at rest: move through joint "
-        "space to the closest solution, or hold",
+        "action if the stepwise motion of the IK method stalls before it reaches a target at rest: "
+        "joint_motion: move through joint space to the closest IK solution; hold: do not move",
     )
     feed_forward: bool = switch(
-        "extrapolate a stream of poses between messages by the velocity of the last two poses"
+        "extrapolate a stream of poses from the last two poses until the next pose arrives"
     )
     target_timeout: float = number(
         0.25,
         1e-3,
         3600.0,
         "s",
-        "time without a message after which a stream of targets has ended; targets with older "
-        "stamps are ignored",
+        "time without a message after which a stream of targets has ended; a target whose stamp is "
+        "older than this time is ignored",
     )
     when_stream_ends: str = choice_of(
         SETTLE,
         (SETTLE, STOP, FINISH),
-        "action when a stream of poses ends: settle: finish the motion to the last pose if it is "
-        "within settle_distance and settle_angle of the command, otherwise stop; stop; finish: "
-        "always finish; fewer than five poses in a row are single poses, which are always "
-        "finished, and twists always stop",
+        "action when a stream of poses ends: settle: finish the motion to the last pose if this "
+        "pose is within settle_distance and settle_angle of the command, otherwise stop; stop: "
+        "always stop; finish: always finish the motion; fewer than five poses in a row are single "
+        "poses, whose motion is always finished; after twists the arm always stops",
     )
     settle_distance: float = number(
         0.05,
         0.0,
         100.0,
         "m",
-        "largest distance from the command to the last pose of a stream for "
-        "when_stream_ends: settle to finish the motion",
+        "largest distance from the command to the last pose of a stream at which the motion is "
+        "finished if when_stream_ends is settle",
     )
     settle_angle: float = number(
         0.2,
         0.0,
         math.pi,
         "rad",
-        "largest angle from the command to the last pose of a stream for "
-        "when_stream_ends: settle to finish the motion",
+        "largest angle from the command to the last pose of a stream at which the motion is "
+        "finished if when_stream_ends is settle",
     )
     stamp_tolerance: float = number(
-        0.1, 0.0, 3600.0, "s", "longest time by which the stamp of a target may be in the future"
+        0.1, 0.0, 3600.0, "s", "largest time by which the stamp of a target may be in the future"
     )
     twist_lookahead: float = number(
         0.005,
         1e-6,
         1e3,
         "m",
-        "largest distance by which the reference of a twist leads a tip that cannot follow",
+        "largest distance from the tip to the integral of a twist, if the tip cannot follow the "
+        "twist",
     )
     supervised: bool = switch(
         "compare measurements with commands: the arm does not move without measurements, and stops "
@@ -123,7 +124,8 @@ class ControllerOptions:
         1e-6,
         100.0,
         "m",
-        "distance between links or objects below which motion is slowed or deflected",
+        "distance between links, or between links and objects, below which motion is slowed or "
+        "deflected",
     )
     max_linear_speed: float = number(
         math.inf, 1e-6, math.inf, "m/s", "largest linear speed of the tip for all targets"
@@ -142,7 +144,10 @@ class ControllerOptions:
 
 
 class ControllerKeywords(SolverKeywords, total=False):
-    """Fields of :class:`ControllerOptions` and of the solver's options, for type checkers."""
+    """Types of the keyword arguments of a controller, for type checkers.
+
+    The keywords are the fields of :class:`ControllerOptions` and the options of the solver.
+    """
 
     acceleration: float | Vector
     jerk: float | Vector
@@ -167,7 +172,11 @@ class ControllerKeywords(SolverKeywords, total=False):
 def split_options(
     given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
 ) -> tuple[ControllerOptions, dict[str, Any]]:
-    """Split options into validated controller options and options of the IK method.
+    """Split options into controller options, which are validated, and options of the IK method.
+
+    Args:
+        given: Options by name.
+        joint_names: Joint names, for error messages about options with one value per joint.
 
     Raises:
         OptionError: If an option is unknown or a value is out of range.
@@ -184,7 +193,9 @@ def split_options(
 
 
 def motion_limits(options: ControllerOptions, robot: RobotModel) -> tuple[Array, Array]:
-    """Return the acceleration limits (n,) and jerk limits (n,) of the options for each joint.
+    """Return the acceleration limits (n,) and the jerk limits (n,) of the joints.
+
+    The units are rad/s^2 or m/s^2, and rad/s^3 or m/s^3.
 
     Raises:
         OptionError: If the number of limits does not fit the robot, a limit is not positive, or
@@ -202,19 +213,30 @@ def motion_limits(options: ControllerOptions, robot: RobotModel) -> tuple[Array,
 def gentle_acceleration(robot: RobotModel) -> Array:
     """Return acceleration limits (n,) for an arm next to people [rad/s^2 or m/s^2].
 
-    A single joint at its limit accelerates no tip by more than 1.2 m/s^2, in approximately all
-    configurations. The limit of a joint decreases with the largest distance of a tip from its axis.
+    A single joint that accelerates at its limit accelerates no tip by more than 1.2 m/s^2, in
+    almost all configurations. The limit of a joint is therefore inversely proportional to the
+    largest distance of a tip from the axis of the joint.
     """
     q = np.random.default_rng(0).uniform(*robot.finite_limits(), (NUM_LEVER_SAMPLES, robot.n))
     J = robot.jacobian(q).reshape(NUM_LEVER_SAMPLES, -1, 6, robot.n)
-    lever = np.linalg.norm(J[:, :, :3], axis=2).max(axis=(0, 1))  # (n,) [m/rad], or 1
+    # (n,) largest distance of a tip from the axis of each joint [m/rad]; 1 for prismatic joints
+    lever = np.linalg.norm(J[:, :, :3], axis=2).max(axis=(0, 1))
     shortest = GENTLE_TIP_ACCELERATION / MAX_GENTLE_ACCELERATION
     limits: Array = GENTLE_TIP_ACCELERATION / np.maximum(lever, shortest)
     return limits
 
 
 def _joint_limits(name: str, value: float | tuple[float, ...], robot: RobotModel) -> Array:
-    """Return limits (n,) from one positive number for all joints, or one for each joint."""
+    """Return the limits (n,) of the joints, after checking them.
+
+    Args:
+        name: Name of the option, for error messages.
+        value: Limit of all joints, or a limit for each joint.
+        robot: Robot with the joints.
+
+    Raises:
+        OptionError: If the number of limits does not fit the robot, or a limit is not positive.
+    """
     limits = np.atleast_1d(np.asarray(value, float))
     if len(limits) not in (1, robot.n):
         raise OptionError(

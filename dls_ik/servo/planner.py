@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Background planning when local motion stalls: IK solutions and collision-free joint paths."""
+"""Background planning for targets that local motion does not reach.
+
+Local motion takes one step of an IK method per cycle. If it stalls, the planner searches for an IK
+solution of the target, or for a collision-free joint path to a solution.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -18,20 +22,22 @@ from dls_ik.solver import IkResult, IkSolver
 
 R = TypeVar("R")
 
-MAX_PLANNER_RESTARTS = 2000  # takes about 20 ms; a time limit would make motions irreproducible
-REFERENCE_JOINTS = 10  # number of joints above which the restarts are reduced proportionally
-MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000  # RRT-Connect nodes, first/later searches
+MAX_PLANNER_RESTARTS = 2000  # approximately 20 ms; a time limit would make motions irreproducible
+REFERENCE_JOINTS = 10  # above this number of joints n, restarts are reduced in proportion to 1 / n
+# Maximum number of RRT-Connect nodes, in the first search for a target and in later searches.
+MAX_TREE_NODES_FIRST, MAX_TREE_NODES_LATER = 1000, 4000
 PATH_CLEARANCE = 1e-3  # [m] added to the distances that the guard requires
 
 
 class BackgroundPlanner:
-    """Finds the closest IK solution and, with a scene, a collision-free path to a solution.
+    """Finds IK solutions, and collision-free joint paths to them, in the background.
 
     Args:
         robot: Robot to plan for.
-        executor: Runs the planning outside the control loop. None: planning runs inside the loop,
-            which is deterministic, but a cycle with planning takes tens of milliseconds.
-        limits: Velocity, acceleration and jerk limits along a path.
+        executor: Executor that plans outside the control loop. None: each request is planned at
+            once, inside a cycle of the loop. This is deterministic, but such a cycle takes tens of
+            milliseconds.
+        limits: Velocity, acceleration and jerk limits of a motion along a path.
         options: Tolerances and `scene`, as for :class:`dls_ik.IkSolver`.
     """
 
@@ -45,28 +51,33 @@ class BackgroundPlanner:
         self._executor, self.limits = executor, limits
 
     def prepare(self) -> None:
-        """Build the solver's tables now, not in a cycle, if planning runs inside the loop."""
+        """Build the solver's tables now, unless planning runs outside the control loop."""
         if self._executor is None:
             self._solver.prepare()
 
     def request_solution(self, T: Array, q: Array) -> "Future[IkResult]":
-        """Start solving IK for T_base_tip (4, 4) from joint positions q (n,); copy T and q."""
+        """Start to search for the IK solution of a target that is closest to q.
+
+        Args:
+            T: (4, 4) T_base_tip of the target; copied.
+            q: (n,) joint positions at which the solver starts [rad or m]; copied.
+        """
         target, seed = T.copy(), q.copy()
         return self._submit(lambda: self._solver.solve(target, seed))
 
     def request_path(
         self, T: Array, q: Array, guard: Guard, attempt: int, previous: Array | None = None
     ) -> "Future[PlannedPath]":
-        """Start planning a path to T_base_tip (4, 4) from rest at q (n,); copy T and q.
+        """Start to plan a collision-free path, and a trajectory along the path.
 
         Args:
-            T: (4, 4) T_base_tip.
-            q: (n,) joint positions [rad or m].
-            guard: Guard whose distances the path keeps.
+            T: (4, 4) T_base_tip of the target; copied.
+            q: (n,) joint positions at which the arm rests [rad or m]; copied.
+            guard: Guard whose required distances the path keeps.
             attempt: Number of earlier searches for this target; searches after the first use more
                 nodes.
             previous: (k, n) remaining waypoints of an earlier path. If the path from q through the
-                waypoints is still collision-free, that path is returned.
+                waypoints is still collision-free, it is the result, without a search.
         """
         target, start, world, pairs = T.copy(), q.copy(), guard.world, monitored_pairs(guard)
 
@@ -91,7 +102,7 @@ class BackgroundPlanner:
         return self._submit(plan)
 
     def request_path_check(self, path: Array, guard: Guard) -> "Future[bool]":
-        """Start checking whether a path (k, n) is collision-free in the current scene."""
+        """Start to check whether a path (k, n) keeps the guard's distances in the current scene."""
         pairs = monitored_pairs(guard, 0.0)
         return self._submit(lambda: is_collision_free(path, pairs))
 
@@ -107,12 +118,19 @@ class BackgroundPlanner:
 
 
 def monitored_pairs(guard: Guard, clearance: float = PATH_CLEARANCE) -> PathPairs:
-    """Return the pairs of a guard, with `clearance` [m] added to each required distance."""
+    """Return the pairs of a guard for path checks, with margins.
+
+    The margin of a pair is its required distance plus a clearance.
+
+    Args:
+        guard: Guard with the pairs.
+        clearance: Clearance [m].
+    """
     pairs = guard.state.pairs
     margins = np.maximum(pairs.distance, 0.0) + max(clearance, MIN_CLEARANCE)
     return PathPairs(pairs.packed, pairs.leverage[0], pairs.names, margins)
 
 
 def is_collision_free(path: Array, pairs: PathPairs) -> bool:
-    """Return whether all straight segments of a path (m, n) are proven collision-free."""
+    """Return whether all pairs provably keep their margins on the segments of a path (m, n)."""
     return all(pairs.block(a, b) is None for a, b in pairwise(path))

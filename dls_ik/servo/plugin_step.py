@@ -25,19 +25,21 @@ PROJECTION_TOLERANCE = 1e-9  # [rad or m] change of the step in an iteration tha
 
 
 class NearRows(NamedTuple):
-    """Distance constraints of local motion, for :func:`dls_ik.core.avoidance.follow_apart`.
+    """Distance constraints for steps of local motion, and their state between two cycles.
 
-    There are p pairs of links and s pairs of a link and an object; n is the number of joints.
+    The fields are the last arguments of :func:`dls_ik.core.avoidance.follow_apart`. There are p
+    pairs of links and s pairs of a link and an object; n is the number of joints.
     """
 
-    scene: tuple[Array, Indices]  # packed scene
+    scene: tuple[Array, Indices]  # scene, packed into two arrays for the kernels
     reach: Array  # (p + s, n) largest approach of each pair per joint motion [m/rad or m/m]
     least: Array  # (p + s,) required distance of each pair [m]
-    known: tuple[Array, Array]  # (p + s,) lower bounds on distances [m], and their q (n,)
-    watched: tuple[Array, Array, Indices]  # :attr:`SceneState.watched`, at the command
-    stop: tuple[Array, float]  # (n,) accelerations of a stop [rad/s^2 or m/s^2]; its delay [s]
+    known: tuple[Array, Array]  # (p + s,) lower bounds on distances [m], valid at q (n,)
+    watched: tuple[Array, Array, Indices]  # value of :attr:`SceneState.watched`, at the command
+    # (n,) accelerations of a stop [rad/s^2 or m/s^2]; delay until they are reached [s]
+    stop: tuple[Array, float]
     influence: float  # [m] distance below which a pair is a constraint
-    leaves: Indices  # (ROWS, 4) pair, two leaves and a flag of each constraint; -1: none
+    leaves: Indices  # (ROWS, 4) for each constraint: pair, two leaves, flag; -1: none
     pace: Array  # (1,) duration of the stop in the last cycle [s]; -1: not known
 
     @classmethod
@@ -50,7 +52,10 @@ class NearRows(NamedTuple):
         stop: tuple[Array, float],
         influence: float,
     ) -> NearRows:
-        """Return the constraints of a scene whose distances are not known yet."""
+        """Return the constraints for a new scene; the arguments are fields of this class.
+
+        The other fields are initialised: no distance is known, and no constraint is active.
+        """
         known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
         leaves = np.full((ROWS, 4), -1)
         pace = np.full(1, -1.0)
@@ -58,20 +63,21 @@ class NearRows(NamedTuple):
 
 
 class PluginStep:
-    """Takes steps of a plug-in that reduce the error, within position and velocity limits.
+    """Computes steps by a plug-in, within position and velocity limits.
 
-    With a scene, each step is replaced by the closest step after which the arm can still stop
-    before any nearby pair is closer than its required distance (velocity dampers, Faverjon &
-    Tournassoud 1987).
+    Only steps that reduce the error are taken. With a scene, each step of the plug-in is replaced
+    by the closest step after which the arm can still stop in time: before any nearby pair is closer
+    than its required distance (velocity dampers, Faverjon & Tournassoud 1987).
 
     Args:
         robot: Robot that moves.
         plugin: Plug-in that computes the steps.
-        method: Any method of the kernels; determines only the size of the kernels' memory.
+        method: Any built-in method; it only determines the size of the kernels' memory.
         details: Task, weights and parameters of the method.
 
     Attributes:
-        limiting_pair: Index of the pair whose constraint changed the last step most; -1 if none.
+        limiting_pair: Index of the pair whose distance constraint changed the last step most; -1 if
+            no constraint changed the step.
     """
 
     def __init__(
@@ -88,12 +94,12 @@ class PluginStep:
     def advance(
         self, q: Array, T_d: Array, dt: float, near: NearRows | None = None
     ) -> tuple[Array, list[float]] | None:
-        """Take a step from q toward the target poses, for a cycle of `dt` [s].
+        """Return the joint positions after a step from q toward the target poses.
 
         Args:
             q: (n,) joint positions within the limits [rad or m].
             T_d: (k, 4, 4) target poses.
-            dt: Duration of the step [s].
+            dt: Duration of the cycle [s].
             near: Distance constraints; None without a scene.
 
         Returns:
@@ -124,12 +130,12 @@ class PluginStep:
         return None
 
     def _avoid_pairs(self, q: Array, dq: Array, dt: float, near: NearRows) -> Array:
-        """Return the step (n,) closest to dq that meets all distance constraints and limits.
+        """Return the step (n,) closest to `dq` that meets all distance constraints and limits.
 
         Args:
             q: (n,) joint positions before the step [rad or m].
             dq: (n,) step of the plug-in [rad or m].
-            dt: Duration of the step [s].
+            dt: Duration of the cycle [s].
             near: Distance constraints.
         """
         robot, n = self._robot, self._robot.n
@@ -137,7 +143,7 @@ class PluginStep:
         found = (N, clearance, pair)
         place = (near.known, near.watched, q, near.influence, near.leaves)
         count = near_rows(unpack_scene(*near.scene), near.reach, near.least, *place, *found)
-        near.pace[0] = -1.0  # tell the kernels that the duration is not known
+        near.pace[0] = -1.0  # the kernels then know no duration of a previous stop
         if not count:
             return dq
         b = np.empty(count)
@@ -151,7 +157,7 @@ class PluginStep:
         return _project_step(dq, N[:count], b, low, high)
 
     def _error_and_jacobian(self, q: Array, T_d: Array) -> tuple[Array, Array]:
-        """Return the scaled error (r,) and the scaled Jacobian (r, n) at q (n,)."""
+        """Return the error (r,) and the Jacobian (r, n) at q (n,), scaled by the task's weights."""
         details = self._details
         r = len(details.task.weight)
         e, J = np.empty(r), np.empty((r, self._robot.n))
@@ -160,15 +166,15 @@ class PluginStep:
 
 
 def _project_step(dq: Array, N: Array, b: Array, low: Array, high: Array) -> Array:
-    """Return the step (n,) closest to dq that satisfies N step >= b and low <= step <= high.
+    """Return the step x (n,) closest to `dq` that satisfies N x >= b and low <= x <= high.
 
-    Hildreth's method projects the step onto one constraint after another, with one multiplier per
-    constraint, until the step no longer changes.
+    Hildreth's method projects the step onto one constraint after another, with one Lagrange
+    multiplier per constraint, until the step no longer changes.
 
     Args:
         dq: (n,) step [rad or m].
-        N: (r, n) constraints, rows of unit length.
-        b: (r,) lower bounds on N times the step [rad or m].
+        N: (r, n) constraint matrix with rows of unit length.
+        b: (r,) lower bounds on N x [rad or m].
         low: (n,) smallest step [rad or m].
         high: (n,) largest step [rad or m].
     """

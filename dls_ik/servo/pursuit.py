@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptation of a reference that turns too fast: the command cuts corners, but never overshoots."""
+"""Adaptation of a reference that turns too fast for a command: the command cuts its corners."""
 
 import math
 
@@ -10,23 +10,26 @@ from dls_ik.core.types import Array
 
 AVERAGING_TIME = 0.15  # [s] time constant of the averaged reference velocity
 MAX_TRACKING_LAG = 0.08  # [s] largest lag of the command at which the reference is not adapted
-# Acceleration of the reference, as a share of the limits: no adaptation and full adaptation.
+# Accelerations of the reference, as shares of the limits: the reference is not adapted below the
+# first value, and fully adapted above the second value.
 FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8
 DEMAND_DECAY = 2.5  # [s] time constant with which the demand decreases between turns
 MIN_CLOSING_SHARE = 0.25  # smallest share of the acceleration limits used to catch up
 
 
 class Pursuit:
-    """Adapts a reference so that the command of a limiter does not overshoot.
+    """Adapts a reference so that the command that follows it does not overshoot.
 
-    If the reference turns faster than the acceleration limits allow, a command overshoots at every
-    turn if it takes over the velocity of the reference and closes the gap as fast as possible. The
-    more the command lags, the smaller is therefore the share of the reference's velocity that the
-    command takes over, and the lower is the acceleration with which the command closes the gap.
+    The reference may turn faster than the acceleration limits of the command allow. A command that
+    takes over the full velocity of the reference, and closes the gap to it as fast as possible,
+    then overshoots at every turn. A command that lags therefore takes over only a share of the
+    reference's velocity, and closes the gap with a lower acceleration. The share and the
+    acceleration decrease with the lag.
 
     Args:
-        acceleration: (n,) limits [rad/s^2 or m/s^2], infinite without a limit.
-        slack: Additional lag [s] without adaptation, for example due to a jerk limit.
+        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2], infinite without a limit.
+        slack: Lag, in addition to `MAX_TRACKING_LAG`, at which the reference is not adapted yet
+            [s]; for example the lag due to a jerk limit.
     """
 
     def __init__(self, acceleration: Array, slack: float = 0.0) -> None:
@@ -36,18 +39,19 @@ class Pursuit:
         self.reset(np.zeros(len(acceleration)))
 
     def reset(self, v: Array) -> None:
-        """Restart with a reference of velocity `v` (n,) [rad/s or m/s]."""
-        self._means = [(speed, speed) for speed in v.tolist()]  # (n, 2) once and twice averaged
+        """Assume that the reference has moved at a constant velocity `v` (n,) [rad/s or m/s]."""
+        # For each joint, the averaged velocity of the reference, and the average of the average.
+        self._means = [(speed, speed) for speed in v.tolist()]
         self._demand = 0.0  # recent acceleration of the reference, as a share of the limits
 
     def follow(self, q: Array, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
-        """Return the adapted reference and its velocity, both (n,), for a cycle of `dt` [s].
+        """Return the adapted position and velocity of the reference, both (n,).
 
-        A reference that the command can follow is returned unchanged.
+        They are equal to `q_r` and `v_r` if the command can follow the reference.
 
         Args:
-            q: (n,) command [rad or m].
-            q_r: (n,) reference at the end of the cycle [rad or m].
+            q: (n,) command at the start of the cycle [rad or m].
+            q_r: (n,) position of the reference at the end of the cycle [rad or m].
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
@@ -68,9 +72,10 @@ class Pursuit:
     def _share(self, q: Array, q_r: Array, v_r: Array, dt: float) -> float:
         """Return the share of the reference's velocity that the command takes over, 0 to 1.
 
-        The share is 1 if the command can follow the reference. The velocity of the reference is
-        averaged, because targets may arrive in bursts, and the average is averaged again. The
-        difference of the two averages is proportional to the acceleration of the reference.
+        The share is 1 if the command can follow the reference. To estimate the acceleration of the
+        reference, its velocity is averaged, because targets may arrive in bursts, and the average
+        is averaged again: the difference of the two averages is proportional to the acceleration.
+        The arguments are those of :meth:`follow`.
         """
         if not self._is_limited:
             return 1.0

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of the pairs of a scene at the command, and the distances that the pairs must keep."""
+"""Distances in a scene at the commanded joint positions, and the distances that must be kept.
+
+A pair is two links, a link and an object, or a link and a workspace bound. The required distance of
+a pair is the distance below which its shapes may not come.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,7 +22,7 @@ from dls_ik.servo.workspace import GuardedPairs
 
 
 class NearPair(NamedTuple):
-    """A pair of links, objects or bounds, with its distance."""
+    """Pair of links, of a link and an object, or of a link and a bound, with its distance."""
 
     names: Pair
     distance: float  # [m] lower bound on the distance, from spheres around the shapes
@@ -26,12 +30,12 @@ class NearPair(NamedTuple):
     normal: Array  # (3,) unit vector from the first to the second point
 
     def __str__(self) -> str:
-        """Return the names and the distance."""
+        """Return the names of the pair, and its distance in mm."""
         return f"{self.names[0]!r} and {self.names[1]!r}, {1e3 * self.distance:.3g} mm apart"
 
 
 class SceneState:
-    """Distances of the pairs of a scene, updated while the command moves.
+    """Distances and required distances of all pairs, updated while the command moves.
 
     There are p pairs of links and s pairs of a link and an object or bound.
 
@@ -41,7 +45,7 @@ class SceneState:
 
     Attributes:
         pairs: As given.
-        least: (p + s,) distance that each pair must keep at present [m]: `min_distance`, or the
+        least: (p + s,) required distance of each pair at present [m]: `min_distance`, or the
             current distance if the pair is already closer.
     """
 
@@ -49,29 +53,35 @@ class SceneState:
         self.pairs = pairs
         count = len(pairs.names)
         self.least = np.full(count, -np.inf)
-        self._known = np.full(count, -np.inf), np.zeros(n)  # lower bounds [m], and their q (n,)
-        self._seen = np.full(n, np.nan), np.zeros((count, 2), np.int64)  # q (n,), closest leaves
+        # Lower bounds on the distances [m], and the joint positions at which they are valid.
+        self._known = np.full(count, -np.inf), np.zeros(n)
+        # Joint positions at the last update, and indices of the closest leaves of each pair.
+        self._seen = np.full(n, np.nan), np.zeros((count, 2), np.int64)
         self._points = np.zeros((3, 3))  # closest points and normal, written by the kernel
-        self._certify: Callable[..., Any] | None = None  # entry points of kernels, set at first use
+        # Entry points of the compiled kernels, found at the first use.
+        self._certify: Callable[..., Any] | None = None
         self._watch: Callable[..., Any] | None = None
 
     @property
     def watched(self) -> tuple[Array, Array, Indices]:
-        """Result of the last update: distances (p + s,) [m], q (n,), closest leaves (p + s, 2).
+        """Lower bounds on distances (p + s,) [m], joint positions (n,), closest leaves (p + s, 2).
 
-        The distances are lower bounds; the leaves are those of the sphere trees of each pair.
+        All are results of the last update. Each shape is enclosed in a tree of spheres; the closest
+        leaves are the indices of the two closest leaf spheres of each pair.
         """
         return self._known[0], *self._seen
 
     def restart(self, q: Array, influence: float, promised: Array | None = None) -> None:
-        """Restart at q (n,): each pair must keep its distance at q, or `min_distance` if smaller.
+        """Set the required distances from the distances at joint positions q.
+
+        Each pair must keep `min_distance`, or its distance at q if that is smaller.
 
         Args:
             q: (n,) joint positions of the command [rad or m].
             influence: Distance below which the lower bounds on distances are tight [m].
-            promised: (p + s,) certified distances at q [m]. The lower bounds by spheres may be
-                smaller than the certified distances; a required distance is at least the certified
-                distance, up to `min_distance`. None: no pair is certified.
+            promised: (p + s,) certified (proven) distances at q [m], which may be larger than the
+                lower bounds computed here. Each pair must also keep its certified distance if that
+                is below `min_distance`. None: no pair is certified.
         """
         self._known[0].fill(-np.inf)
         self.least.fill(-np.inf)
@@ -80,9 +90,9 @@ class SceneState:
             np.maximum(self.least, np.minimum(promised, self.pairs.distance), out=self.least)
 
     def failing(self, q: Array, stop: StopPath) -> int:
-        """Return the index of a pair that may become closer than its required distance, or -1.
+        """Return the index of a pair that may become closer than its required distance; -1 if none.
 
-        The checked path leads from q to the start of the stop, and then along the stop.
+        The checked path leads straight from `q` to the start of the stop, and then along the stop.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -97,7 +107,13 @@ class SceneState:
         return int(self._certify(*args))
 
     def failing_among(self, selected: Flags, q: Array, stop: StopPath) -> int:
-        """Return the same as :meth:`failing`, but check only the selected pairs (p + s,)."""
+        """Return the result of :meth:`failing` for a selection of the pairs.
+
+        Args:
+            selected: (p + s,) flags of the pairs to check.
+            q: (n,) joint positions [rad or m].
+            stop: Stop at the end of the path.
+        """
         required = self.least.copy()
         self.least[~selected] = -np.inf
         k = self.failing(q, stop)
@@ -105,7 +121,12 @@ class SceneState:
         return k
 
     def smallest_along(self, path: Array, influence: float) -> Array:
-        """Return lower bounds (p + s,) on the smallest distances [m] over configurations (k, n)."""
+        """Return lower bounds (p + s,) on the smallest distance of each pair along a path [m].
+
+        Args:
+            path: (k, n) configurations; distances are not checked between them [rad or m].
+            influence: Distance below which the lower bounds are tight [m].
+        """
         required, found = self.least.copy(), np.full(len(self.least), np.inf)
         for q in path:
             self.look(q, influence)
@@ -114,9 +135,14 @@ class SceneState:
         return found
 
     def look(self, q: Array, influence: float) -> NearPair | None:
-        """Update the distances at q (n,); return the closest pair.
+        """Compute and store the distances at joint positions q, and return the closest pair.
 
-        None is returned if no pair is closer than `influence` [m].
+        Args:
+            q: (n,) joint positions [rad or m].
+            influence: Distance below which the computed lower bounds are tight [m].
+
+        Returns:
+            None if no pair is closer than `influence`.
         """
         if not len(self.least):
             return None
@@ -132,11 +158,12 @@ class SceneState:
         return self._near_pair(k, float(d), self._points.copy())
 
     def relax(self, promised: Array) -> None:
-        """Lower required distances to the known distances after a stop, but not below `promised`.
+        """Reduce required distances to the current distances, at the end of a stop.
 
-        A leaf sphere of a tree may extend beyond its parent sphere. The known lower bound on the
-        distance of a pair may therefore be smaller than its certified distance. Without the limit
-        `promised`, the required distance would shrink at every stop.
+        A leaf sphere of a tree may extend beyond its parent sphere. The lower bound on the current
+        distance of a pair may therefore be smaller than its certified distance. No required
+        distance is reduced below `promised`; otherwise required distances would shrink at every
+        stop.
 
         Args:
             promised: (p + s,) required distance of each pair when the stop was certified [m].
@@ -146,34 +173,37 @@ class SceneState:
         least[below] = np.maximum(known[below] + 0.9 * ROUNDING, promised[below])
 
     def distances(self, q: Array, within: float) -> Array:
-        """Return lower bounds (p + s,) on the distances at q (n,) [m], tight below `within` [m].
+        """Return lower bounds (p + s,) on the distances at joint positions q (n,) [m].
 
-        This call also restarts the required distances at q; see :meth:`restart`.
+        The bounds are tight below `within` [m]. This call also sets the required distances from the
+        distances at q, see :meth:`restart`.
         """
         self.restart(q, within)
         return self._known[0].copy()
 
     def distances_now(self) -> Array:
-        """Return the last lower bounds (p + s,) on the distances [m]; a copy."""
+        """Return the lower bounds (p + s,) on the distances [m] at the last update; a copy."""
         return self._known[0].copy()
 
     def near_pair(self, k: int, distance: float | None = None) -> NearPair:
-        """Return pair k with a distance [m] and with zeros for its points and normal.
+        """Return pair k with a distance; its closest points and normal are set to zero.
 
         Args:
             k: Index of the pair.
-            distance: Distance [m]; None: the last lower bound.
+            distance: Distance [m]; None: the lower bound at the last update.
         """
         d = float(self._known[0][k]) if distance is None else distance
         return self._near_pair(k, d, np.zeros((3, 3)))
 
     def _near_pair(self, k: int, d: float, points: Array) -> NearPair:
-        """Return pair k with a distance d [m]; put its points in the order of its names.
+        """Return pair k with the given distance, closest points and normal.
 
         Args:
             k: Index of the pair.
             d: Distance [m].
-            points: (3, 3) closest points of both shapes, and normal, in the order of the kernels.
+            points: (3, 3) closest points of both shapes, and normal, as computed by the kernels.
+                The kernels may have the shapes in reverse order; the result has the order of the
+                names.
         """
         ends, normal = points[:2], points[2]
         if self.pairs.second_first[k]:

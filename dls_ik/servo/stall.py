@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Monitors that detect stalled local motion and a command that limits block."""
+"""Monitors that detect local motion without progress, and a command that limits hold in place.
+
+Local motion is the stepwise motion of an IK method toward a target.
+"""
 
 import math
 from typing import NamedTuple
@@ -13,11 +16,11 @@ from dls_ik.core.types import Array
 STALL_WINDOW = 0.25  # [s] shortest time over which progress is measured
 MIN_STALL_CYCLES = 5  # minimum number of cycles over which progress is measured
 MIN_LASTING_STALL = 2.0  # [s] duration of a stall after which local motion is given up
-MAX_REMAINING_ERROR = 0.8  # remaining share of the error above which a window shows no progress
+MAX_REMAINING_ERROR = 0.8  # no progress if a larger share of the error remains after a window
 MAX_STALL_SPEED = 0.1  # share of the velocity limits; faster net motion is not a stall
 
 BLOCKED_TIME = 0.5  # [s] time without motion after which a command counts as blocked
-MIN_GAP = 1e-6  # [rad or m] distance to the reference below which a resting command is not blocked
+MIN_GAP = 1e-6  # [rad or m] a resting command closer to its reference is not blocked
 MIN_MOTION = 1e-3  # share of the distance to the reference; a larger change counts as motion
 TICK = 1e-6  # [s] tolerance for comparing times
 
@@ -35,11 +38,11 @@ class StallWindow(NamedTuple):
 class StallMonitor:
     """Detects a stall: during a window of time the error hardly changes and the joints hardly move.
 
-    Motion that keeps up with a moving target is not a stall, however slow: the error is then
+    Motion that keeps up with a moving target is not a stall, even if it is slow: the error is then
     smaller than the motion of the target during the window.
 
     Args:
-        velocity: (n,) limits [rad/s or m/s].
+        velocity: (n,) velocity limits [rad/s or m/s].
         weight: Length that corresponds to a rotation of the target by 1 rad [m/rad].
     """
 
@@ -48,15 +51,15 @@ class StallMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Restart, for example for another target."""
+        """Forget the current window, for example because the target has changed."""
         self._window: StallWindow | None = None
 
     def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
-        """Return whether motion has stalled.
+        """Return whether motion has stalled; call once per cycle.
 
         Args:
             now: Current time [s].
-            error: Remaining error [m]; rotation is converted by `weight`.
+            error: Norm of the position error and of the rotation error times `weight` [m].
             q: (n,) joint positions [rad or m].
             T_d: (4, 4) T_base_tip of the target.
         """
@@ -68,9 +71,8 @@ class StallMonitor:
         self._window = window = window._replace(cycles=window.cycles + 1)
         if now - window.since < STALL_WINDOW - TICK or window.cycles <= MIN_STALL_CYCLES:
             return False
-        moved = float(
-            np.max(np.abs(q - window.q) / self._velocity)
-        )  # [s] shortest time for the net motion at the velocity limits
+        # [s] shortest time for the net motion at the velocity limits
+        moved = float(np.max(np.abs(q - window.q) / self._velocity))
         V = difference(window.T, T_d)
         target_moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
         if moved <= MAX_STALL_SPEED * (now - window.since) and error >= target_moved:
@@ -79,7 +81,7 @@ class StallMonitor:
         return False
 
     def has_lasted(self, now: float) -> bool:
-        """Return whether the stall has lasted for `MIN_LASTING_STALL`.
+        """Return whether the detected stall has lasted for at least `MIN_LASTING_STALL`.
 
         Call this only after :meth:`update` has detected a stall.
         """
@@ -87,22 +89,22 @@ class StallMonitor:
 
 
 class BlockedMonitor:
-    """Detects a command that does not move although it differs from its reference."""
+    """Detects that limits hold a command in place although it differs from its reference."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Restart, for example for another target."""
+        """Forget the last motion, for example because the target has changed."""
         self._last_motion: tuple[float, Array] | None = None  # time [s] and command (n,)
 
     def update(self, now: float, q_r: Array, q: Array) -> bool:
-        """Return whether the command differs from its reference and has rested for `BLOCKED_TIME`.
+        """Return whether the command has rested for `BLOCKED_TIME`, away from its reference.
 
         Args:
             now: Current time [s].
-            q_r: (n,) reference [rad or m].
-            q: (n,) command [rad or m].
+            q_r: (n,) joint positions of the reference [rad or m].
+            q: (n,) joint positions of the command [rad or m].
         """
         gap = max(map(abs, (q_r - q).tolist()))
         if (

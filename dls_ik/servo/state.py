@@ -12,15 +12,19 @@ from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
 
 MIN_HELD_ACTIVATION = 0.99  # limit activation above which a joint counts as held at its limit
-HELD_TIME = 0.1  # [s] time for which a joint counts as held after its last activation
+HELD_TIME = 0.1  # [s] a joint counts as held for this time after its limit was last active
 # Thresholds of the smallest singular value, in units of sigma0, at which the arm is near a
 # singularity and no longer near a singularity.
 ENTER_SINGULARITY, LEAVE_SINGULARITY = 2.0, 2.5
-MIN_REVERSAL = 0.1  # change of the smallest singular value that is no noise, in units of sigma0
+# Change of the smallest singular value, in units of sigma0, above which it is not noise.
+MIN_REVERSAL = 0.1
 
 
 class ServoState(enum.Enum):
-    """State of the controller in a cycle: a code of ``moveit_msgs/ServoStatus``, and a message."""
+    """State of the controller in a cycle.
+
+    The value of each state is a code of ``moveit_msgs/ServoStatus``, and a message.
+    """
 
     NO_ROBOT = (-1, "no robot yet")
     WAITING = (0, "no target yet")
@@ -42,10 +46,10 @@ class ServoState(enum.Enum):
 
     @property
     def code(self) -> int:
-        """The code in ``moveit_msgs/ServoStatus``.
+        """The code of the state in ``moveit_msgs/ServoStatus``.
 
         -1: invalid, 0: no warning, 1 to 3: singularity, 4 and 5: collision, 6: joint bound.
-        WAITING, PAUSED and TIMED_OUT have code 0, because a pause of the targets is not a fault.
+        WAITING, PAUSED and TIMED_OUT have code 0, because it is not a fault if no target arrives.
         """
         return self.value[0]
 
@@ -64,12 +68,16 @@ _ALL = frozenset(ServoState)
 
 
 class Event(enum.Enum):
-    """Event of a stream of targets: its resulting state, and the states that ignore the event."""
+    """Event that changes the state of the controller.
+
+    The value of each event is the resulting state, and the states in which the event is ignored.
+    """
 
     TARGET = (ServoState.FOLLOWING, LATCHED)
     REFUSAL = (ServoState.REFUSED, LATCHED)  # invalid target
     TIMEOUT = (ServoState.TIMED_OUT, _ALL - {ServoState.FOLLOWING})  # no target received in time
-    FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})  # move to the last pose
+    # The stream has ended, and the arm moves to its last pose.
+    FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})
     PAUSE = (ServoState.PAUSED, frozenset({ServoState.FAULT}))
     RESUME = (ServoState.WAITING, _ALL - {ServoState.PAUSED})
     RESET = (ServoState.WAITING, frozenset[ServoState]())
@@ -77,12 +85,13 @@ class Event(enum.Enum):
 
 
 class StreamState(NamedTuple):
-    """State of the stream of targets; changed by :func:`transition` only."""
+    """State of the controller between two cycles; changed by :func:`transition` only."""
 
-    state: ServoState = ServoState.WAITING  # FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
+    # WAITING, FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
+    state: ServoState = ServoState.WAITING
     reason: str = ""
-    target: Target | None = None  # None unless FOLLOWING
-    has_started: bool = False  # a target was accepted since start, reset or resume
+    target: Target | None = None  # None unless the state is FOLLOWING
+    has_started: bool = False  # whether a target was accepted since start, reset or resume
 
     @property
     def is_latched(self) -> bool:
@@ -98,12 +107,12 @@ class StreamState(NamedTuple):
 def transition(
     before: StreamState, event: Event, reason: str = "", target: Target | None = None
 ) -> StreamState:
-    """Return the state after an event, or the state `before` if it ignores the event.
+    """Return the state after an event; return `before` if the event is ignored in that state.
 
     Args:
         before: State before the event.
-        event: Event of the stream.
-        reason: Why the event happened; the message of the state includes this text.
+        event: Event that happened.
+        reason: Why the event happened; the message of the new state includes this text.
         target: Target of the events TARGET and FINISH.
     """
     state, ignored_in = event.value
@@ -114,7 +123,7 @@ def transition(
 
 
 class ServoOutput(NamedTuple):
-    """Command and measures of one cycle. The arrays are copies."""
+    """Output of one cycle: command, state and errors. The arrays are copies."""
 
     q: Array  # (n,) command [rad or m]
     velocity: Array  # (n,) mean velocity of the command in the cycle [rad/s or m/s]
@@ -123,28 +132,31 @@ class ServoOutput(NamedTuple):
     T_d: Array | None  # (4, 4) T_base_tip of the target in this cycle; None without a target
     position_error: float  # [m] error of the command; NaN without a target
     rotation_error: float  # [rad] error of the command; NaN without a target
-    least_singular_value: float  # scaled Jacobian; NaN without local motion
+    # Smallest singular value of the scaled Jacobian; NaN without local motion.
+    least_singular_value: float
     condition: float  # ratio of largest to smallest singular value; NaN without local motion
     limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
     target_age: float  # [s] time since the target was sampled; NaN without a target
-    nearest: NearPair | None = None  # closest pair within influence_distance, if any
+    nearest: NearPair | None = None  # closest pair within influence_distance; None: no pair
 
 
 class ConditionMonitor:
-    """Detects a joint bound or singularity that limits local motion, with hysteresis.
+    """Detects, with hysteresis, that a joint limit or a singularity limits local motion.
 
-    A joint counts as held at its limit until `HELD_TIME` after its last activation. Near a
-    singularity, the arm counts as leaving when the smallest singular value has risen by
-    `MIN_REVERSAL` times sigma0 above its minimum, and as approaching again when the smallest
-    singular value has fallen by `MIN_REVERSAL` times sigma0 below its maximum.
+    A joint counts as held at its limit until 0.1 s after the last cycle in which its limit was
+    active. The hysteresis for a singularity uses the damping threshold sigma0 of the method: the
+    arm counts as leaving the singularity when the smallest singular value has risen by 0.1 sigma0
+    above its minimum, and as approaching it again after a fall by 0.1 sigma0 below its maximum.
     """
 
     def __init__(self) -> None:
-        self._last_held = -math.inf  # [s] last activation of a joint
-        self._near: tuple[bool, float] | None = None  # leaving, extreme value; None: not near
+        self._last_held = -math.inf  # [s] time of the last cycle with an active joint limit
+        # Whether the arm is leaving a singularity, and the extreme singular value since it began to
+        # leave or to approach. None: no singularity is near.
+        self._near: tuple[bool, float] | None = None
 
     def update(self, now: float, step: ServoStep, sigma0: float) -> ServoState:
-        """Return JOINT_BOUND, a singularity state, or FOLLOWING for a cycle of local motion.
+        """Return the state of a cycle: JOINT_BOUND, a singularity state, or FOLLOWING.
 
         Args:
             now: Current time [s].
@@ -157,7 +169,12 @@ class ConditionMonitor:
         return ServoState.JOINT_BOUND if 0.0 <= now - self._last_held < HELD_TIME else state
 
     def _singularity(self, smallest: float, sigma0: float) -> ServoState:
-        """Return the singularity state for a smallest singular value; FOLLOWING if it is NaN."""
+        """Return NEAR_SINGULARITY, LEAVING_SINGULARITY, or FOLLOWING if no singularity is near.
+
+        Args:
+            smallest: Smallest singular value of the scaled Jacobian; NaN without local motion.
+            sigma0: Damping threshold of the method for singular values.
+        """
         if not smallest < (LEAVE_SINGULARITY if self._near else ENTER_SINGULARITY) * sigma0:
             self._near = None
             return ServoState.FOLLOWING

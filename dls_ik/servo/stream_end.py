@@ -15,9 +15,9 @@ FINISHING = "the stream has ended; finishing the motion to its last pose"
 def stop_reason(
     options: ControllerOptions, T: Array, T_last: Array, age: float, length_unit: float = 1.0
 ) -> str:
-    """Return the reason to stop before the last pose of a stream is reached.
+    """Return the reason to stop the arm before it reaches the last pose of a stream that has ended.
 
-    An empty string means that the motion to the last pose is finished.
+    An empty string means that the arm must finish the motion to the last pose.
 
     Args:
         options: Options of the controller: `when_stream_ends`, `settle_distance`, `settle_angle`.
@@ -25,13 +25,13 @@ def stop_reason(
         T_last: (4, 4) T_base_tip of the last pose of the stream.
         age: Time between the arrival of the last pose and the first cycle after the timeout [s]. An
             age above twice `target_timeout` means that the control loop did not run for some time;
-            ``settle`` then stops, because the last pose is stale.
+            with ``settle`` the arm then stops, because the last pose is stale.
         length_unit: Length units of the poses per metre.
     """
     if options.when_stream_ends in (STOP, FINISH):
         return "when_stream_ends is 'stop'" if options.when_stream_ends == STOP else ""
     if age > 2.0 * options.target_timeout:
-        return f"the loop stood still; the last pose is {elapsed(age)} old"
+        return f"the loop stalled; the last pose is {elapsed(age)} old"
     left = difference(T, T_last)
     distance, angle = (float(np.linalg.norm(part)) for part in (left[:3] / length_unit, left[3:]))
     if distance <= options.settle_distance and angle <= options.settle_angle:

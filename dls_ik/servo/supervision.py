@@ -30,13 +30,14 @@ HELD_STILL = 0.01  # [rad or m] motion during a rest up to which the arm counts 
 
 
 class Rest(NamedTuple):
-    """Record of the rest of the arm; decides whether a measurement replaces the command.
+    """Record of when the arm came to rest; decides whether a measurement replaces the command.
 
-    To restart means to set the command to the measured joint positions. The command restarts until
-    the first target arrives, and when a target ends a rest. The command does not restart shortly
-    after a motion, because the arm may still be moving. Nor does it restart if the arm has not
-    moved since it came to rest, or is close to the command: the last command then holds the arm, up
-    to the steady-state error of the drives, and a restart would move the arm by measurement noise.
+    "The command restarts" means that the command is set to the measured joint positions. It
+    restarts until the first target arrives, and when a target arrives after a rest. It does not
+    restart shortly after a motion, because the arm may still be moving. Nor does it restart if the
+    arm has not moved since it came to rest, or if the measurement is close to the command: the last
+    command then still holds the arm in place, and the measurement differs only by noise and by the
+    steady-state error of the drives.
     """
 
     starts_anew: bool = False  # whether the next measurement of a resting arm restarts the command
@@ -45,21 +46,28 @@ class Rest(NamedTuple):
     measured: Array | None = None  # (n,) measurement when the arm came to rest [rad or m]
 
     def with_target(self, now: float) -> "Rest":
-        """Return the state after a target; if the target ends a rest, the command will restart."""
+        """Return the record after a target arrived at the time `now` [s].
+
+        If the target ends a rest, the next measurement will restart the command.
+        """
         starts_anew = self.starts_anew or now - self.last_event > AT_REST
         return self._replace(starts_anew=starts_anew, last_event=now)
 
     def with_motion(self, now: float, has_target: bool) -> "Rest":
-        """Return the state after motion of the command.
+        """Return the record after a cycle in which the command moved.
 
-        A motion toward a target cancels a pending restart.
+        A motion toward a target cancels a pending restart of the command.
+
+        Args:
+            now: Current time [s].
+            has_target: Whether the command moved toward a target.
         """
         return Rest(self.starts_anew and not has_target, now, now)
 
     def restarted(self) -> "Rest":
-        """Return the state in which the next measurement restarts the command.
+        """Return a record with which the next measurement of the resting arm restarts the command.
 
-        The command then restarts even if the arm has not moved since it came to rest, unless the
+        The command restarts even if the arm has not moved since it came to rest, unless the
         measurement is close to the command.
         """
         return self._replace(starts_anew=True, measured=None)
@@ -67,12 +75,13 @@ class Rest(NamedTuple):
     def with_measurement(
         self, measured: Array, command: Array, now: float, moves: bool, waits: bool
     ) -> tuple["Rest", bool]:
-        """Return the state after a measurement, and whether the command restarts at it.
+        """Return the record after a measurement, and whether the command restarts at it.
 
-        A restart for a target begins a new rest, in which the command holds the arm. If further
-        targets end that rest, the command does not restart again; otherwise measurement noise and
-        the error of the drives would move the command with each target. For the same reason the
-        command of an arm whose rest has no measurement does not restart close to the measurement.
+        After a restart for a target, the command holds the arm in place. If the arm then rests and
+        further targets arrive, the command does not restart again; otherwise measurement noise and
+        the steady-state error of the drives would move the command with each target. For the same
+        reason, if no measurement of the resting arm is recorded, the command does not restart if it
+        is close to the measurement.
 
         Args:
             measured: (n,) measured joint positions [rad or m].
@@ -100,14 +109,14 @@ class Rest(NamedTuple):
 
 
 class LastMeasurement(NamedTuple):
-    """Last measurement received; its stamp may be older than the stamps of earlier measurements."""
+    """Last received measurement, which is not necessarily the newest measurement."""
 
     oldest: float = -math.inf  # [s] earliest measurement time among the joints
-    is_new: bool = False  # whether a newer measurement has not yet been compared with its command
+    is_new: bool = False  # whether the newest measurement was not compared with its command yet
 
 
 class Supervision:
-    """Record of recent commands and measurements, with their times on the controller's clock.
+    """Supervision of the arm by a record of recent commands and measurements with their times.
 
     Args:
         robot: Robot that is supervised.
@@ -116,31 +125,32 @@ class Supervision:
 
     def __init__(self, robot: RobotModel, options: ControllerOptions) -> None:
         self._robot, self._options = robot, options
-        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], command (n,)
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], q (n,)
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], q (n,)
         self._last = LastMeasurement()
-        self._expected_since = -math.inf  # [s] no fault until a timeout after this time
-        self._lag = math.nan  # [s] last lag found
+        # [s] Missing measurements are no fault until `measurement_timeout` after this time.
+        self._expected_since = -math.inf
+        self._lag = math.nan  # [s] last lag that was found
 
     def restart(self, start: Array) -> None:
-        """Clear the recorded commands; the next command starts at rest at `start` (n,)."""
+        """Clear the recorded commands, and record joint positions (n,) at which the arm rests."""
         self._commands.clear()
         self._commands.append((NOT_YET, start))
 
     def take_over(self, other: "Supervision") -> None:
-        """Copy the record of another supervision of the same joints."""
+        """Copy the record of another instance, which supervises the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
         self._expected_since = other._expected_since
 
     def expect_measurements(self, since: float) -> None:
-        """Excuse missing measurements until `measurement_timeout` after the time `since` [s]."""
+        """Tolerate missing measurements until `measurement_timeout` after the time `since` [s]."""
         self._expected_since = since
 
     def is_silence_excused(self, now: float) -> bool:
-        """Return whether missing measurements are excused at time `now` [s].
+        """Return whether missing measurements are tolerated at time `now` [s].
 
-        Missing measurements are excused until `measurement_timeout` after the time given to
+        They are tolerated until `measurement_timeout` after the time given to
         :meth:`expect_measurements`.
         """
         return now - self._expected_since <= self._options.measurement_timeout
@@ -152,12 +162,12 @@ class Supervision:
         self._commands.append((now, q))
 
     def record_measurement(self, now: float, q: Array, age: float | Array) -> None:
-        """Record a measurement.
+        """Record a measurement that was received in this cycle.
 
         Args:
             now: Current time [s].
             q: (n,) measured joint positions [rad or m].
-            age: Age of the measurement [s], or one age for each joint (n,).
+            age: Time since the measurement [s], for all joints or one for each joint (n,).
         """
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
         is_newer = not self._measured or bool((times > self._measured[-1][0]).any())
@@ -166,14 +176,14 @@ class Supervision:
         self._last = LastMeasurement(float(times.min()), is_newer or self._last.is_new)
 
     def fault(self, now: float, is_measured: bool, command: Array) -> str:
-        """Return the message of a fault, or an empty string without a fault.
+        """Return a message if measurements are missing or deviate from commands, else "".
 
         Each measurement is compared with the command at the time of the measurement. An old
-        measurement from a driver that stopped publishing is therefore no deviation.
+        measurement of a driver that has stopped publishing is therefore not a deviation.
 
         Args:
             now: Current time [s].
-            is_measured: Whether there is a measurement within `measurement_timeout`.
+            is_measured: Whether a measurement was received within `measurement_timeout`.
             command: (n,) current command [rad or m]; differs from the last recorded command if the
                 arm has continued on its stop path.
         """
@@ -203,11 +213,11 @@ class Supervision:
         )
 
     def lag(self) -> float:
-        """Return the lag of the arm behind its commands [s]; NaN if not known yet.
+        """Return the time by which the arm lags behind its commands [s]; NaN if not known yet.
 
-        The lag is the time shift for which recent measurements best match the commands. If no time
-        shift fits, the last lag found is returned. This call takes a few milliseconds in short
-        steps and is thread-safe.
+        The lag is the time shift with which the commands match recent measurements best. If no time
+        shift fits, the last lag that was found is returned. The call takes a few milliseconds and
+        is thread-safe.
         """
         commands, measured = list(self._commands), list(self._measured)
         is_whole = len(commands) < MOST
@@ -219,10 +229,10 @@ class Supervision:
         return self._lag
 
     def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
-        """Return the command (n,) of each joint at its measurement time; None if not known.
+        """Return the command (n,) of each joint at the time of its measurement; None if unknown.
 
-        At a time between two commands, the command is taken as the value between both commands that
-        is closest to the measurement.
+        Between the times of two commands, the arm may be anywhere between these commands. The
+        returned value is then the value between both commands that is closest to the measurement.
 
         Args:
             times: (n,) measurement times of the joints [s].
@@ -240,9 +250,14 @@ class Supervision:
         return found
 
     def _around(self, time: float, command: Array) -> tuple[Array, Array]:
-        """Return the last command (n,) at or before a time [s], and the next command (n,).
+        """Return two commands: the last at or before a time, and the next after this time.
 
-        If no recorded command follows, the current command `command` (n,) is the next command.
+        Args:
+            time: Time [s].
+            command: (n,) current command; the result if no recorded command is after `time`.
+
+        Returns:
+            Joint positions (n,) and (n,) [rad or m].
         """
         after = command
         for t, q in reversed(self._commands):
@@ -252,7 +267,9 @@ class Supervision:
         return after, after
 
     def _advice(self, joint: int, time: float, q: float, deviation: float) -> str:
-        """Return advice for a message if a joint deviates because it lags, else an empty string.
+        """Return advice for a fault message if a joint deviates because it lags, else "".
+
+        The advice is a value of `max_deviation` that allows for the lag.
 
         Args:
             joint: Index of the joint.
@@ -280,12 +297,21 @@ class Supervision:
 
 
 def suggested_deviation(speed: float, lag: float) -> float:
-    """Return a suggested `max_deviation` [rad or m] for a speed [rad/s or m/s] and a lag [s]."""
+    """Return a value of `max_deviation` [rad or m] for an arm that lags behind its commands.
+
+    Args:
+        speed: Largest speed of a joint [rad/s or m/s].
+        lag: Lag of the arm [s].
+    """
     return FACTOR * speed * lag + OFFSET
 
 
 def _difference(a: Array, b: Array, continuous: NDArray[np.bool_]) -> Array:
-    """Return a - b (..., n); modulo 2 pi for continuous joints, as drivers may count turns."""
+    """Return a - b (..., n) for joint positions a and b.
+
+    If `continuous` (n,) is True for a joint, which then has no limits, its difference is taken
+    modulo 2 pi, because a driver may or may not count full turns.
+    """
     difference = a - b
     turned = np.remainder(difference + math.pi, 2 * math.pi) - math.pi
     return np.where(continuous, turned, difference)
@@ -297,14 +323,14 @@ def _best_lag(
     continuous: NDArray[np.bool_],
     is_whole: bool,
 ) -> float:
-    """Return the lag [s] of measurements behind commands; NaN if no lag can be found.
+    """Return the time by which measurements lag behind commands [s]; NaN if no lag fits.
 
     Args:
-        commands: Times [s] and commands (n,).
-        measured: Measurement times (n,) [s] and measurements (n,).
+        commands: Recorded commands: time [s], and joint positions (n,) [rad or m].
+        measured: Recorded measurements: time of each joint (n,) [s], and joint positions (n,).
         continuous: (n,) whether each joint turns without limits.
-        is_whole: Whether no command was dropped from the record, so that the arm rested before the
-            first command.
+        is_whole: Whether the record contains all commands, so that the arm rested before the first
+            of them.
     """
     if len(commands) < 2 or not measured:
         return math.nan
@@ -333,7 +359,14 @@ def _best_lag(
 
 
 def _minimum(error: Callable[[float], float], longest: float) -> float:
-    """Return the lag [s], at most `longest`, that minimises an error: grid, then ternary search."""
+    """Return the lag [s] from 0 to `longest` that minimises an error.
+
+    A search on a grid is followed by a ternary search.
+
+    Args:
+        error: Function that returns the error for a lag [s].
+        longest: Largest lag [s].
+    """
     grid = np.linspace(0.0, longest, 51)
     best = int(np.argmin([error(lag) for lag in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

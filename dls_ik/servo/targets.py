@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of the controller: a pose or pose stream, a twist, a trajectory.
+"""Targets of the controller: a pose or a stream of poses, a twist, or a trajectory.
 
-A target returns the desired pose at any time on the monotonic clock [s]. The functions whose names
-begin with ``checked`` validate arguments of public methods.
+A target computes the desired pose of the tip for each cycle. All times are on a monotonic clock, in
+seconds. The functions whose names begin with ``checked`` validate arguments of public methods.
 """
 
 import math
@@ -27,12 +27,12 @@ from dls_ik.text import quoted
 SAME_POSE_TOLERANCE = 1e-4  # [m and 1] difference of matrix entries up to which poses are equal
 STATIC_TIME = 0.25  # [s] time without change after which a target counts as static
 MAX_EXTRAPOLATION = 1.5  # longest extrapolation, in intervals between poses
-MIN_STREAM_POSES = 5  # fewer poses in a row are single poses, sent again or corrected
+MIN_STREAM_POSES = 5  # fewer poses in a row are not a stream, but single poses
 TWIST_GAIN = 10.0  # [1/s] K_p in :class:`TwistTarget`
-MIN_TWIST_SHARE = 0.1  # share of the twist; a slower tip counts as blocked
+MIN_TWIST_SHARE = 0.1  # a tip that moves by a smaller share of the twist counts as blocked
 LOOKAHEAD_SHARE_NEAR_OBSTACLE = 0.02  # share of the lookahead used while a pair limits the motion
-MAX_CYCLE_MOTION = 1.0  # [m and rad] largest motion in a cycle; beyond half a turn it is ambiguous
-START_POSE_TOLERANCE = 1e-3  # [m and rad] largest distance from the first pose at the start
+MAX_CYCLE_MOTION = 1.0  # [m and rad] largest motion in a cycle; half a turn would be ambiguous
+START_POSE_TOLERANCE = 1e-3  # [m and rad] largest distance of the tip that is at the first pose
 
 
 def checked_time(name: str, value: Any) -> float:
@@ -60,10 +60,10 @@ def checked_duration(dt: Any) -> float:
 
 
 def checked_period(period: Any) -> float:
-    """Return a time between poses [s] as a float, after checking its range.
+    """Return the time between two poses of a trajectory [s] as a float, after checking its range.
 
     Raises:
-        OptionError: If the value is not from 0.001 to 3600.
+        OptionError: If the value is not a number from 0.001 to 3600.
     """
     interval = _to_float(period)
     if not 1e-3 <= interval <= 3600.0:
@@ -88,15 +88,18 @@ def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
 
     Args:
         V: (6,) linear and angular velocity [m/s, rad/s], with components along the axes R.
-        R: (3, 3) orientation of the axes in the base frame; None: V is returned without rotation.
+        R: (3, 3) orientation of the axes in the base frame; None: V is not rotated.
 
     Raises:
         PoseError: If the twist is not six finite numbers of at most `FARTHEST`, or R is not a
             rotation.
     """
-    twist = _to_array(V, "a twist must be 6 numbers, linear first")
+    twist = _to_array(V, "a twist must be 6 numbers, linear then angular velocity")
     if twist.shape != (6,):
-        raise PoseError(f"a twist must be 6 numbers, linear first; got an array {twist.shape}")
+        raise PoseError(
+            "a twist must be 6 numbers, linear then angular velocity; got an array of shape "
+            f"{twist.shape}"
+        )
     if not (np.abs(twist) <= FARTHEST).all():
         raise PoseError(
             f"a twist must be finite and at most {FARTHEST:g} [m/s, rad/s]; got {twist}"
@@ -105,16 +108,17 @@ def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
 
 
 def _checked_rotation(R: ArrayLike) -> Array:
-    rotation = _to_array(R, "the axes of a twist must be a 3x3 rotation")
+    rotation = _to_array(R, "the axes of a twist must be a 3x3 rotation matrix")
     if rotation.shape != (3, 3):
         raise PoseError(
-            f"the axes of a twist must be a 3x3 rotation; got an array {rotation.shape}"
+            "the axes of a twist must be a 3x3 rotation matrix; got an array of shape "
+            f"{rotation.shape}"
         )
     return checked_pose(transform(rotation))[:3, :3]
 
 
 def checked_trajectory(Ts: PoseLike) -> Array:
-    """Return the validated poses (m, 4, 4) of a trajectory.
+    """Return the poses of a trajectory as an array (m, 4, 4), after checking them.
 
     Raises:
         PoseError: If there is no pose, or a pose is invalid; the message gives its index.
@@ -124,7 +128,7 @@ def checked_trajectory(Ts: PoseLike) -> Array:
     except PoseError as error:
         raise PoseError(f"a trajectory must be an array (m, 4, 4) of poses: {error}") from error
     if not len(poses):
-        raise PoseError(f"a trajectory must be an array (m, 4, 4) of poses; got {poses.shape}")
+        raise PoseError("a trajectory must be an array (m, 4, 4) of at least one pose; got none")
     return np.array([_checked_member(T, k) for k, T in enumerate(poses)])
 
 
@@ -156,7 +160,12 @@ def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
 
 
 def rotated(R: Array, V: Array) -> Array:
-    """Return a twist V (6,), given along the axes R (3, 3), with components along the base axes."""
+    """Rotate a twist: return its components (6,) along the base axes.
+
+    Args:
+        R: (3, 3) orientation of the axes of V in the base frame.
+        V: (6,) twist with components along the axes R.
+    """
     return np.concatenate([R @ V[:3], R @ V[3:]])
 
 
@@ -164,11 +173,12 @@ class Target(Protocol):
     """A desired pose as a function of time."""
 
     sampled: float  # [s] time when the newest data were sampled
-    is_velocity: bool  # whether the reference continues from the command in every cycle
-    needs_command: bool  # whether `tip` returns the pose of the command, not of the reference
+    is_velocity: bool  # whether local motion starts each step at the command
+    # Whether the argument `tip` of `pose` must return the pose at the command, or at the reference.
+    needs_command: bool
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the desired pose (4, 4) at the end of a cycle; call once per cycle.
+        """Return the desired T_base_tip (4, 4) at the end of a cycle; call once per cycle.
 
         Args:
             now: Current time [s].
@@ -177,17 +187,17 @@ class Target(Protocol):
         """
 
     def has_timed_out(self, now: float) -> bool:
-        """Return whether the target is a stream whose last message is older than the timeout."""
+        """Return whether the target is a stream, and its last message is older than the timeout."""
 
     def is_static(self, now: float) -> bool:
-        """Return whether the desired pose is at rest, so that the arm may take any path to it."""
+        """Return whether the desired pose has stopped, so that the arm may take any path to it."""
 
 
 class PoseTarget:
     """A single pose that remains the target until the next pose, or the newest pose of a stream.
 
-    A run of poses is a sequence in which each pose arrived at most `timeout` after the previous
-    pose. A run of at least `MIN_STREAM_POSES` poses is a stream, which ends when no pose has
+    A run of poses is a sequence in which each pose arrives at most `timeout` after the previous
+    pose. A run of at least `MIN_STREAM_POSES` poses is a stream, which times out when no pose has
     arrived for longer than `timeout`. The poses of a shorter run are single poses, which never time
     out.
 
@@ -237,14 +247,14 @@ class PoseTarget:
         self._T, self.arrived, self.sampled, self._interval = T, now, sampled, interval
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the newest pose (4, 4), extrapolated to the current time with `feed_forward`."""
+        """Return the newest pose (4, 4), extrapolated to `now` if `feed_forward` is set."""
         if not self.feed_forward:
             return self._T
         ahead = min(max(now - self.sampled, 0.0), MAX_EXTRAPOLATION * self._interval)
         return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
 
     def finish(self) -> None:
-        """Change a stream to a single pose, its newest pose, without extrapolation."""
+        """Treat the newest pose as a single pose, which neither moves nor times out."""
         self._count = 1
         self._velocity = np.zeros(6)
 
@@ -253,26 +263,26 @@ class PoseTarget:
         return self._count >= MIN_STREAM_POSES and now - self.arrived > self.timeout
 
     def is_static(self, now: float) -> bool:
-        """Return whether the pose has not changed for `STATIC_TIME`."""
+        """Return whether the newest pose has been the same for `STATIC_TIME`."""
         return now - self._changed >= STATIC_TIME
 
 
 class TwistTarget:
     """A twist, followed by resolved motion rate control (Deo & Walker 1993).
 
-    The tip pose x_a moves at x' = x'_d + K_p (x_d - x_a), where x'_d is the twist. The reference
-    x_d is the integral of the twist, at most `lookahead` ahead of x_a. The tip therefore does not
-    make up for motion that was blocked, because a twist demands only a velocity.
+    The tip pose x_a moves at the velocity x' = x'_d + K_p (x_d - x_a), where x'_d is the twist and
+    x_d is the integral of the twist. The distance from x_a to x_d is limited to `lookahead`, so
+    that the tip does not catch up after it was blocked: a twist demands only a velocity.
 
     Args:
-        timeout: Longest time for which a twist is followed [s].
+        timeout: Time after the last twist at which the target times out [s].
         lookahead: Largest distance of x_d from the tip [m].
         rotation_weight: Length that corresponds to 1 rad of lookahead [m/rad].
         length_unit: Length units of the twist per metre.
 
     Attributes:
-        allowed_share: Function that returns the share of a twist (6,) that the tip's speed limits
-            allow; None: no limits.
+        allowed_share: Function that returns the factor, at most 1, by which a twist (6,) must be
+            reduced to the tip's speed limits; None: no limits.
         is_near_obstacle: Whether a nearby pair of links or objects slows or deflects the tip.
     """
 
@@ -283,13 +293,13 @@ class TwistTarget:
         self, timeout: float, lookahead: float, rotation_weight: float, length_unit: float = 1.0
     ) -> None:
         self.timeout, self.lookahead = timeout, lookahead
-        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # metres per unit
+        self._weights = np.array([1.0 / length_unit] * 3 + [rotation_weight] * 3)  # [m] per unit
         self._units = np.array([length_unit] * 3 + [1.0] * 3)
         self.allowed_share: Callable[[Array], float] | None = None
         self._V: Array = np.zeros(6)
         self._in_tool = False
-        self._x_d: Array | None = None  # (4, 4)
-        self._x_a: Array | None = None  # (4, 4) tip in the last cycle
+        self._x_d: Array | None = None  # (4, 4) integral of the twist
+        self._x_a: Array | None = None  # (4, 4) pose of the tip in the last cycle
         self.is_near_obstacle = False
         self._arrived = self.sampled = -math.inf
 
@@ -306,7 +316,7 @@ class TwistTarget:
         self._V, self._in_tool, self._arrived, self.sampled = V, in_tool, now, sampled
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the desired pose (4, 4) at the end of the cycle."""
+        """Return the desired T_base_tip (4, 4) at the end of the cycle."""
         x_a = tip()
         V = rotated(x_a[:3, :3], self._V) if self._in_tool else self._V
         step = V * (dt if self.allowed_share is None else self.allowed_share(V) * dt)
@@ -323,14 +333,14 @@ class TwistTarget:
         return now - self._arrived > self.timeout
 
     def is_static(self, now: float) -> bool:
-        """Return False: joint motions never replace a twist."""
+        """Return False, so that no joint motion replaces the motion by a twist."""
         return False
 
     def _is_blocked(self, x_a: Array, step: Array) -> bool:
         """Return whether the tip moved much less in the last cycle than the twist demands.
 
-        If so, :meth:`pose` returns x_d without the gain K_p. While the tip rests, x_d then rests
-        too, and the tip settles.
+        For a blocked tip, :meth:`pose` returns x_d itself instead of a pose that approaches x_d
+        with the gain K_p. While the tip rests, the desired pose then rests too.
 
         Args:
             x_a: (4, 4) current pose of the tip.
@@ -342,7 +352,7 @@ class TwistTarget:
         return float(made @ wanted) < MIN_TWIST_SHARE * float(wanted @ wanted)
 
     def _ahead(self, x_a: Array) -> Array:
-        """Return x_d - x_a as a motion (6,) [m, rad], shortened to the lookahead."""
+        """Return the motion (6,) from the tip pose x_a to x_d [m, rad], limited to `lookahead`."""
         if self._x_d is None:
             return np.zeros(6)
         ahead = difference(x_a, self._x_d)
@@ -356,10 +366,10 @@ class TrajectoryTarget:
 
     The tip moves to the first pose on any path, and then passes each later pose at its time.
     Between two poses the tip moves along a line and turns about one axis, at constant velocity. The
-    arm stays at the last pose.
+    last pose remains the desired pose.
 
     Args:
-        Ts: (m, 4, 4) poses.
+        Ts: (m, 4, 4) poses T_base_tip.
         period: Time between two poses [s].
         start: Earliest time at which the tip leaves the first pose [s].
         length_unit: Length units of the poses per metre.
@@ -378,11 +388,11 @@ class TrajectoryTarget:
         self.sampled = start
 
     def interrupt(self) -> None:
-        """Delay the trajectory by the time between the last cycle and the next cycle."""
+        """Delay the trajectory by the time from the last call of :meth:`pose` to the next call."""
         self._is_interrupted = True
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the pose (4, 4) of the trajectory at the current time."""
+        """Return the pose (4, 4) of the trajectory at the time `now` [s]."""
         if self._is_interrupted:
             self._postpone(max(now - self.sampled, 0.0))
         self.sampled = now

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Speed limits of the tip, kept at every moment of a cycle and of the stop that may follow."""
+"""Speed limits of the tip, checked at every moment of a cycle and of the stop that may follow."""
 
 import math
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.knots import Knots, cycle_knots, stop_knots
 from dls_ik.servo.motion import Motion, StopPath
 
-TARGET_SHARE = 0.998  # share of the limits to which a step that is too fast is slowed
-MAX_SHARE = 0.9995  # largest accepted share; linear interpolation of a stop may add the remainder
+TARGET_SHARE = 0.998  # a step that is too fast is slowed to this share of the limits
+MAX_SHARE = 0.9995  # accepted share of the limits; linear interpolation of a stop may add the rest
 BOUND_TOLERANCE = 2e-4  # largest excess of the bound over the true speed, as a share of the limits
 
 
 class TipSpeed:
-    """Linear and angular speed limits of a tip.
+    """Linear and angular speed limits of a tip, which a guard checks for each command.
 
     Args:
         robot: A robot with one tip.
         linear: Limit in the robot's unit of length per second; infinite without a limit.
         angular: Limit [rad/s]; infinite without a limit.
-        acceleration: (n,) limits of the joints [rad/s^2 or m/s^2].
+        acceleration: (n,) acceleration limits of the joints [rad/s^2 or m/s^2].
     """
 
     def __init__(
@@ -38,25 +38,39 @@ class TipSpeed:
         self._acceleration, self._is_smooth = acceleration, bool(np.isfinite(acceleration).any())
         self._levers = _levers(robot)
         self._tolerances = np.array([TARGET_SHARE, BOUND_TOLERANCE])
-        self._speed_bound: Callable[..., Any] | None = None  # entry point of the kernel
+        self._speed_bound: Callable[..., Any] | None = None  # compiled kernel
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
-        """Return whether the last cycle of a motion and the following stop keep the limits."""
+        """Return whether the tip keeps its speed limits in a cycle and in the stop after it.
+
+        Args:
+            motion: State of motion at the end of the cycle, with the path during the cycle.
+            stop: Stop that starts at the end of the cycle.
+        """
         return self.speed_share(motion, stop) <= MAX_SHARE
 
     def share(self, motion: Motion, stop: StopPath) -> float:
-        """Return the factor for the velocity of a motion that keeps the limits, at most 1.
+        """Return the factor, at most 1, by which joint velocities must be reduced in a cycle.
 
-        The motion consists of its last cycle and the stop that follows.
+        With the reduced velocities the tip keeps its speed limits in the cycle and in the stop
+        after it.
+
+        Args:
+            motion: State of motion at the end of the cycle, with the path during the cycle.
+            stop: Stop that starts at the end of the cycle.
         """
         speed = self.speed_share(motion, stop)
         return 1.0 if speed <= MAX_SHARE else TARGET_SHARE / speed
 
     def speed_share(self, motion: Motion, stop: StopPath) -> float:
-        """Return an upper bound on the speed of the tip, as a share of the limits.
+        """Return an upper bound on the speed of the tip in a cycle and in the stop after it.
 
-        The bound covers the last cycle and the following stop. It holds if the robot's controller
-        interpolates by cubics between the knots, and if it interpolates the cycle linearly.
+        The bound is a share of the limits. It is valid both for a robot controller that joins the
+        knots by cubics, and for a controller that interpolates linearly during the cycle.
+
+        Args:
+            motion: State of motion at the end of the cycle, with the path during the cycle.
+            stop: Stop that starts at the end of the cycle.
         """
         parts, path = [stop_knots(stop)], motion.path
         if path is not None:
@@ -75,7 +89,9 @@ class TipSpeed:
         return float(self._speed_bound(*args))
 
     def step_share(self, q_a: Array, q_b: Array, dt: float) -> float:
-        """Return the factor, at most 1, for a step that makes its mean tip speeds keep the limits.
+        """Return the factor, at most 1, by which a joint step must be shortened to the limits.
+
+        The mean speed of the tip in the shortened step keeps the limits.
 
         Args:
             q_a: (n,) start of the step [rad or m].
@@ -86,7 +102,7 @@ class TipSpeed:
         return min(1.0, TARGET_SHARE / speed) if speed > TARGET_SHARE else 1.0
 
     def twist_share(self, V: Array) -> float:
-        """Return the factor, at most 1, for a twist V (6,) that makes the twist keep the limits."""
+        """Return the factor, at most 1, by which a twist V (6,) must be reduced to the limits."""
         speed = max(
             float(np.linalg.norm(V[:3])) / self._linear,
             float(np.linalg.norm(V[3:])) / self._angular,
@@ -94,18 +110,20 @@ class TipSpeed:
         return 1.0 / max(speed, 1.0)
 
     def shortest(self, q: Array) -> float:
-        """Return the shortest duration [s] with which every one of m - 1 steps keeps the limits.
+        """Return the shortest duration [s] that is sufficient for each of m - 1 joint steps.
+
+        A duration is sufficient for a step if the mean speed of the tip keeps the limits.
 
         Args:
-            q: (m, n) configurations that the steps join [rad or m].
+            q: (m, n) configurations at the ends of the steps [rad or m].
         """
         return float(self._mean_shares(q, np.full(len(q) - 1, TARGET_SHARE)).max())
 
     def _mean_shares(self, q: Array, dt: Array) -> Array:
-        """Return the mean tip speed of each step (m - 1,), as a share of the limits.
+        """Return the mean tip speed in each of m - 1 steps (m - 1,), as a share of the limits.
 
         Args:
-            q: (m, n) configurations that the steps join [rad or m].
+            q: (m, n) configurations at the ends of the steps [rad or m].
             dt: (m - 1,) durations of the steps [s].
         """
         T = self._robot.fk(q)
@@ -118,16 +136,17 @@ class TipSpeed:
 
 
 def _levers(robot: RobotModel) -> Array:
-    """Return bounds on the tip's linear and angular velocity per unit velocity of each joint.
+    """Return upper bounds on the speed of the tip per unit velocity of each joint.
 
     Returns:
-        (2, m) for the m moving elements of the chain: linear [m/rad or m/m], angular [rad/rad or
-        rad/m].
+        (2, m) for the m moving elements of the chain: bounds on the linear speed [m/rad or m/m] and
+        on the angular speed [rad/rad or rad/m].
     """
     chain = robot.chain
     ends = np.array(robot.finite_limits())[:, chain.variable] * chain.scale + chain.offset
     slides = np.where(chain.prismatic, np.abs(ends).max(axis=0), 0.0)
-    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)  # offset after each element
+    # (m,) length of the link after each element
+    links = np.linalg.norm(chain.fixed[1:, :, 3], axis=1)
     beyond = np.cumsum((slides + links)[::-1])[::-1]
     return np.where(chain.prismatic, [np.ones(len(links)), np.zeros(len(links))],
                     [beyond, np.ones(len(links))])  # fmt: skip
@@ -140,15 +159,15 @@ def tip_speed(
     length_unit: float,
     acceleration: Array,
 ) -> TipSpeed | None:
-    """Return the speed limits of the tip from the options; None if there is no limit.
+    """Return the speed limits of the tip for the options; None if neither speed is limited.
 
     Args:
         robot: A robot with one tip.
-        speeds: Linear limit [m/s] and angular limit [rad/s].
-        scale: Share of the limits that motion uses; 0 counts as 1, because the command brakes in
-            any case.
+        speeds: Linear limit [m/s] and angular limit [rad/s]; infinite without a limit.
+        scale: Share of the limits that motion uses. 0 counts as 1, because with 0 the command
+            always slows down.
         length_unit: Length units of the robot per metre.
-        acceleration: (n,) limits of the joints [rad/s^2 or m/s^2].
+        acceleration: (n,) acceleration limits of the joints [rad/s^2 or m/s^2].
     """
     linear, angular = speeds
     if math.isinf(linear) and math.isinf(angular):

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tracking of a target pose by local motion, and by joint motions when local motion stalls."""
+"""Tracking of a target pose by local motion, and by joint motions when local motion stalls.
+
+Local motion takes one step of an IK method toward the target in each cycle. A joint motion moves
+through joint space to an IK solution of the target.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,7 +40,7 @@ from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
 
-MAX_ERROR_SHARE = 0.99  # a configuration is closer if its error is below this share of the error
+MAX_ERROR_SHARE = 0.99  # a joint motion must reduce the error to less than this share of itself
 MAX_PATH_SEARCHES = 6  # maximum number of searches per target while the scene does not change
 SEARCH_INTERVAL = 0.5  # [s] minimum time between two searches
 START_TOLERANCE = 1e-6  # [rad or m] largest distance of the command from the start of a path
@@ -57,13 +61,13 @@ class SolutionRequest(NamedTuple):
 
 @dataclass
 class SceneMotion:
-    """A joint motion in a scene: its path is being planned or executed, or was not found."""
+    """Joint motion in a scene, whose path is being planned, is being followed, or was not found."""
 
     T: Array  # (4, 4) T_base_tip of the target
     world: SceneSnapshot  # scene for which the path was searched or last checked
     attempt: int  # number of earlier searches for this target
-    answer: "Future[PlannedPath] | None" = None  # pending search
-    motion: PlannedMotion | None = None  # motion being executed
+    answer: "Future[PlannedPath] | None" = None  # pending search for a path
+    motion: PlannedMotion | None = None  # motion along the path that was found
     test: "Future[bool] | None" = None  # pending check of the remaining path
     result: IkResult | None = None  # the solver's result in the last search
     names: Pair | None = None  # pair that blocks the target, or the path to the target
@@ -74,7 +78,7 @@ PathPlanning = tuple[BackgroundPlanner, Guard]
 
 
 class Tracked(NamedTuple):
-    """Result of a cycle: the state with its reason, and the step of local motion."""
+    """Result of a cycle: the state, the step of local motion, and the reason for the state."""
 
     state: ServoState
     step: ServoStep
@@ -84,12 +88,12 @@ class Tracked(NamedTuple):
 class Tracker:
     """Moves the command toward target poses.
 
-    Local motion steps a reference, and the command follows the reference within the limits. If the
-    reference stalls before it reaches a target at rest, the planner searches for the closest
-    solution, and the command moves straight to that solution in joint space. If the target is out
-    of reach, the command moves to the closest configuration that the solver found, provided that
-    this reduces the error. The command then stays there, because local motion would continue very
-    slowly for minutes.
+    Local motion moves a reference (joint positions) by one step of the IK method per cycle, and the
+    command follows the reference within the limits. If the reference stalls before it reaches a
+    target at rest, the planner searches for the closest IK solution, and the command moves straight
+    to this solution in joint space. If the target is out of reach, the command moves to the closest
+    configuration that the solver found, provided that this reduces the error. Then the command
+    stays there, because local motion would continue very slowly for minutes.
 
     With a scene or a workspace, the command rests while a collision-free path is planned, and then
     follows the path. The remaining path is checked again whenever the scene changes. If no path is
@@ -98,9 +102,9 @@ class Tracker:
     Args:
         local_ik: Local motion of the reference.
         limiter: Limiter of the command; a :class:`Guard` if there is a scene or a workspace.
-        planner: Planner of joint motions; None: the command never makes joint motions.
-        acceleration: (n,) limits of the limiter [rad/s^2 or m/s^2].
-        tip: Limits of the tip's speed.
+        planner: Planner of joint motions; None: the command makes no joint motions.
+        acceleration: (n,) acceleration limits of the limiter [rad/s^2 or m/s^2].
+        tip: Speed limits of the tip; None: no limits.
         scale: Share of the limits that motion uses; 0: the command stops and holds.
     """
 
@@ -124,12 +128,14 @@ class Tracker:
         self._blocked = BlockedMonitor()
         self._request: SolutionRequest | None = None
         self._motion: SceneMotion | None = None
-        self._resting_target: Array | None = None  # (4, 4) target at which local motion gave up
-        self._is_at_rest = False  # local motion has restarted, and the command rests
+        # (4, 4) target for which the command rests, because local motion has stalled for long.
+        self._resting_target: Array | None = None
+        # Whether the command rests, and local motion has restarted at the command.
+        self._is_at_rest = False
 
     @property
     def limiting_pair(self) -> NearPair | None:
-        """The pair that slowed or deflected the motion in the last cycle; None if no pair did."""
+        """Pair that slowed or deflected the motion in the last cycle; None if no pair did."""
         guard, k = self.guard, self.local_ik.limiting_pair
         if guard is None or guard.refused is not None:
             return None if guard is None else guard.refused
@@ -147,28 +153,34 @@ class Tracker:
         other._cancel_requests()
         before = other._motion
         if before is not None and before.motion is not None and self._path_planning is not None:
-            rest = before.motion.rest[1:]
-            self._request_path(self._path_planning, before.T, before.attempt, rest)
+            path = before.motion.remaining_path[1:]
+            self._request_path(self._path_planning, before.T, before.attempt, path)
 
     def twist_share(self, V: Array) -> float:
-        """Return the share, at most 1, of a twist V (6,) that the tip's speed limits allow."""
+        """Return the factor, at most 1, that reduces a twist V (6,) to the tip's speed limits."""
         return 1.0 if self._tip is None else self._tip.twist_share(V)
 
     def brake(self, dt: float) -> None:
-        """Slow down for `dt` [s], and cancel joint motions and requests to the planner."""
+        """Slow the command down for `dt` [s]; cancel a joint motion and requests to the planner."""
         self.limiter.brake(dt)
         if not (self._is_at_rest and self.limiter.q.tolist() == self.local_ik.q.tolist()):
             self._restart()
             self._is_at_rest = not any(self.limiter.v.tolist())
 
     def track(self, T_d: Array, target: Target, now: float, dt: float) -> Tracked:
-        """Move toward a target pose (4, 4) for a cycle of `dt` [s].
+        """Move the command toward a target for one cycle.
 
-        Joint motions start only for a static target. For a twist, the reference of each cycle
-        starts at the command, so that the reference never moves far ahead of the command.
+        Joint motions start only for a static target. If the target is a twist, local motion starts
+        each step at the command, so that the reference never moves far ahead of the command.
+
+        Args:
+            T_d: (4, 4) desired T_base_tip in this cycle.
+            target: Target that determines `T_d`.
+            now: Current time [s].
+            dt: Duration of the cycle [s].
 
         Raises:
-            MethodError: If a plug-in or the planner fails; the command has not moved then.
+            MethodError: If a plug-in or the planner fails. The command has not moved then.
         """
         for pending in self._pending_requests():
             if pending.done() and (error := pending.exception()) is not None:
@@ -189,7 +201,7 @@ class Tracker:
         return Tracked(ServoState.STALLED, tracked.step, reason)
 
     def _track(self, T_d: Array, target: Target, now: float, dt: float) -> tuple[Array, Tracked]:
-        """Move for a cycle; return the reference (n,) of the command, and the result."""
+        """Move the command as :meth:`track`; return its reference (n,), and the result."""
         request = self._request
         if request is not None and request.goal is not None:
             if self._is_requested(T_d):
@@ -206,7 +218,7 @@ class Tracker:
             self._stall.reset()
         is_static = target.is_static(now)
         if self._resting_target is not None:
-            return self._rest(T_d, is_static, dt)
+            return self._hold_after_stall(T_d, is_static, dt)
         if isinstance(target, TwistTarget):
             target.is_near_obstacle = self.limiting_pair is not None
         if target.is_velocity:
@@ -226,7 +238,7 @@ class Tracker:
         return step.q, self._handle_stall(T_d, is_static, step)
 
     def _limit_tip_speed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
-        """Return a step of local motion, shortened if the tip would exceed its speed limits.
+        """Return a step of local motion, shortened so that the tip keeps its speed limits.
 
         Args:
             before: (n,) joint positions before the step [rad or m].
@@ -243,10 +255,19 @@ class Tracker:
         position, rotation = float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
         return step._replace(q=q, position_error=position, rotation_error=rotation)
 
-    def _rest(self, T_d: Array, is_static: bool, dt: float) -> tuple[Array, Tracked]:
-        """Hold the command after a long stall; return its reference (n,) and the result.
+    def _hold_after_stall(self, T_d: Array, is_static: bool, dt: float) -> tuple[Array, Tracked]:
+        """Hold the command after a long stall of local motion, for one cycle.
 
-        Local motion takes a step only to report errors and singular values.
+        Local motion takes a step only to compute errors and singular values; the reference does not
+        move.
+
+        Args:
+            T_d: (4, 4) T_base_tip of the target.
+            is_static: Whether the target is at rest, so that a joint motion may start.
+            dt: Duration of the cycle [s].
+
+        Returns:
+            The reference (n,) of the command, and the result of the cycle.
         """
         q = self.local_ik.q
         step = self.local_ik.advance(T_d[None], dt)
@@ -255,7 +276,7 @@ class Tracker:
         return q, self._handle_stall(T_d, is_static, step)
 
     def _restart(self) -> None:
-        """Restart local motion at the stopping point of the command; cancel planner requests."""
+        """Restart local motion where the command will come to rest; cancel planner requests."""
         self.local_ik.restart(self.limiter.stopping_point())
         self._stall.reset()
         self._blocked.reset()
@@ -263,7 +284,7 @@ class Tracker:
         self._request = self._resting_target = self._motion = None
 
     def _pending_requests(self) -> "list[Future[Any]]":
-        """Return the requests to the planner whose results have not been used yet."""
+        """Return all requests to the planner whose results have not been used yet."""
         request, at = self._request, self._motion
         pending: list[Future[Any] | None] = [] if request is None else [request.answer]
         pending += [] if at is None else [at.answer, at.test]
@@ -276,7 +297,7 @@ class Tracker:
 
     @property
     def _path_planning(self) -> PathPlanning | None:
-        """The planner and the guard; None if joint motions do not need collision-free paths."""
+        """The planner and the guard; None if joint motions need no collision-free paths."""
         planner, guard = self._planner, self.guard
         if planner is None or guard is None or not guard.state.pairs.names:
             return None
@@ -285,13 +306,13 @@ class Tracker:
     def _request_path(
         self, planning: PathPlanning, T: Array, attempt: int, previous: Array | None = None
     ) -> None:
-        """Start planning a path to T (4, 4) from the stopping point of the command.
+        """Start to plan a path to a target, from the point where the command will come to rest.
 
         Args:
             planning: Planner and guard.
-            T: (4, 4) T_base_tip.
+            T: (4, 4) T_base_tip of the target.
             attempt: Number of earlier searches for this target.
-            previous: (k, n) remaining waypoints of an earlier path.
+            previous: (k, n) remaining waypoints of an earlier path; None: no earlier path.
         """
         planner, guard = planning
         answer = planner.request_path(T, self.limiter.stopping_point(), guard, attempt, previous)
@@ -300,12 +321,22 @@ class Tracker:
     def _move(
         self, planning: PathPlanning, at: SceneMotion, now: float, dt: float
     ) -> tuple[Array, Tracked]:
-        """Execute a joint motion in a scene, or brake while there is no path.
+        """Continue a joint motion for one cycle; the command slows down while there is no path.
 
-        If no path was found, another search starts after `SEARCH_INTERVAL`, or for a new scene.
+        If no path was found, another search starts at least `SEARCH_INTERVAL` after the last one.
+        The number of searches is limited as long as the scene does not change.
+
+        Args:
+            planning: Planner and guard.
+            at: The joint motion.
+            now: Current time [s].
+            dt: Duration of the cycle [s].
+
+        Returns:
+            The reference (n,) of the command, and the result of the cycle.
         """
         if planning[1].world is not at.world:
-            self.local_ik.limiting_pair = -1  # pairs of another scene have other numbers
+            self.local_ik.limiting_pair = -1  # indices of pairs differ between scenes
         if at.motion is not None:
             return self._move_along(planning, at, at.motion, dt)
         self.limiter.brake(dt)
@@ -326,10 +357,16 @@ class Tracker:
     def _start_motion(
         self, planning: PathPlanning, at: SceneMotion, found: PlannedPath, now: float
     ) -> None:
-        """Start the motion along a planned path; hold if no path was found.
+        """Start the motion along a planned path; do not move if no path was found.
 
         If the path does not start at the command, another path is planned. If the target is out of
-        reach and the path would not reduce the error, the command stays at its position.
+        reach and the path would not reduce the error, the command does not move.
+
+        Args:
+            planning: Planner and guard.
+            at: The joint motion, whose search for a path has ended.
+            found: Result of the search.
+            now: Current time [s].
         """
         at.answer, trajectory, plan = None, found.trajectory, found.plan
         if plan is not None:
@@ -352,13 +389,26 @@ class Tracker:
     def _move_along(
         self, planning: PathPlanning, at: SceneMotion, motion: PlannedMotion, dt: float
     ) -> tuple[Array, Tracked]:
-        """Move along a path; plan another path if a scene change blocks it or the motion fails."""
+        """Move the command along a planned path for one cycle.
+
+        If a change of the scene blocks the remaining path, or if the motion fails, another path is
+        planned.
+
+        Args:
+            planning: Planner and guard.
+            at: The joint motion.
+            motion: Motion along the planned path.
+            dt: Duration of the cycle [s].
+
+        Returns:
+            The reference (n,) of the command, and the result of the cycle.
+        """
         planner, guard = planning
         has_arrived = motion.advance(self.limiter, dt)
         moving = Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
         self.local_ik.restart(self.limiter.stopping_point())
-        if has_arrived and at.names is not None:  # the path only separated pairs
-            at.motion = None
+        if has_arrived and at.names is not None:
+            at.motion = None  # the path only separated pairs; a new search follows
         elif has_arrived:
             self.local_ik.restart(motion.goal)
             self._stall.reset()
@@ -367,7 +417,8 @@ class Tracker:
         if has_arrived:
             return motion.goal, moving
         if at.test is None and guard.world is not at.world:
-            at.world, at.test = guard.world, planner.request_path_check(motion.rest, guard)
+            at.world = guard.world
+            at.test = planner.request_path_check(motion.remaining_path, guard)
         is_blocked = False
         if at.test is not None and _has_result(at.test):
             is_blocked, at.test = not at.test.result(), None
@@ -376,21 +427,33 @@ class Tracker:
         return motion.reference, moving
 
     def _approach(self, request: SolutionRequest, goal: Array, dt: float) -> Tracked:
-        """Move straight through joint space to the goal (n,) of a request."""
+        """Move the command straight through joint space for one cycle, without a scene.
+
+        Args:
+            request: Request whose result is the goal.
+            goal: (n,) joint positions at the end of the motion [rad or m].
+            dt: Duration of the cycle [s].
+        """
         self.limiter.advance(goal, np.zeros_like(goal), dt)
         if np.abs(goal - self.limiter.q).max() <= GOAL_TOLERANCE:
             self.local_ik.restart(goal)
             self._request = request._replace(goal=None)
             self._stall.reset()
         else:
-            self.local_ik.restart(self.limiter.stopping_point())  # in case of another target
+            # Local motion then starts here if another target replaces this target.
+            self.local_ik.restart(self.limiter.stopping_point())
         return Tracked(ServoState.JOINT_MOTION, self.local_ik.stay())
 
     def _handle_stall(self, T_d: Array, is_static: bool, step: ServoStep) -> Tracked:
-        """Request a path or an IK solution for a static target that local motion does not reach.
+        """Request a path or an IK solution, because local motion has stalled before the target.
 
-        If joint motions need no collision-free path, the command moves to the IK solution as soon
-        as the planner has found it.
+        A moving target causes no request. If joint motions need no collision-free path, the command
+        moves to the IK solution as soon as the planner has found the solution.
+
+        Args:
+            T_d: (4, 4) T_base_tip of the target.
+            is_static: Whether the target is at rest.
+            step: Step of local motion in this cycle.
         """
         stalled = Tracked(ServoState.STALLED, step, NO_PROGRESS)
         planner = self._planner
@@ -425,12 +488,12 @@ class Tracker:
         return self._request is not None and is_same(T, self._request.T, self._unit)
 
     def _error(self, at: ServoStep | IkResult) -> float:
-        """Return the norm of position error and weighted rotation error, in the robot's length."""
+        """Return the norm of position error and weighted rotation error, in the robot's units."""
         return math.hypot(at.position_error, self._weight * at.rotation_error)
 
 
 def _has_result(answer: "Future[Any]") -> bool:
-    """Return whether a request has succeeded; failures are reported by the next cycle."""
+    """Return whether a request to the planner has succeeded; the next cycle reports a failure."""
     return answer.done() and answer.exception() is None
 
 
@@ -443,7 +506,11 @@ def build_tracker(
     scene: PlanningScene | None = None,
     workspace: Sequence[Bound] = (),
 ) -> Tracker:
-    """Build the tracker of a controller; its command is at rest close to zero joint positions.
+    """Build the tracker of a controller.
+
+    The command starts at rest, at zero joint positions or at the closest positions in the limits.
+    The arguments are those of :class:`dls_ik.servo.Controller`, with its options split into
+    `options` and `method_options`.
 
     Raises:
         MethodError: If the robot has more than one tip, or the method is unknown or does not suit

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Workspace bounds of the tip and of links, and all pairs whose distances the guard keeps."""
+"""Workspace bounds of the tip and of links, and all pairs whose distances the guard monitors.
+
+A pair is two links, a link and an object of the scene, or a bounded point and a bound.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -27,16 +30,16 @@ from dls_ik.text import quoted, suggest_names
 
 
 class _Walls(NamedTuple):
-    """Obstacles that together fill the outside of a bound."""
+    """Obstacles of the same shape that together fill the space outside a bound."""
 
     kind: int  # PLANE or CAVITY
-    size: Array  # (3,) size of each obstacle, as in the kernels
+    size: Array  # (3,) size of each obstacle, in the format of the kernels
     places: list[Array]  # (4, 4) T_root_object of each obstacle
 
 
 @dataclass(frozen=True, eq=False)
 class BoxBound:
-    """A box, centred at T, that points may not leave.
+    """Box with centre T that the tip, or the origins of links, may not leave.
 
     Raises:
         SceneError: If the size is not three positive numbers, or the pose is not rigid.
@@ -44,7 +47,7 @@ class BoxBound:
 
     size: ArrayLike  # (3,) edge lengths [m]
     T: ArrayLike = field(default_factory=lambda: np.eye(4))  # (4, 4) T_root_box
-    links: tuple[str, ...] = ()  # links whose origins stay inside; none: the tip
+    links: tuple[str, ...] = ()  # links whose origins must stay inside; empty: the tip
     name: str = "workspace box"
 
     def __post_init__(self) -> None:
@@ -52,7 +55,7 @@ class BoxBound:
         _set(self, size=Box(np.asarray(self.size)).size, T=_pose(self.name, self.T))
 
     def walls(self) -> _Walls:
-        """Return the half-spaces beyond the six faces, as obstacles."""
+        """Return the six half-spaces outside the faces of the box, as obstacles."""
         T, places = np.asarray(self.T), []
         for axis, length in enumerate(np.asarray(self.size).tolist()):
             for side in (-1.0, 1.0):
@@ -63,7 +66,7 @@ class BoxBound:
 
 @dataclass(frozen=True, eq=False)
 class SphereBound:
-    """A ball, centred at T, that points may not leave.
+    """Ball with centre T that the tip, or the origins of links, may not leave.
 
     Raises:
         SceneError: If the radius is not positive, or the pose is not rigid.
@@ -71,7 +74,7 @@ class SphereBound:
 
     radius: float  # [m]
     T: ArrayLike = field(default_factory=lambda: np.eye(4))  # (4, 4) T_root_ball
-    links: tuple[str, ...] = ()  # links whose origins stay inside; none: the tip
+    links: tuple[str, ...] = ()  # links whose origins must stay inside; empty: the tip
     name: str = "workspace sphere"
 
     def __post_init__(self) -> None:
@@ -85,15 +88,17 @@ class SphereBound:
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace:
-    """The half-space ``normal . x >= offset`` in the root link's frame, which points may not leave.
+    """Half-space ``normal . x >= offset`` that the tip, or the origins of links, may not leave.
+
+    The points x are in the frame of the root link.
 
     Raises:
         SceneError: If the normal is zero, or a number is not finite.
     """
 
-    normal: ArrayLike  # (3,) points inward; normalised
+    normal: ArrayLike  # (3,) normal that points inward; the constructor normalises it
     offset: float = 0.0  # [m] along the unit normal
-    links: tuple[str, ...] = ()  # links whose origins stay inside; none: the tip
+    links: tuple[str, ...] = ()  # links whose origins must stay inside; empty: the tip
     name: str = "workspace plane"
 
     def __post_init__(self) -> None:
@@ -113,7 +118,7 @@ Bound = BoxBound | SphereBound | HalfSpace
 
 
 class GuardedPairs(NamedTuple):
-    """Pairs of a scene and of a workspace, with the distances that the guard keeps.
+    """Pairs of a scene and of a workspace, with the distances that they must keep.
 
     There are p pairs of links and s pairs of a link and an object or bound.
     """
@@ -122,8 +127,8 @@ class GuardedPairs(NamedTuple):
     leverage: tuple[Array, Array]  # (p + s, n) each, as in :attr:`SceneSnapshot.leverage`
     distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)
-    second_first: Flags  # (p + s,) whether the kernels have the shapes in reverse order
-    keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, then keys of bounds
+    second_first: Flags  # (p + s,) whether the order of the shapes in the kernels is reversed
+    keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, keys of bounds
 
 
 def guarded_pairs(
@@ -132,12 +137,12 @@ def guarded_pairs(
     bounds: Sequence[Bound],
     min_distance: float,
 ) -> GuardedPairs:
-    """Return the pairs of a scene, and the pairs of bounded points and their bounds.
+    """Return the pairs of a scene, and the pairs of bounded points with their bounds.
 
     Args:
         robot: Robot that the guard moves.
         snapshot: Scene; None: no scene.
-        bounds: Bounds of the workspace; their required distance is 0.
+        bounds: Bounds of the workspace; the required distance of a point from a bound is 0.
         min_distance: Required distance of the pairs of the scene [m].
     """
     if snapshot is None:
@@ -177,7 +182,7 @@ def checked_bounds(robot: RobotModel, bounds: Sequence[object]) -> tuple[Bound, 
         for link in bound.links:
             if link not in robot.tree.links:
                 hint = suggest_names([link], robot.tree.links)
-                raise SceneError(f"{bound.name}: no link {quoted(link)}; {hint}")
+                raise SceneError(f"{bound.name}: the robot has no link {quoted(link)}; {hint}")
         checked.append(bound)
     return tuple(checked)
 
@@ -189,16 +194,16 @@ def _with_bounds(
     bounds: Sequence[Bound],
     links: dict[str, tuple[int, Array]],
 ) -> tuple[SceneArrays, tuple[Pair, ...]]:
-    """Return the arrays and the pair names of a scene with bounds added.
+    """Add bounds to a scene; return the arrays and the pair names of the result.
 
-    The bounded points of links become shapes, and the outsides of bounds become objects.
+    Each bounded point becomes a shape of a link, and the space outside a bound becomes objects.
 
     Args:
         arrays: Arrays of the scene.
         names: Names of the pairs of the scene.
         robot: Robot whose tip or links are bounded.
         bounds: Bounds of the workspace.
-        links: By link, the index of its moving frame, and T_frame_link (4, 4).
+        links: For each link by name, the index of its moving frame, and T_frame_link (4, 4).
     """
     frame, centres = list[int](), list[Array]()
     kinds, sizes, places = list[int](), list[Array](), list[Array]()
@@ -241,12 +246,12 @@ def _with_bounds(
 def _bound_keys(
     arrays: SceneArrays, names: tuple[Pair, ...], frames_key: bytes
 ) -> tuple[Hashable, ...]:
-    """Return keys of the pairs of points and bounds, which are the last pairs of the arrays.
+    """Return a key for each pair of a bounded point and a bound.
 
-    Pairs that are equal in two scenes have equal keys.
+    If a pair is equal in two scenes, its keys are equal.
 
     Args:
-        arrays: Arrays of the scene with bounds.
+        arrays: Arrays of the scene with bounds; the pairs of points and bounds are the last pairs.
         names: Names of the pairs of points and bounds.
         frames_key: Key of the frames of the links, :attr:`SceneSnapshot.frames_key`.
     """

@@ -58,7 +58,7 @@ def the_clock_starts_late(arm):
         lambda: bool(arm.commands) and arm.error(shifted()) > 0.01,
     )
     arm.send(pose(shifted(), stamp=(100, 0)))
-    arm.says("target ignored", "there is no clock yet")
+    arm.says("target ignored", "nothing was received on /clock yet")
     arm.time = SimulatedTime(arm.client)
     is_heard(arm)
     for T in (shifted(0.0, 0.05, 0.0), shifted()):

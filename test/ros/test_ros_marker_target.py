@@ -208,5 +208,5 @@ def test_a_missing_library_is_logged_with_the_package_to_install(monkeypatch):
     asked = Parameters().changed({"interactive_marker": True})
     assert build_marker(node, asked, *nothing) is None
     [line] = node.lines
-    assert "interactive_marker needs the package interactive_markers" in line
+    assert "the package interactive_markers is not installed" in line
     assert "apt-get install ros-$ROS_DISTRO-interactive-markers" in line

@@ -87,7 +87,7 @@ def test_follows_a_target_and_holds_there(world):
 def test_a_stamped_target_is_ignored_without_a_clock_or_if_too_old(world):
     target = world.target([0.5, 0.7])
     target.header.stamp.sec = 100
-    for clock, words in ((0, "no clock yet"), (10**9 * 200, "100 s"), (10**9 * 100, "")):
+    for clock, words in ((0, "on /clock yet"), (10**9 * 200, "100 s"), (10**9 * 100, "")):
         world.now += DT
         outcome = world.cycle(Arrival(target, world.now, 1), clock)
         assert words in outcome.message
@@ -206,7 +206,7 @@ def test_a_target_during_the_stop_for_another_robot_is_ignored_with_the_reason(
     world = World(monkeypatch, acceleration=[4.0])
     world.run(30, target=world.target([1.5, 1.5]))
     world.stream.use(other_arm())
-    assert "comes to rest first" in world.run(target=world.target([0.1, 0.1])).message
+    assert "the arm stops first" in world.run(target=world.target([0.1, 0.1])).message
     assert any("target ignored" in line for line in world.node.lines)
 
 

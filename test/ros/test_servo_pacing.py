@@ -245,7 +245,10 @@ def test_only_the_calling_thread_gets_the_priority(in_thread):
         with ThreadPoolExecutor(1) as other:
             assert in_thread(other.submit, policy).result() in ORDINARY
     else:
-        assert words == "the loop has ordinary priority: real-time priority 20: " + os.strerror(1)
+        assert (
+            words
+            == "the loop has ordinary priority; real-time priority 20 failed: " + os.strerror(1)
+        )
         assert in_thread(policy) in ORDINARY
     assert policy() in ORDINARY
 
@@ -255,7 +258,9 @@ def test_priority_not_permitted_or_not_requested(in_thread):
     assert words == "the loop has ordinary priority, as thread_priority is 0"
     priority = Priority(1000)
     words = in_thread(priority.acquire)
-    assert words == "the loop has ordinary priority: real-time priority 1000: Invalid argument"
+    assert (
+        words == "the loop has ordinary priority; real-time priority 1000 failed: Invalid argument"
+    )
     assert not any(in_thread(priority.give_up_if_busy, False) for _ in range(2 * MAX_BUSY_CYCLES))
 
 

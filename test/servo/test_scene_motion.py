@@ -75,7 +75,7 @@ def test_wall_that_blocks_the_path_is_avoided(threads):
         while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
             drive.run(0.01)
         drive.run(0.3)
-        below = drive.controller._tracker._motion.motion.rest[:, 1].min() < 1.5
+        below = drive.controller._tracker._motion.motion.remaining_path[:, 1].min() < 1.5
         add_wall(scene, "wall 1", 2.0, 0.4 if below else 3.7, 0.1, 1.2 if below else 0.6)
         assert drive.run_until(ServoState.REACHED, 30.0)
         assert smallest_distance(scene, drive.q) >= 0.02 - 1e-6

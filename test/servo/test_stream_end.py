@@ -188,7 +188,7 @@ def test_last_pose_is_stale_after_the_loop_stood_still(choice, ends):
     if ends:
         assert error(drive, T) < 1e-5
     else:
-        assert "the loop stood still" in drive.last.message
+        assert "the loop stalled" in drive.last.message
         np.testing.assert_array_equal(drive.last.q, held)
 
 

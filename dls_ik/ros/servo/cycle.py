@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cycle of the servo loop: from the received messages to the next command."""
+"""Cycle of the servo loop: it computes the next command from the received messages."""
 
 import math
 import time
@@ -26,25 +26,25 @@ from dls_ik.servo.motion import StopPath
 
 # States in which an arm at rest gets no commands. WAITING: no target, or no joint states yet.
 SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT, ServoState.WAITING)
-AFTER_STALL = "messages from that time are ignored, and the arm continues from its position"
+AFTER_STALL = "messages from that time are ignored; the arm continues from its current position"
 TARGET_IGNORED = "target ignored"
 MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
-STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm comes to rest first, for a robot with other joints"
+STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm stops first, because the new robot has other joints"
 NOTE_DURATION = 0.5  # [s] time for which a remark on a target is part of the status
 MAX_IN_STEP_PERIODS = 1.25  # maximum time between two cycles that are triggered by targets
-MAX_COAST_PERIODS = 2.0  # time after a command until the arm is at rest, if no other one follows
-# Share of measurement_timeout. After a longer gap between cycles, joint states may be unread.
+MAX_COAST_PERIODS = 2.0  # time after a command until the arm is at rest if no command follows
+# Share of `measurement_timeout`. After a longer gap between cycles, joint states may be unread.
 MAX_SILENT_SHARE = 0.5
 
 Action = Callable[[Controller], None]
 JointPositionsByName = Callable[[], Mapping[str, float]]
-# Function of an arm, the steady time [s] and a function that returns measured joint positions by
-# name. It returns the reason why the arm must hold, or an empty text.
+# Function of an arm, the time on the steady clock [s], and a function that returns measured joint
+# positions by name. The function returns the reason why the arm must hold, or an empty text.
 HoldCheck = Callable[[Arm, float, JointPositionsByName], str]
 
 
 class Commanded(NamedTuple):
-    """A command, published or not, and the arm that it is for."""
+    """Command of a cycle, and the arm for which it was computed."""
 
     arm: Arm
     output: ServoOutput
@@ -53,19 +53,19 @@ class Commanded(NamedTuple):
 
 
 class ServoCycle:
-    """Cycle of the servo loop: makes the arm in use follow targets.
+    """Computes the commands with which an arm follows targets, one per cycle of the servo loop.
 
-    The arm may be replaced between two cycles.
+    The arm in use may be replaced by another arm between two cycles.
 
     Args:
-        states: Joint states of the drivers.
+        states: Monitor of the joint states that drivers publish.
         frames: Transforms of the frames of targets.
         log: Log of the node.
         display_only: Whether the commands are for display only. Then commands are also published
             before the first target, unless a driver publishes joint states, so that a viewer can
             draw the arm.
         has_stop_trajectory: Whether each command includes a stop trajectory, which the arm follows
-            if no other command arrives. If not, the arm stops at its last command.
+            if no other command arrives. If False, the arm stops at its last command.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ServoCycle:
 
     @property
     def has_arm(self) -> bool:
-        """Return whether the node has a robot."""
+        """Return whether the cycle has got an arm to use."""
         return self._next is not None
 
     @property
@@ -106,15 +106,17 @@ class ServoCycle:
 
     @property
     def moves(self) -> bool:
-        """Return whether the last command has a velocity."""
+        """Return whether the velocity of the last command is not zero."""
         return self._commanded is not None and any(self._commanded.output.velocity.tolist())
 
     def is_too_late(self, report: CycleReport, age: float) -> bool:
-        """Return whether a command is too late to be published, as the arm has moved meanwhile.
+        """Return whether a command must not be published, because it was computed too long ago.
+
+        The arm has meanwhile moved along its stop trajectory, or has stopped.
 
         Args:
             report: Report of the cycle that computed the command.
-            age: Time since the start of that cycle [s].
+            age: Time since the start of the cycle [s].
         """
         if report.arm is None:
             return False
@@ -122,11 +124,11 @@ class ServoCycle:
         return age > (MAX_COAST_PERIODS * period if self._has_stop else _min_stall(report.arm))
 
     def roll_back(self, stop: StopPath | None) -> None:
-        """Roll back the last cycle, whose command was not published.
+        """Roll back the last cycle, because its command was not published.
 
         Args:
             stop: Stop path of the last published command, along which the arm moves; None if the
-                arm is at rest at that command.
+                arm is at rest at the last published command.
         """
         arm, before = self._arm, self._previous
         self._commanded = before
@@ -142,12 +144,12 @@ class ServoCycle:
             arm.controller.resume_after_gap(_start_of(arm, known))
 
     def lag(self) -> float:
-        """Return the measured lag of the arm behind its commands [s]; NaN if unknown."""
+        """Return the time by which the arm lags behind its commands [s]; NaN if unknown."""
         arm = self._arm
         return math.nan if arm is None else arm.controller.lag()
 
     def use(self, arm: Arm) -> None:
-        """Use this arm from the next cycle on."""
+        """Use an arm from the next cycle on, or later if the previous arm must stop first."""
         self._next = arm
 
     def set_hold_check(self, check: HoldCheck) -> None:
@@ -155,14 +157,14 @@ class ServoCycle:
         self._check_hold = check
 
     def submit(self, action: Action) -> None:
-        """Apply an action to the controller in the next cycle; callable from any thread."""
+        """Submit an action on the controller for the next cycle; callable from any thread."""
         self._actions.append((time.monotonic(), action))
 
     def current(self, arm: Arm) -> dict[str, float]:
         """Return current joint positions by name [rad or m]; callable from any thread.
 
-        Positions are the last measured ones. Without a fresh measurement of all joints of the
-        chain, the positions of the chain are the commanded ones.
+        These are the last measured positions. If a joint of the chain has no recent measurement,
+        the commanded positions are returned for all joints of the chain.
 
         Args:
             arm: The arm in use, an earlier arm, or an arm that is not in use yet.
@@ -176,11 +178,11 @@ class ServoCycle:
         return values
 
     def run(self, now: float, stamp: int, gap: float, arrival: Arrival | None) -> CycleReport:
-        """Run a cycle: apply a new target, advance the controller, and return the report.
+        """Run a cycle: apply a new target, compute the next command, and return a report.
 
         Args:
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns].
+            stamp: Current ROS time [ns].
             gap: Time since the last cycle [s].
             arrival: Newest target since the last cycle; None if no target arrived.
         """
@@ -208,7 +210,13 @@ class ServoCycle:
         return CycleReport(ServoState.NO_ROBOT, words)
 
     def _handle_gap(self, arm: Arm, now: float, gap: float) -> float:
-        """Handle a gap since the last cycle [s] that is too long; return the time step [s]."""
+        """Handle a gap between two cycles; return the time step for the controller [s].
+
+        Args:
+            arm: Arm in use.
+            now: Current time on the steady clock [s].
+            gap: Time since the last cycle [s].
+        """
         is_stall, dt = self._catch_up(arm, gap)
         if is_stall:
             self._states.note_stall(now)
@@ -218,14 +226,16 @@ class ServoCycle:
         return dt
 
     def _take_input(self, arm: Arm, arrival: Arrival | None, now: float, must_stop: bool) -> None:
-        """Store a fresh target as pending, and run the submitted actions.
+        """Store a target for this or a later cycle, and run the submitted actions.
+
+        A target that may be old is ignored.
 
         Args:
             arm: Arm in use.
-            arrival: Newest target since the last cycle.
+            arrival: Newest target since the last cycle; None if no target arrived.
             now: Time on the steady clock [s].
-            must_stop: Whether to drop the target, because the arm must stop before it is replaced
-                by an arm with other joints.
+            must_stop: Whether to drop the target, because the arm must stop before an arm with
+                other joints replaces it.
         """
         since_stall, timeout = self._states.since_stall(now), arm.parameters.target_timeout
         if arrival is not None and arrival.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
@@ -241,12 +251,19 @@ class ServoCycle:
         arm.controller.reset()
         self._log.warn(
             "lost",
-            f"joint states on {self._states.topic} timed out: the arm stops, and continues with "
-            "the next target after joint states arrive",
+            f"joint states on {self._states.topic} timed out: the arm stops; when joint states "
+            "arrive again, it follows the next target",
         )
 
     def _apply_pending(self, arm: Arm, now: float, stamp: int, is_measured: bool) -> None:
-        """Apply the pending target if the arm may start; stop the arm if it must be held."""
+        """Pass a stored target to the controller if the arm may move; stop an arm that must hold.
+
+        Args:
+            arm: Arm in use.
+            now: Current time on the steady clock [s].
+            stamp: Current ROS time [ns].
+            is_measured: Whether the joint positions of the arm are measured.
+        """
         may_start = self._states.may_start(arm, now, is_measured)
         reason = self._check_hold(arm, now, self._states.values) or arm.surroundings.hold_reason
         self._hold_reason = reason
@@ -254,11 +271,18 @@ class ServoCycle:
             arm.controller.reset()
         # If the controller is paused or in a fault, it refuses the target and gives the reason.
         if self._pending is not None and (arm.controller.hold_reason or (may_start and not reason)):
-            pending, self._pending = self._pending, None  # cleared first, as `_apply` may raise
+            pending, self._pending = self._pending, None  # cleared first: `_apply` may raise
             self._apply(arm, pending, now, stamp)
 
     def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
-        """Advance the controller by `dt` [s], with the measured positions if there are any."""
+        """Run a cycle of the controller, and return its output.
+
+        Args:
+            arm: Arm in use.
+            now: Current time on the steady clock [s].
+            dt: Time step of the controller [s].
+            positions: Joint positions of the arm; the controller gets the measurement, if any.
+        """
         measured = positions.measurement
         if measured is None:
             return arm.controller.cycle(now, dt)
@@ -267,21 +291,21 @@ class ServoCycle:
     def _catch_up(self, arm: Arm, gap: float) -> tuple[bool, float]:
         """Set the command to the current position of the arm if the last cycle was too long ago.
 
-        Such a gap means that the process was stopped or got no processor. If the commands include
-        stop trajectories, the arm has moved along the last stop trajectory since the last command
-        was due. If not, the arm is at rest at the last command.
+        A long gap means that the process was stopped or got no processor. If the commands include
+        stop trajectories, the arm has meanwhile moved along the stop trajectory of the last
+        command. Otherwise the arm is at rest at the last command.
 
         Args:
             arm: Arm in use.
             gap: Time since the last cycle [s].
 
         Returns:
-            Whether the loop stalled, which means that queued messages may be old; and the time step
-            of the controller [s], which is limited so that the arm does not jump after a gap.
+            Whether the loop stalled, so that queued messages may be old; and the time step of the
+            controller [s], which is limited so that the arm does not jump after a gap.
         """
         period, controller = 1.0 / arm.parameters.rate, arm.controller
         is_stall = gap > _min_stall(arm)
-        if self._has_stop:  # each command is due one period after it is sent
+        if self._has_stop:  # the arm reaches a command one period after it is sent
             dt = gap
             if gap > (1.0 + EARLIEST) * period:
                 controller.resume_at(gap - period, period)
@@ -296,10 +320,10 @@ class ServoCycle:
         return is_stall, dt
 
     def _switch_arm(self) -> bool:
-        """Switch to the arm given to :meth:`use`, if it is not in use yet.
+        """Start to use the arm that was given to :meth:`use`, if it is not in use yet.
 
         Returns:
-            True if the arm in use must stop first, because the next arm has other joints.
+            True if the arm in use must stop first, because the new arm has other joints.
         """
         arm, old = self._next, self._arm
         if arm is None or arm is old:
@@ -326,7 +350,7 @@ class ServoCycle:
         return False
 
     def _run_actions(self, arm: Arm) -> None:
-        """Run the submitted actions; an action drops a pending target that arrived before it."""
+        """Run the submitted actions; drop a stored target that arrived before an action."""
         while self._actions:
             submitted, action = self._actions.popleft()
             action(arm.controller)
@@ -335,14 +359,21 @@ class ServoCycle:
                 self._pending = None
 
     def _apply(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
-        """Pass a target to the controller; log and report a target that cannot be followed."""
+        """Pass a target to the controller; log and report why a target cannot be followed.
+
+        Args:
+            arm: Arm in use.
+            arrival: The target.
+            now: Current time on the steady clock [s].
+            stamp: Current ROS time [ns].
+        """
         message = arrival.message
         try:
             values = self._frame_values(arm, message)
             apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
         except (HeldError, StaleTargetError) as error:
             words = f"{TARGET_IGNORED}: {error}"
-            is_held = isinstance(error, HeldError)  # then the status already has the error's text
+            is_held = isinstance(error, HeldError)  # if True, the status already includes the error
             self._note = (now, TARGET_IGNORED if is_held else words)
             self._log.warn("target ignored", words)
         except DlsIkError as error:
@@ -357,15 +388,16 @@ class ServoCycle:
                 self._log.once("length", f"target: {note} (logged once)")
 
     def _frame_values(self, arm: Arm, message: Any) -> dict[str, float]:
-        """Return the joint positions by name that are needed to transform a target to the base.
+        """Return the joint positions by name with which a target is transformed to the base frame.
 
-        None are needed if the frame of the target and the base of the chain are the root link.
+        The result is empty if no transformation is needed, because both the frame of the target and
+        the base of the chain are the root link.
         """
         is_root = strip_slash(message.header.frame_id) in ("", arm.tree.root)
         return {} if is_root and arm.robot.base == arm.tree.root else self._joint_values(arm)
 
     def _joint_values(self, arm: Arm) -> dict[str, float]:
-        """Return joint positions by name: commanded in the chain, measured outside the chain."""
+        """Return joint positions by name: commanded for the chain, measured for other joints."""
         measured = {n: q for n, q in self._states.values().items() if n in arm.tree.mimic_of}
         return {**measured, **_by_name(arm, arm.controller.command)}
 
@@ -397,21 +429,26 @@ class ServoCycle:
         )
 
     def _with_note(self, message: str, now: float) -> str:
-        """Append the remark on the last target to a message, unless the remark is too old."""
+        """Return a message, with the remark on the last target appended if the remark is recent."""
         since, note = self._note
         return f"{message}; {note}" if now - since < NOTE_DURATION else message
 
     def _is_command(
         self, arm: Arm, output: ServoOutput, may_start: bool, is_measured: bool
     ) -> bool:
-        """Return whether the command of this cycle is published.
+        """Return whether the command of this cycle must be published.
 
         An arm at rest gets no commands while it has no target, is paused, is in a fault, or has no
         measured joint positions yet. Another node may move the arm in this time.
+
+        Args:
+            arm: Arm in use.
+            output: Output of the controller in this cycle.
+            may_start: Whether the arm may start to move.
+            is_measured: Whether the joint positions of the arm are measured.
         """
-        if self.moves or any(
-            output.velocity.tolist()
-        ):  # also the first command at rest after a motion
+        # After a motion, the first command at rest is published too.
+        if self.moves or any(output.velocity.tolist()):
             return True
         if self._display_only:
             return arm.controller.started or (may_start and not is_measured)
@@ -421,7 +458,7 @@ class ServoCycle:
         return arm.controller.started and output.state not in SILENT_STATES
 
     def _log_ready(self, arm: Arm, is_measured: bool) -> None:
-        """Log that the arm no longer waits for joint states."""
+        """Log that the arm no longer waits for joint states, and where it starts."""
         topic = self._states.topic
         if is_measured:
             self._log.info("heard", f"received joint states on {topic}: ready for targets")
@@ -442,22 +479,27 @@ class ServoCycle:
 
 
 def _by_name(arm: Arm, q: Array) -> dict[str, float]:
-    """Return the joint positions (n,) as a dictionary by joint name."""
+    """Return the joint positions q (n,) of an arm by joint name."""
     return dict(zip(arm.robot.joint_names, q.tolist(), strict=True))
 
 
 def _start_of(arm: Arm, known: Mapping[str, float]) -> Array:
-    """Return the start configuration (n,) of an arm; known positions replace default positions."""
+    """Return the joint positions (n,) at which an arm starts.
+
+    Args:
+        arm: The arm.
+        known: Known joint positions by name; for other joints the arm has default positions.
+    """
     pairs = zip(arm.robot.joint_names, arm.start.tolist(), strict=True)
     return np.array([known.get(name, start) for name, start in pairs])
 
 
 def _min_stall(arm: Arm) -> float:
-    """Return the gap between cycles [s] above which the loop stalled."""
+    """Return the time between two cycles [s] above which the loop counts as stalled."""
     return min_stall(arm.parameters.target_timeout, 1.0 / arm.parameters.rate)
 
 
 def _max_silent_gap(arm: Arm) -> float:
-    """Return the gap between cycles [s] above which queued joint states may be unread."""
+    """Return the time between two cycles [s] above which queued joint states may be unread."""
     share = MAX_SILENT_SHARE * arm.parameters.measurement_timeout
     return max(MAX_COAST_PERIODS / arm.parameters.rate, share)

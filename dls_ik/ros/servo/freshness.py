@@ -33,9 +33,9 @@ below DRAIN_TIME     ACCEPT if not    IGNORE           IGNORE             WAIT
 - Recent: the reading was received after the queue was drained, and less than a timeout ago. The
   timeout is `measurement_timeout` if joint states are required, otherwise `READING_TIMEOUT`.
 - Complete: every joint of the arm has an accepted reading.
-- (1) The driver times out if no fresh measurement arrives within the same timeout after the queue
-  was drained; for an arm at rest, within `READING_TIMEOUT` if that is longer. If no joint positions
-  were accepted before the stall, the result is IGNORE at once.
+- (1) The driver times out if the joint positions are not complete within the timeout of readings
+  after the queue was drained; for an arm at rest, within `READING_TIMEOUT` if that is longer. If no
+  joint positions were accepted before the stall, the result is IGNORE at once.
 - (2) If joint positions were accepted before, the driver has timed out, and the arm stops. If joint
   states are required, this is a fault.
 
@@ -54,24 +54,24 @@ from dls_ik.errors import StaleTargetError
 
 READING_TIMEOUT = 1.0  # [s] maximum age of joint states, unless joint states are required
 DRAIN_TIME = 0.1  # [s] time after a stall until the queued messages are handled
-SETTLE_TIME = DRAIN_TIME + READING_TIMEOUT  # [s] send times are checked until this after a stall
+SETTLE_TIME = DRAIN_TIME + READING_TIMEOUT  # [s] time after a stall in which delays are checked
 MIN_STALL_PERIODS = 4.0  # a shorter gap between cycles is no stall, whatever target_timeout is
 MAX_CLOCK_DRIFT = 1e-3  # [s/s] relative drift of two clocks
-MAX_CLOCK_LEAD = 0.1  # [s] a clock further ahead is not synchronised with this machine
+MAX_CLOCK_LEAD = 0.1  # [s] a clock that is farther ahead is not synchronised with this machine
 OTHER_CLOCK_AGE = 1e8  # [s], three years: an older stamp is from a clock with another origin
 RECORDING_AGE = 60.0  # [s] an older stamp is from a recording, as no network delay is so long
 
 
 class Freshness(Enum):
-    """Treatment of a message, or of the joint positions of an arm."""
+    """How to treat a message, or the joint positions of an arm."""
 
-    ACCEPT = auto()  # use it
-    IGNORE = auto()  # continue without it
-    WAIT = auto()  # send no command until a fresh message arrives
+    ACCEPT = auto()  # use the message
+    IGNORE = auto()  # continue without the message
+    WAIT = auto()  # send no command until a recent message arrives
 
 
 class TimedReading(Protocol):
-    """Reading of a joint with its times on the steady clock."""
+    """Measured position of a joint, with the times of its message on the steady clock."""
 
     @property
     def time(self) -> float:
@@ -86,10 +86,10 @@ Reading = TypeVar("Reading", bound=TimedReading)
 
 
 def min_stall(target_timeout: float, period: float) -> float:
-    """Return the gap between two cycles [s] above which the loop counts as stalled.
+    """Return the time between two cycles [s] above which the loop counts as stalled.
 
     Args:
-        target_timeout: Parameter of the node [s].
+        target_timeout: Parameter `target_timeout` of the node [s].
         period: Period of the loop [s].
     """
     return max(target_timeout, MIN_STALL_PERIODS * period)
@@ -98,14 +98,14 @@ def min_stall(target_timeout: float, period: float) -> float:
 def target_freshness(
     since_stall: float, waited: float, transit: float | None, target_timeout: float
 ) -> Freshness:
-    """Return ACCEPT or IGNORE for a target, by the columns about targets of the module's table.
+    """Return ACCEPT or IGNORE for a target, as in columns 2 and 3 of the module's table.
 
     Args:
         since_stall: Time since the last stall ended [s]; infinite if there was none.
         waited: Time since the node received the target [s].
         transit: Time between sending and receiving [s]; None if unknown; 0 for a target with a
             stamp, whose age the controller checks.
-        target_timeout: Parameter of the node [s].
+        target_timeout: Parameter `target_timeout` of the node [s].
     """
     if since_stall > SETTLE_TIME:
         return Freshness.ACCEPT
@@ -118,7 +118,7 @@ def target_freshness(
 def accepted_readings(
     readings: Iterable[Reading], now: float, since_stall: float, timeout: float
 ) -> list[Reading]:
-    """Return the accepted readings of one joint, by the fourth column of the module's table.
+    """Return the accepted readings of one joint, as in column 4 of the module's table.
 
     Args:
         readings: All stored readings of the joint.
@@ -139,7 +139,7 @@ def positions_freshness(
     timeout: float,
     moves: bool,
 ) -> Freshness:
-    """Return the treatment of the joint positions of an arm, by the module's table.
+    """Return the treatment of the joint positions of an arm, as in column 5 of the module's table.
 
     Args:
         since_stall: Time since the last stall ended [s]; infinite if there was none.
@@ -159,16 +159,17 @@ def positions_freshness(
 
 
 def start_freshness(is_complete: bool, is_required: bool, is_unpublished: bool) -> Freshness:
-    """Return the treatment of the joint positions of an arm that has not started yet.
+    """Return whether an arm that has not started yet may start, and with which joint positions.
 
     Args:
         is_complete: Whether every joint has an accepted reading.
-        is_required: Whether the arm starts at measured joint positions.
-        is_unpublished: Whether the commands are for display only, and no driver was found.
+        is_required: Whether the arm must start at measured joint positions.
+        is_unpublished: Whether the commands are for display only, and no driver publishes joint
+            states.
 
     Returns:
-        ACCEPT if the arm may start at its measured positions, if there are any; IGNORE if it may
-        start without measured positions; WAIT if it must not start yet.
+        ACCEPT if the arm may start, at its measured positions if they are known; IGNORE if the arm
+        may start without measured positions; WAIT if the arm must not start yet.
     """
     if is_complete or not is_required:
         return Freshness.ACCEPT
@@ -179,46 +180,46 @@ def target_age(stamp: int, clock: int, waited: float, ages_in_buffer: bool) -> f
     """Return the age of a target [s], which the controller compares with `target_timeout`.
 
     Args:
-        stamp: Stamp of the target [ns]; 0 if it has none.
-        clock: Current time on the clock of the stamps [ns]; 0 if simulated time is used and not yet
-            known.
+        stamp: Stamp of the target [ns]; 0 if the target has no stamp.
+        clock: Current ROS time [ns]; 0 if simulated time is used and not known yet.
         waited: Time since the node received the target [s].
-        ages_in_buffer: Whether `waited` is part of the age: True for a twist; False for a pose,
-            which may wait in the buffer until the arm may start.
+        ages_in_buffer: Whether `waited` counts as age: True for a twist; False for a pose, which
+            may wait in the buffer until the arm may start.
 
     Raises:
-        StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
+        StaleTargetError: If the target has a stamp, but ROS time is not known yet.
     """
     if stamp and not clock:
         raise StaleTargetError(
-            "it has a stamp, and with use_sim_time there is no clock yet to tell how old it is: "
-            "publish /clock, or send targets without stamps"
+            "its age is unknown: it has a stamp, but use_sim_time is true and nothing was received "
+            "on /clock yet; publish /clock, or send targets without stamps"
         )
     age_on_arrival = 1e-9 * (clock - stamp) - waited if stamp else 0.0
     return age_on_arrival + waited if ages_in_buffer else age_on_arrival
 
 
 def stamp_advice(age: float) -> str:
-    """Return a text with the probable cause of a wrong age of a stamp, and the remedy.
+    """Return a text for messages: why a stamp probably is too old or in the future, and a remedy.
 
     Args:
         age: Age of the target by its stamp [s]; below 0 if the stamp is in the future.
     """
     if age > OTHER_CLOCK_AGE:
         return (
-            "its stamp is of a clock that starts at 0, such as simulated time, a recording or the "
-            "time since boot; send a stamp of 0, which means now, or start this node with "
+            "its stamp is from a clock that starts at 0, such as simulated time, a recording or "
+            "the time since boot; send a stamp of 0, which means now, or start this node with "
             "use_sim_time:=true and publish /clock"
         )
     if age < -OTHER_CLOCK_AGE:
         return (
-            "its stamp is of the system clock, and this node follows simulated time (use_sim_time);"
-            " stamp targets by /clock, or send a stamp of 0, which means now"
+            "its stamp is from the system clock, but this node uses simulated time (use_sim_time);"
+            " stamp targets with the time of /clock, or send a stamp of 0, which means now"
         )
     if age > RECORDING_AGE:
         return (
-            "a recording that is replayed keeps its stamps; replay it with --clock and start this "
-            "node with use_sim_time:=true, or send a stamp of 0, which means now"
+            "it may be from a recording, because replayed messages keep their stamps; replay the "
+            "recording with --clock and start this node with use_sim_time:=true, or send a stamp "
+            "of 0, which means now"
         )
     return (
         "the message was delayed, or the clocks of the two machines differ; synchronise them, or "
@@ -227,22 +228,26 @@ def stamp_advice(age: float) -> str:
 
 
 class DelayEstimator:
-    """Estimator of the delay of each message relative to the fastest message.
+    """Estimates the delay of each message relative to the fastest message so far.
 
-    The clocks of publisher and receiver may differ, because the fastest message so far shows their
-    difference. If publishers with different clocks share a topic, only the messages of the
-    publisher with the latest clock appear without delay.
+    The clocks of publisher and receiver may differ, because only differences between the apparent
+    transit times of messages are used. If publishers with different clocks share a topic, only the
+    messages of the publisher whose clock is farthest ahead appear without delay.
     """
 
     def __init__(self) -> None:
-        self._min_transit, self._last_received = math.inf, -math.inf  # [s], both clocks mixed
+        # Smallest difference of receive time and send time, which are from different clocks [s].
+        self._min_transit, self._last_received = math.inf, -math.inf
 
     def delay(self, sent: int, received: float) -> float:
-        """Return how much longer a message took than the fastest one [s]; infinite for the first.
+        """Return how much longer a message was in transit than the fastest message [s].
 
         Args:
-            sent: Send time by the clock of the publisher [ns]; 0 if unknown, then the delay is 0.
-            received: Time of arrival by a steady clock [s].
+            sent: Send time on the clock of the publisher [ns]; 0 if unknown.
+            received: Time of arrival on a steady clock [s].
+
+        Returns:
+            Infinite for the first message; 0 if the send time is unknown.
         """
         if not sent:
             return 0.0
@@ -256,9 +261,10 @@ def transit_time(sent: int, clock: int, relative: float) -> float | None:
     """Return the time that a message was in transit [s]; None if unknown.
 
     Args:
-        sent: Send time by the system clock of the publisher [ns]; 0 if unknown.
-        clock: System time of this machine at the arrival [ns].
-        relative: Delay relative to other messages [s], see :class:`DelayEstimator`.
+        sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
+        clock: System time of this machine when the message arrived [ns].
+        relative: Delay relative to the fastest message [s], see :class:`DelayEstimator`. This is
+            the result if the publisher's clock is more than 0.1 s ahead of this machine.
     """
     if not sent:
         return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The servo loop: a thread that runs cycles, with their timing, priority and control services."""
+"""The servo loop: a thread that runs cycles, its timing and priority, and its control services."""
 
 import math
 import os
@@ -32,7 +32,7 @@ from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.motion import StopPath
 from dls_ik.text import listing
 
-MAX_CLOCK_SPREAD = 5e-4  # [s] maximum time between two simultaneous readings of clocks
+MAX_CLOCK_SPREAD = 5e-4  # [s] maximum time between readings that count as simultaneous
 MAX_CLOCK_READS = 4  # maximum number of attempts to read both clocks within MAX_CLOCK_SPREAD
 PRIORITY_LOST = (
     "cycles take longer than their period: the loop has ordinary priority from now on; reduce the "
@@ -42,7 +42,7 @@ SHUTTING_DOWN = "the node is shutting down"
 ARM_STOP_TIMEOUT = 4.0  # [s] time to stop the arm before the node exits; ros2 launch waits 5 s
 
 # Timing of the cycles
-# Maximum relative difference between the rates of targets and loop if targets trigger the cycles.
+# Targets trigger cycles if the relative difference between their rate and the loop's is smaller.
 MAX_RATE_DIFFERENCE = 0.1
 MIN_IN_STEP_PERIODS = 0.9  # minimum time between two cycles that are triggered by targets
 MIN_PERIODS = 0.25  # minimum time between any two cycles
@@ -54,14 +54,14 @@ KILLED_NODES = "a node that was killed may be counted for up to 20 s"
 
 
 class IntervalEstimator:
-    """Running mean of the time between targets."""
+    """Estimates the mean time between the arrivals of targets."""
 
     def __init__(self) -> None:
         self._last = -math.inf
         self._interval = math.inf
 
     def update(self, arrival: Arrival) -> None:
-        """Update the mean with the arrival of a target."""
+        """Update the mean with a new arrival."""
         interval = (arrival.time - self._last) / arrival.number
         self._last = arrival.time
         if math.isfinite(self._interval):
@@ -69,7 +69,7 @@ class IntervalEstimator:
         self._interval = interval
 
     def interval(self, now: float) -> float:
-        """Return the mean time between targets [s]; infinite if no stream of targets arrives."""
+        """Return the mean time between targets [s]; infinite if no targets arrive."""
         if now - self._last > 3.0 * self._interval:
             self._interval = math.inf
         return self._interval
@@ -79,16 +79,20 @@ class CycleWindow(NamedTuple):
     """Time window in which the next cycle starts, on the steady clock."""
 
     earliest: float  # [s]
-    latest: float  # [s]; the cycle starts when a target arrives, or at this time without a target
+    latest: float  # [s]; without a target the cycle starts at this time
 
 
 class Pacer:
-    """Planner of the start times of cycles: at absolute deadlines, or when targets arrive.
+    """Plans when cycles start: at absolute deadlines, or when targets arrive.
 
-    If targets arrive at approximately the rate of the loop, and cycles started at fixed deadlines,
-    a target would wait for up to one period, depending on the phase between stream and loop.
-    Therefore each arrival of a target in such a stream starts a cycle, between 0.9 and 1.25 periods
-    after the previous cycle. All other cycles start at their deadlines.
+    If targets arrive at approximately the rate of the loop, each target starts a cycle, between 0.9
+    and 1.25 periods after the previous cycle. With fixed deadlines, each target would wait for up
+    to one period, depending on the phase between the targets and the loop. If targets arrive at
+    another rate or not at all, cycles start at fixed deadlines.
+
+    Args:
+        rate: Rate of the loop [Hz].
+        now: Current time on the steady clock [s].
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -125,22 +129,25 @@ class Pacer:
         return gap
 
     def roll_back(self, gap: float) -> None:
-        """Undo the record of a cycle whose command was not published.
+        """Undo the record of the last cycle, because its command was not published.
 
-        The next gap then includes the `gap` [s] that :meth:`start_cycle` returned for this cycle.
+        The next result of :meth:`start_cycle` then includes the time before this cycle.
+
+        Args:
+            gap: Result of :meth:`start_cycle` for this cycle [s].
         """
         self._last -= gap
 
     def _is_in_step(self) -> bool:
-        """Return whether targets arrive approximately at the rate of the loop."""
+        """Return whether targets arrive at approximately the rate of the loop."""
         return abs(self._targets.interval(self._last) / self.period - 1.0) < MAX_RATE_DIFFERENCE
 
 
 class Priority:
-    """Real-time priority of the loop's thread; the thread gives it up if the loop never sleeps.
+    """Real-time priority of the thread of the loop, which is given up if the loop never sleeps.
 
-    A loop whose cycles take longer than their period never sleeps. A thread with real-time priority
-    that never sleeps would block a processor for all other threads.
+    If cycles take longer than their period, the loop never sleeps. With real-time priority, its
+    thread would then block a processor for all other threads.
 
     Args:
         priority: Priority of SCHED_FIFO, 1 to 99; 0 for an ordinary thread.
@@ -151,10 +158,10 @@ class Priority:
         self._busy_cycles = 0  # consecutive cycles without a pause
 
     def acquire(self) -> str:
-        """Set the priority of the calling thread; threads that it starts later are ordinary.
+        """Give the calling thread the priority, but not the threads that it starts later.
 
         Returns:
-            Message about the result, for the log.
+            Message for the log: the priority that the thread has, and why.
         """
         if not self._priority:
             return "the loop has ordinary priority, as thread_priority is 0"
@@ -163,17 +170,17 @@ class Priority:
         except (AttributeError, OSError) as error:
             why = getattr(error, "strerror", None) or "not available on this system"
             wanted, self._priority = self._priority, 0
-            return f"the loop has ordinary priority: real-time priority {wanted}: {why}"
+            return f"the loop has ordinary priority; real-time priority {wanted} failed: {why}"
         return f"the loop has real-time priority {self._priority}"
 
     def give_up_if_busy(self, has_pause: bool) -> bool:
-        """Give up real-time priority after too many cycles without a pause.
+        """Give up real-time priority after `MAX_BUSY_CYCLES` cycles in a row without a pause.
 
         Args:
             has_pause: Whether the loop sleeps before the next cycle.
 
         Returns:
-            True once, when the priority is given up.
+            True if this call has given up the priority.
         """
         self._busy_cycles = 0 if has_pause or not self._priority else self._busy_cycles + 1
         if self._busy_cycles < MAX_BUSY_CYCLES:
@@ -184,12 +191,12 @@ class Priority:
 
 
 def _schedule(policy: int, priority: int) -> None:
-    """Set the scheduling of the calling thread; threads that it starts are ordinary."""
+    """Set policy and priority of the calling thread, but not of threads that it starts later."""
     os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
 
 
 class ControlServices:
-    """Services that pause, resume and reset the controller at the start of the next cycle."""
+    """Services of the node that pause, resume and reset the controller, in the next cycle."""
 
     def __init__(self, node: Node, cycle: ServoCycle) -> None:
         self._cycle = cycle
@@ -208,11 +215,13 @@ class ControlServices:
         return self._submit(response, Controller.reset, "reset: waiting for a target")
 
     def _submit(self, response: Any, action: Action, words: str) -> Any:
-        """Submit an action to the cycle, and return the filled response of the service.
+        """Submit an action for the next cycle, and return the response of the service.
+
+        Without a robot the action is dropped, and the response reports a failure.
 
         Args:
-            response: Response to fill; it reports a failure if there is no robot.
-            action: Action for the next cycle.
+            response: Response to fill.
+            action: Action on the controller.
             words: Message of the response on success.
         """
         response.success = self._cycle.has_arm
@@ -223,17 +232,17 @@ class ControlServices:
 
 
 class ConflictMonitor:
-    """Warnings about other nodes with the same name, and other publishers of commands or targets.
+    """Warns of other nodes with the same name, and of several publishers of commands or targets.
 
     Args:
-        node: Node whose name and topics are checked.
+        node: Node whose name and topics are checked periodically.
         log: Log of the node.
         topics: Topics of this node's commands, on which no other node should publish.
     """
 
     def __init__(self, node: Node, log: Throttle, topics: Iterable[str]) -> None:
         self._node, self._log, self._topics = node, log, tuple(topics)
-        self._counts: dict[str, int] = {}  # last reported counts
+        self._counts: dict[str, int] = {}  # counts at the last check, by description
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
@@ -261,25 +270,26 @@ class ConflictMonitor:
                 self._log.once(words, words)
 
     def _report(self, what: str, count: int, consequence: str) -> None:
-        """Warn if a count is above 1, and log when it is 1 again.
+        """Warn if several nodes or publishers conflict, and log when the conflict has ended.
 
         Args:
-            what: Description of the nodes or publishers that are counted.
-            count: Their number.
-            consequence: Consequence of a count above 1, for the warning.
+            what: Description of the nodes or publishers.
+            count: Number of the nodes or publishers; a conflict if above 1.
+            consequence: Consequence of a conflict, for the warning.
         """
         before, self._counts[what] = self._counts.get(what, 1), count
         logger = self._node.get_logger()
         if count > max(1, before):
             logger.warning(f"{count} {what}: {consequence} ({KILLED_NODES})")
         elif count <= 1 < before:
-            logger.info(f"no longer several {what}")
+            logger.info(f"conflict resolved: no longer several {what}")
 
 
 def stamp_clock(node: Node) -> Callable[[], int]:
-    """Return a function that reads the clock of the stamps [ns]: system time, or simulated time.
+    """Return a function that returns the current ROS time [ns], with which messages are stamped.
 
-    System time is read without the clock of rclpy, because a reading of that clock takes 2 us.
+    ROS time is simulated time if the node uses it, otherwise system time. System time is read
+    without the clock of rclpy, because reading the clock of rclpy takes 2 us.
     """
     if not node.get_parameter(SIM_TIME).value:
         return time.time_ns
@@ -287,7 +297,7 @@ def stamp_clock(node: Node) -> Callable[[], int]:
 
 
 class ServoLoop:
-    """Thread that runs cycles, and publishes their commands and reports.
+    """Runs cycles in a thread, and publishes their commands and reports.
 
     Args:
         node: Node of all publishers, subscriptions and services.
@@ -295,9 +305,9 @@ class ServoLoop:
         frames: Transforms of the frames of targets.
 
     Attributes:
-        cycle: Cycle that runs at each deadline, or when a target arrives.
+        cycle: Computes a command in each cycle.
         targets: Buffer of the newest target.
-        monitor: Publishers of status, tip and diagnostics; stores the last report.
+        monitor: Publishes status, tip and diagnostics, and stores the last report.
     """
 
     def __init__(self, node: Node, parameters: Parameters, frames: Frames) -> None:
@@ -322,7 +332,7 @@ class ServoLoop:
         self._marker = build_marker(
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
-        self._published: Arm | None = None  # the outputs are set up for this arm
+        self._published: Arm | None = None  # arm for whose joints the outputs are set up
         self._stop: StopPath | None = None  # stop path that was published with the last command
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
@@ -334,7 +344,7 @@ class ServoLoop:
 
     @property
     def target_topics(self) -> str:
-        """Topics of the targets, after remapping."""
+        """Topics of the targets, after remapping, separated by commas."""
         return ", ".join(map(self._node.resolve_topic_name, TARGET_TOPICS))
 
     def start(self) -> None:
@@ -342,7 +352,7 @@ class ServoLoop:
         self._thread.start()
 
     def use(self, arm: Arm) -> None:
-        """Use this arm from the next cycle on.
+        """Use an arm from the next cycle on, or later if the previous arm must stop first.
 
         Raises:
             OptionError: If `output_joints` or `output_names` do not fit the joints of the chain.
@@ -353,7 +363,7 @@ class ServoLoop:
         self.cycle.use(arm)
 
     def stop(self) -> None:
-        """Stop the arm, then the thread, and wait until the commands are delivered."""
+        """Stop the arm, then stop the thread, and wait until the last commands are delivered."""
         if self._thread.is_alive():
             self.cycle.submit(partial(Controller.pause, reason=SHUTTING_DOWN))
             self._is_stopping = True
@@ -383,10 +393,10 @@ class ServoLoop:
                 break
 
     def _read_clocks(self) -> tuple[float, int]:
-        """Return the current times on the steady clock [s] and on the clock of the stamps [ns].
+        """Return the current time on the steady clock [s], and the current ROS time [ns].
 
-        If the thread was preempted between the two readings, stamps would be wrong; therefore the
-        clocks are read again.
+        If the thread was preempted between the two readings, the clocks are read again, because
+        stamps would be wrong.
         """
         for _ in range(MAX_CLOCK_READS):
             before, stamp = time.monotonic(), self._stamp()
@@ -402,7 +412,7 @@ class ServoLoop:
             False if the command was not published because the command was too late or because the
             cycle raised an exception.
         """
-        is_done = False  # True after the command is published, or if there is no command
+        is_done = False  # becomes True when the command is published, or if there is no command
         try:
             report = self.cycle.run(now, stamp, gap, arrival)
             is_late = report.is_command and self.cycle.is_too_late(report, time.monotonic() - now)
@@ -412,7 +422,7 @@ class ServoLoop:
             self._states.discover(now)
             self.monitor.publish(report, now, stamp)
         except Exception as error:  # noqa: BLE001  the next cycle may succeed
-            self._log.failed("fault", "a cycle of the stream failed", error)
+            self._log.failed("fault", "a cycle of the servo loop failed", error)
             with suppress(Exception):  # the publisher may be the cause of the first error
                 failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
                 self.monitor.publish(failure, now, stamp)
@@ -421,14 +431,17 @@ class ServoLoop:
         return is_done
 
     def _roll_back(self) -> None:
-        """Roll back a cycle whose command was not published."""
+        """Roll back the last cycle, because its command was not published; log a failure."""
         try:
             self.cycle.roll_back(self._stop)
         except Exception as error:  # noqa: BLE001  the next cycle may succeed
             self._log.failed("roll back", "a failed cycle could not be rolled back", error)
 
     def _publish(self, report: CycleReport, stamp: int) -> StopPath | None:
-        """Publish the command of a report; return its stop path; None: published without one."""
+        """Publish the command of a report; return the stop path that is published with it.
+
+        None is returned if the outputs include no stop trajectory.
+        """
         arm, output = report.arm, report.output
         if arm is None or output is None:
             return None

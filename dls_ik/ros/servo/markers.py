@@ -45,23 +45,29 @@ MARKERS_PERIOD = 0.1  # [s]
 
 
 def colour_of(state: ServoState, opacity: float = 1.0) -> ColorRGBA:
-    """Return the colour of a state.
+    """Return the colour in which RViz shows a state.
 
-    Green: the arm follows its target; blue: joint-space motion; grey: idle, or no data; yellow: a
-    joint limit; orange: near a singularity or a collision, or stalled; red: blocked, target
-    refused, or a fault.
+    Green: the arm follows its target; blue: joint-space motion; grey: no target, or no data;
+    yellow: a joint is at its limit; orange: near a singularity or a collision, or stalled; red:
+    blocked, target refused, or a fault.
+
+    Args:
+        state: State of the controller.
+        opacity: Opacity of the colour, 0 to 1.
     """
     red, green, blue = _COLOUR_OF_STATE.get(state) or _COLOUR_OF_CODE.get(state.code, ORANGE)
     return ColorRGBA(r=red, g=green, b=blue, a=opacity)
 
 
 class MarkerMessage:
-    """Reused marker message: target, tip, trail, nearest pair of bodies, and workspace.
+    """Marker message with target, tip, trail, nearest pair of bodies and workspace.
+
+    The same message object is filled again for each publication.
 
     Args:
         frame: Frame of all poses.
         length: Approximate reach of the arm [m], which scales the markers.
-        workspace: Bounds of the workspace; they do not move.
+        workspace: Bounds of the workspace, which do not move.
     """
 
     def __init__(self, frame: str, length: float, workspace: Iterable[Bound] = ()) -> None:
@@ -90,11 +96,11 @@ class MarkerMessage:
         """Fill and return the message.
 
         Args:
-            state: State of the stream, which sets the colour.
+            state: State of the controller, which determines the colour.
             T_tip: (4, 4) T_root_tip.
             T_target: (4, 4) T_root_target; None if there is no target.
             trail: (m, 3) past positions of the tip in the root frame [m].
-            nearest: Nearest pair of bodies; None if no pair is close.
+            nearest: Nearest pair of bodies; None: no pair is shown.
         """
         _show(self._target, T_target is not None)
         if T_target is not None:
@@ -121,12 +127,18 @@ class MarkerMessage:
 
 
 def _points(positions: Array) -> list[Point]:
-    """Convert positions (m, 3) [m] to points."""
+    """Convert positions (m, 3) [m] to ``geometry_msgs/Point`` messages."""
     return [Point(x=x, y=y, z=z) for x, y, z in positions.tolist()]
 
 
 def _wall(frame: str, bound: Bound, length: float) -> Any:
-    """Return the marker of a workspace bound; a half-space is shown as a plate at its boundary."""
+    """Return the marker of a workspace bound; a half-space is shown as a plate on its boundary.
+
+    Args:
+        frame: Frame of the bound.
+        bound: Bound of the workspace.
+        length: Approximate reach of the arm [m]; half the edge length of the plate.
+    """
     T = np.eye(4) if isinstance(bound, HalfSpace) else np.asarray(bound.T)
     kind, size = Marker.CUBE, np.full(3, 2.0 * length)
     if isinstance(bound, HalfSpace):
@@ -144,7 +156,14 @@ def _wall(frame: str, bound: Bound, length: float) -> Any:
 
 
 def _marker(frame: str, namespace: str, kind: int, size: float) -> Any:
-    """Return a marker without a stamp, so that RViz uses the latest transform to its frame."""
+    """Return a marker without a stamp, so that RViz uses the latest transform to its frame.
+
+    Args:
+        frame: Frame of the marker.
+        namespace: Namespace of the marker, by which RViz identifies it.
+        kind: Type of the marker, a constant of ``visualization_msgs/Marker``.
+        size: Scale of the marker in all directions [m].
+    """
     marker = Marker(ns=namespace, type=kind, action=Marker.ADD)
     marker.header.frame_id = frame
     marker.pose.orientation.w = 1.0
@@ -155,7 +174,10 @@ def _marker(frame: str, namespace: str, kind: int, size: float) -> Any:
 
 
 def _axes(length: float) -> tuple[list[Point], list[ColorRGBA]]:
-    """Return the end points and colours of lines along the axes: x red, y green, z blue."""
+    """Return the end points and colours of three lines that show the axes of a frame.
+
+    The x axis is red, the y axis green and the z axis blue; each line has the given length [m].
+    """
     points, colours = [], []
     for x, y, z in np.eye(3).tolist():
         points += [Point(), Point(x=length * x, y=length * y, z=length * z)]
@@ -168,18 +190,18 @@ def _show(marker: Any, shown: bool) -> None:
 
 
 class Markers:
-    """Publisher of the last report as ``visualization_msgs/MarkerArray``, by a timer.
+    """Publishes the report of the last cycle as ``visualization_msgs/MarkerArray``, by a timer.
 
     Args:
-        node: Node of the publisher and its timer.
-        report: Returns the report of the last cycle.
+        node: Node of the publisher and of the timer.
+        report: Function that returns the report of the last cycle.
     """
 
     def __init__(self, node: Node, report: Callable[[], CycleReport]) -> None:
         self._report = report
         self._publisher = node.create_publisher(MarkerArray, MARKERS_TOPIC, 1)
         self._message: MarkerMessage | None = None
-        # Trail and surroundings for which the message was built.
+        # The trail and the surroundings of the arm for which the message was built.
         self._trail: Trail | None = None
         self._surroundings: Surroundings | None = None
         self._timer = steady_timer(node, MARKERS_PERIOD, self._publish)
@@ -187,7 +209,10 @@ class Markers:
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
-        """Run the timer only if there is a subscriber, as a timer costs more than an idle loop."""
+        """Start the timer if there is a subscriber; the timer stops itself if there is none.
+
+        A timer that runs takes more processor time than an idle servo loop.
+        """
         if self._timer.is_canceled() and self._publisher.get_subscription_count() > 0:
             self._timer.reset()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measured pose and twist of the tip, computed from joint states while there are subscribers."""
+"""Measured pose and twist of the tip, computed from joint states if there are subscribers."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -18,20 +18,20 @@ from dls_ik.ros.servo.tip import Tip
 
 MEASURED_POSE_TOPIC, MEASURED_TWIST_TOPIC = "current_pose", "current_twist"
 
-Readings = Sequence[Sequence[JointReading]]  # (n,) readings of each joint, newest last
+Readings = Sequence[Sequence[JointReading]]  # for each of n joints its readings, newest last
 FindReadings = Callable[[Iterable[str], float], Readings | None]
 
 
 class MeasuredTip:
-    """Publisher of the measured pose and twist of the tip in the root frame.
+    """Publishes the measured pose and twist of the tip in the root frame.
 
     Each measurement is published once. The twist is relative to the base of the chain, along the
     axes of the root frame.
 
     Args:
         node: Node of the publishers.
-        find_readings: Function of joint names and the time on the steady clock [s] that returns the
-            readings of the joints; None if a joint has no recent reading.
+        find_readings: Function that returns the readings of joints, or None if a joint has no
+            recent reading. Its arguments are the joint names, and the time on the steady clock [s].
     """
 
     def __init__(self, node: Node, find_readings: FindReadings) -> None:
@@ -47,7 +47,7 @@ class MeasuredTip:
         Args:
             tip: Tip of the arm in use.
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns]; used if drivers send no stamps.
+            stamp: Current ROS time [ns], for measurements without a stamp.
         """
         wants_pose = self._pose_publisher.get_subscription_count() > 0
         wants_twist = self._twist_publisher.get_subscription_count() > 0
@@ -75,11 +75,12 @@ class MeasuredTip:
 def joint_velocities(readings: Readings, continuous: Iterable[bool]) -> Array | None:
     """Return the joint velocities (n,) [rad/s or m/s]; None if a velocity is unknown.
 
-    If the driver sends no velocity, compute the mean velocity over the stored readings of the
-    joint, by the stamps of the readings; if they have no stamps, by their times of arrival.
+    If the newest reading of a joint includes no velocity, the result is the mean velocity over all
+    readings of the joint. The time of a reading is its stamp, or its time of arrival if stamps are
+    missing.
 
     Args:
-        readings: (n,) readings of each joint, newest last.
+        readings: For each of n joints its readings, newest last.
         continuous: (n,) whether a joint rotates without limits. Differences between positions of
             such a joint are taken modulo 2 pi, because not every driver counts full turns.
     """
@@ -89,7 +90,12 @@ def joint_velocities(readings: Readings, continuous: Iterable[bool]) -> Array | 
 
 
 def _velocity(readings: Sequence[JointReading], is_continuous: bool) -> float:
-    """Return the velocity of one joint [rad/s or m/s]; NaN if unknown."""
+    """Return the velocity of a joint [rad/s or m/s] as :func:`joint_velocities`; NaN if unknown.
+
+    Args:
+        readings: Readings of the joint, newest last.
+        is_continuous: Whether the joint rotates without limits.
+    """
     first, last = readings[0], readings[-1]
     if math.isfinite(last.velocity):
         return last.velocity

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report of a cycle, and its publication: status and tip in each cycle, diagnostics by a timer.
 
-The first row that applies determines the level of the diagnostics:
+The first row of this table that applies determines the level of the diagnostics:
 
 =========================================================  =====
 state                                                      level
@@ -47,15 +47,15 @@ except ImportError:  # moveit_msgs before 2.3
     ServoStatus = None
 
 STATUS_TOPIC, TIP_TOPIC = "~/status", "~/tip_pose"
-DIAGNOSTICS_TOPIC = "/diagnostics"  # absolute, as all nodes share it in all namespaces
+DIAGNOSTICS_TOPIC = "/diagnostics"  # absolute, because nodes in all namespaces share the topic
 DIAGNOSTICS_PERIOD = 1.0  # [s]
-MIN_HELD_ACTIVATION = 0.5  # limit activation of joints that are listed as held
+MIN_HELD_ACTIVATION = 0.5  # limit activation above which a joint is listed as held at its limit
 NO_DATA_STATES = (ServoState.NO_ROBOT, ServoState.STALE)
-MAX_LATE_SHARE = 0.1  # fraction of late cycles from which on the level is WARN
+MAX_LATE_SHARE = 0.1  # the level is WARN if this fraction of the cycles, or more, is late
 
 
 class CycleReport(NamedTuple):
-    """Result of a cycle. It is immutable, so other threads may read it."""
+    """Result of a cycle; immutable, so that other threads may read it."""
 
     state: ServoState = ServoState.WAITING
     message: str = ""  # empty: the explanation of the state is the message
@@ -63,14 +63,15 @@ class CycleReport(NamedTuple):
     output: ServoOutput | None = None  # None: no command
     is_command: bool = False  # whether the command must be published
     trail: Trail | None = None  # None: no robot yet
-    awaits_states: bool = False  # the arm waits for fresh joint states before it may start
-    are_targets_held: bool = False  # targets must wait, for example until a scene is ready
+    awaits_states: bool = False  # whether the arm must not start before joint states arrive
+    are_targets_held: bool = False  # whether targets must wait, for example for a scene
 
 
 class LoopFigures(NamedTuple):
-    """Numbers and durations of cycles; recent cycles are those since the previous figures.
+    """Numbers and durations of cycles.
 
-    An overrun is a cycle that started more than a period after its deadline.
+    Recent cycles are the cycles after the previous call of :meth:`LoopMeter.read`. An overrun is a
+    cycle that started more than a period after its deadline.
     """
 
     cycles: int  # number of all cycles
@@ -83,10 +84,15 @@ class LoopFigures(NamedTuple):
 
 
 class LoopMeter:
-    """Counters of cycles, updated by the loop and read by another thread."""
+    """Counts and measures cycles; the loop updates the figures, another thread reads them.
+
+    Args:
+        period: Period of the loop [s].
+        now: Current time on the steady clock [s].
+    """
 
     def __init__(self, period: float, now: float) -> None:
-        self._period = period  # [s]
+        self._period = period
         self._lock = threading.Lock()
         self._cycles = self._overruns = 0  # totals at the last call of `read`
         self._recent = self._late = 0
@@ -103,7 +109,11 @@ class LoopMeter:
             self._late += start - deadline > self._period
 
     def read(self, now: float) -> LoopFigures:
-        """Return the figures up to `now` on the steady clock [s]; reset those of recent cycles."""
+        """Return the figures, and reset the figures of recent cycles.
+
+        Args:
+            now: Current time on the steady clock [s].
+        """
         with self._lock:
             recent, late, busy, worst = self._recent, self._late, self._busy, self._worst
             elapsed, self._since = now - self._since, now
@@ -139,7 +149,7 @@ def diagnostic_level(report: CycleReport, loop: LoopFigures) -> tuple[Any, str]:
 
 
 def loop_diagnostics(loop: LoopFigures, rate: float) -> dict[str, str]:
-    """Return the diagnostics of the loop as texts by name.
+    """Return the diagnostics of the loop: names and values as texts.
 
     Args:
         loop: Figures of the loop.
@@ -156,7 +166,7 @@ def loop_diagnostics(loop: LoopFigures, rate: float) -> dict[str, str]:
 
 
 def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]:
-    """Return the diagnostics of the motion as texts by name; unknown values are "nan"."""
+    """Return the diagnostics of the motion: names and values as texts; unknown values are "nan"."""
     distances = np.minimum(output.q - robot.lower, robot.upper - output.q)
     nearest = int(np.argmin(distances))
     names = robot.joint_names
@@ -177,9 +187,9 @@ def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]
 
 
 def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str]:
-    """Return the diagnostics of collision avoidance as texts by name.
+    """Return the diagnostics of collision avoidance: names and values as texts.
 
-    They include the nearest pair of bodies, if its distance is below `influence_distance`.
+    The nearest pair of bodies is included if its distance is below `influence_distance`.
     """
     around, options = arm.surroundings, arm.controller.options
     if around.scene is not None:
@@ -199,9 +209,9 @@ def avoidance_diagnostics(arm: Arm, output: ServoOutput | None) -> dict[str, str
 
 
 def lag_diagnostics(robot: RobotModel, lag: float) -> dict[str, str]:
-    """Return the diagnostics of the lag of the arm as texts by name.
+    """Return the diagnostics of the lag of the arm: names and values as texts.
 
-    They include a value of `max_deviation` that suits the lag.
+    If the lag is known, a value of `max_deviation` that allows for the lag is included.
 
     Args:
         robot: Robot of the arm.
@@ -218,10 +228,10 @@ def lag_diagnostics(robot: RobotModel, lag: float) -> dict[str, str]:
 
 
 class StatusPublisher:
-    """Publisher of ``moveit_msgs/msg/ServoStatus`` in each cycle, which also logs state changes.
+    """Publishes a ``moveit_msgs/msg/ServoStatus`` in each cycle, and logs changes of the state.
 
-    Changes between states with code 0 are not logged, because they occur with every target. The
-    exception is a stream that timed out before the arm reached its last pose.
+    Changes between states with code 0 are not logged, because they occur with every target. An
+    exception is a stream that times out before the arm has reached its last pose.
     """
 
     def __init__(self, node: Node) -> None:
@@ -233,7 +243,7 @@ class StatusPublisher:
             self._message = ServoStatus()
 
     def publish(self, state: ServoState, message: str) -> None:
-        """Publish a state and a message; an empty message becomes the explanation of the state."""
+        """Publish a state and a message; replace an empty message by the state's explanation."""
         message = message or state.explanation
         stops_short = state is ServoState.TIMED_OUT and message != state.explanation
         if state is not self._last and (state.code or self._last.code or stops_short):
@@ -245,17 +255,17 @@ class StatusPublisher:
 
 
 class Monitor:
-    """Publisher of status and tip in each cycle, and of diagnostics by a timer.
+    """Publishes status and tip in each cycle, and diagnostics by a timer.
 
     Args:
         node: Node of the publishers.
         parameters: Parameters of the node.
-        states: Joint states of the drivers.
-        lag: Returns the lag of the arm behind its commands [s]; NaN if unknown.
+        states: Monitor of the joint states that drivers publish.
+        lag: Function that returns the lag of the arm behind its commands [s]; NaN if unknown.
 
     Attributes:
         report: Report of the last cycle, for other threads.
-        meter: Counters of the cycles of the loop.
+        meter: Numbers and durations of the cycles.
     """
 
     def __init__(
@@ -284,7 +294,7 @@ class Monitor:
         Args:
             report: Report of the cycle.
             now: Current time on the steady clock [s].
-            stamp: Current time on the clock of the stamps [ns].
+            stamp: Current ROS time [ns].
         """
         self._status.publish(report.state, report.message)
         trail = self._trail_of(report.arm)
@@ -297,7 +307,7 @@ class Monitor:
         self.report = report._replace(trail=trail)
 
     def _trail_of(self, arm: Arm | None) -> Trail | None:
-        """Return the trail of the tip; start a new trail if the robot has changed."""
+        """Return the trail of the arm's tip; start a new trail if the arm has another robot."""
         if arm is None:
             self._trail = None
         elif self._trail is None or self._trail.tip.robot is not arm.robot:
@@ -305,7 +315,7 @@ class Monitor:
         return self._trail
 
     def _publish_tip(self, tip: Tip, output: ServoOutput, stamp: int) -> None:
-        """Publish the pose of the tip in the root frame."""
+        """Publish the commanded pose of the tip in the root frame, with a stamp [ns]."""
         self._tip_message.header.frame_id = tip.frame
         set_time(self._tip_message.header.stamp, stamp)
         fill_pose(self._tip_message.pose, tip.poses(output.q))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs of the node: topics and messages of the commands, and the joint names of the drivers.
+"""Outputs of the node: topics and messages of the commands, with the joint names of the drivers.
 
 The messages are reused: each cycle fills the same message objects in place.
 """
@@ -28,32 +28,41 @@ from dls_ik.servo.knots import Knots
 from dls_ik.text import listing
 
 NANOSECONDS = 10**9  # [ns/s]
-DELIVERY_TIMEOUT = 0.2  # [s] limited, as a subscriber that has exited never acknowledges
+DELIVERY_TIMEOUT = 0.2  # [s] a subscriber that has exited never acknowledges a message
 
 
 class OutputSpec(NamedTuple):
-    """Joint names in the outputs, and period of the loop."""
+    """Joint names and period, from which an output builds its message."""
 
     names: tuple[str, ...]  # (n,) joint names of the drivers
     period: float  # [s] period of the loop
 
 
 def writable(message: Any, name: str, n: int) -> Array:
-    """Set a field of doubles of a message to length n, and return a writable view (n,) of it.
+    """Return a writable view (n,) of a field of a message.
 
-    Filling the view takes 0.15 us; assigning a new list takes approximately 10 us.
+    Filling the view takes 0.15 us; assigning a list to the field takes approximately 10 us.
+
+    Args:
+        message: ROS message.
+        name: Name of a field that is a sequence of doubles; its length is set to n.
+        n: Length.
     """
     setattr(message, name, array("d", bytes(8 * n)))
-    return np.frombuffer(getattr(message, name))  # read back, as the message may copy an array
+    return np.frombuffer(getattr(message, name))  # the message may have copied the array
 
 
 def set_time(time: Any, nanoseconds: int) -> None:
-    """Set a ``builtin_interfaces`` Time or Duration to a number of nanoseconds."""
+    """Set a ``builtin_interfaces`` Time or Duration message to a number of nanoseconds."""
     time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
 
 
 class JointStateOutput:
-    """Output of joint positions and velocities by name, for robot_state_publisher and RViz."""
+    """Message type JointState: positions and velocities, for robot_state_publisher and RViz.
+
+    Args:
+        spec: Joint names and period.
+    """
 
     message_type = JointState
     default_topic = "joint_states"
@@ -64,7 +73,7 @@ class JointStateOutput:
         self._velocity = writable(self._message, "velocity", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Fill and return the message, the same object each time.
+        """Fill the message with a command, and return it; each call returns the same object.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -79,17 +88,20 @@ class JointStateOutput:
 
 
 class JointTrajectoryOutput:
-    """Output of trajectories for a joint_trajectory_controller.
+    """Message type JointTrajectory: a command and a stop, for a joint_trajectory_controller.
 
-    A trajectory has no stamp, so the controller starts it on arrival. Its first point is the
-    command, one period ahead. The next points are the points of the stop trajectory at which the
-    acceleration or the jerk changes. The controller interpolates points with velocities by cubics,
-    which are exact between these points. If the controller receives no other trajectory, it follows
-    the points until the arm is at rest. If the next cycle is late, the loop continues on the same
-    stop trajectory.
+    A trajectory has no stamp, so that the controller starts it on arrival. The first points lead to
+    the command, which the arm reaches one period later. The next points are on the stop trajectory,
+    where the acceleration or the jerk changes. The controller interpolates points with velocities
+    by cubics, which are exact between these points. If the controller receives no other trajectory,
+    it follows the points until the arm is at rest. If the next cycle is late, the loop continues on
+    the same stop trajectory.
 
-    A single point has no velocities, nor have points of an arm without acceleration limits; between
-    points without velocities the controller interpolates linearly.
+    The points have no velocities if there is only one point, or if the arm has no acceleration
+    limits. Between points without velocities the controller interpolates linearly.
+
+    Args:
+        spec: Joint names and period.
     """
 
     message_type = JointTrajectory
@@ -97,18 +109,18 @@ class JointTrajectoryOutput:
 
     def __init__(self, spec: OutputSpec) -> None:
         self._n, self._period = len(spec.names), spec.period
-        # Reused points with velocities, and reused points without velocities.
+        # Points with velocities, and points without velocities; all messages reuse these points.
         self._pools: tuple[list[_Point], list[_Point]] = ([], [])
         self._message = JointTrajectory(joint_names=list(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Fill and return the message of a command and the stop trajectory that follows it.
+        """Fill the message with a command and its stop trajectory, and return the message.
 
         Args:
             q: (n,) joint positions [rad or m].
             velocity: (n,) joint velocities [rad/s or m/s].
             stamp: Not used.
-            knots: Points of the trajectory; None: the command alone.
+            knots: Points of the trajectory; None: one point, the command.
         """
         if knots is None:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
@@ -125,7 +137,12 @@ class JointTrajectoryOutput:
 
 
 class _Point:
-    """Reused point of a trajectory."""
+    """Point of a trajectory message, which is filled again in each cycle.
+
+    Args:
+        n: Number of joints.
+        has_velocities: Whether the point has velocities.
+    """
 
     def __init__(self, n: int, has_velocities: bool) -> None:
         self.message = JointTrajectoryPoint()
@@ -133,7 +150,7 @@ class _Point:
         self._velocities = writable(self.message, "velocities", n) if has_velocities else None
 
     def fill(self, time: float, q: Array, v: Array) -> None:
-        """Set the time from the start [s], positions (n,) and velocities (n,) of the point."""
+        """Set the time from the start [s], the positions q (n,) and the velocities v (n,)."""
         set_time(self.message.time_from_start, round(time * NANOSECONDS))
         self._positions[:] = q
         if self._velocities is not None:
@@ -141,7 +158,11 @@ class _Point:
 
 
 class PositionArrayOutput:
-    """Output of joint positions without names, in the joint order of the receiving controller."""
+    """Message type Float64MultiArray: joint positions, in the order of the receiving controller.
+
+    Args:
+        spec: Joint names and period.
+    """
 
     message_type = Float64MultiArray
     default_topic = "forward_position_controller/commands"
@@ -151,7 +172,14 @@ class PositionArrayOutput:
         self._position = writable(self._message, "data", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Fill and return the message; only the positions `q` (n,) [rad or m] are used."""
+        """Fill the message with a command, and return it; each call returns the same object.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            velocity: Not used.
+            stamp: Not used.
+            knots: Not used.
+        """
         self._position[:] = q
         return self._message
 
@@ -167,8 +195,9 @@ class OutputJoints(NamedTuple):
     """Order and names of the joints of a chain in the outputs."""
 
     order: NDArray[np.intp]  # (n,) index in the chain of each joint, in the order of the outputs
-    names: tuple[str, ...]  # (n,) joint names in the outputs, in the order of the outputs
-    robot_names: dict[str, str]  # name in the robot by name in the outputs, if the two differ
+    names: tuple[str, ...]  # (n,) names in the outputs, in the order of the outputs
+    # For each joint that has another name in the outputs: the robot's name by the output's name.
+    robot_names: dict[str, str]
 
 
 def arrange_joints(
@@ -176,23 +205,24 @@ def arrange_joints(
 ) -> OutputJoints:
     """Return the order and the names of the joints of a chain in the outputs.
 
-    The outputs have exactly the joints of the chain: controllers reject a message that lacks one of
-    their joints, and the tip does not reach its target if a joint of the chain is not commanded.
+    The outputs must have exactly the joints of the chain: controllers reject a message that lacks
+    one of their joints, and the tip does not reach its target if a joint of the chain gets no
+    command.
 
     Args:
         chain: (n,) joint names from base to tip.
-        joints: (n,) names of `chain` in the order of the outputs; empty: the order of `chain`.
-        names: (n,) joint names of the drivers, in the order of the outputs; empty: the names of
-            `chain`.
+        joints: (n,) the same names in the order of the outputs; empty: the order of `chain`.
+        names: (n,) joint names of the drivers, in the order of the outputs; empty: the drivers use
+            the names of the chain.
 
     Raises:
-        OptionError: If `joints` are not the joints of the chain, or the number of names differs.
+        OptionError: If `joints` are not the joints of the chain, or the number of names is wrong.
     """
     joints = joints or chain
     if sorted(joints) != sorted(chain):
         raise OptionError(
-            f"output_joints is {', '.join(joints)}; it must have each joint of the chain once; "
-            f"joints: {listing(chain)}"
+            f"output_joints is {', '.join(joints)}; it must have each of the chain's joints once; "
+            f"the chain has the joints: {listing(chain)}"
         )
     if names and len(names) != len(joints):
         raise OptionError(
@@ -206,7 +236,7 @@ def arrange_joints(
 
 
 class Outputs:
-    """Publishers of the commands, one for each type in the parameter `output_type`.
+    """Publishes each command with all message types of the parameter `output_type`.
 
     Args:
         node: Node of the publishers.
@@ -218,12 +248,12 @@ class Outputs:
         has_trajectory: Whether one of the outputs is a trajectory.
         points: Requested number of points of a trajectory; 0: as many as the path needs.
         has_stop_trajectory: Whether each command includes a stop trajectory.
-        echo: Recogniser of this node's own messages; None if no output is published on the topic
-            of the drivers' joint states.
+        echo: Recognises this node's own messages among the joint states of drivers; None if this
+            node publishes no joint states on the topic of the drivers.
 
     Raises:
-        OptionError: If two outputs have the same topic, or an output has the topic of a
-            subscription of the node with another type.
+        OptionError: If two outputs have the same topic, or the node subscribes to the topic of an
+            output with another message type.
         rclpy.exceptions.NameValidationException: If a topic has an invalid name.
     """
 
@@ -245,10 +275,10 @@ class Outputs:
             for kind, name in zip(kinds, names, strict=True)
         ]
         self._order = np.arange(0)
-        self._outputs: list[Any] = []  # one per publisher, for the joints in use
+        self._outputs: list[Any] = []  # message of each publisher, for the joints in use
 
     def joints(self, chain: Sequence[str]) -> OutputJoints:
-        """Return the order and the names of the joints of a chain (n,) in the outputs.
+        """Return the order and the names in the outputs of the joints `chain` (n,).
 
         Raises:
             OptionError: If `output_joints` or `output_names` do not fit the chain.
@@ -256,7 +286,7 @@ class Outputs:
         return arrange_joints(chain, self._parameters.output_joints, self._parameters.output_names)
 
     def use(self, chain: Sequence[str]) -> None:
-        """Set up the messages for the joints (n,) of another chain.
+        """Create the messages for the joints `chain` (n,).
 
         Raises:
             OptionError: If `output_joints` or `output_names` do not fit the chain.
@@ -273,7 +303,7 @@ class Outputs:
             q: (n,) joint positions in the order of the chain [rad or m].
             velocity: (n,) joint velocities in the order of the chain [rad/s or m/s].
             stamp: Time of the command [ns].
-            knots: Points of the trajectory; None: the command alone.
+            knots: Points of a trajectory message; None: one point, the command.
         """
         q, velocity = q[self._order], velocity[self._order]
         knots = None if knots is None else knots.reordered(self._order)
@@ -285,7 +315,7 @@ class Outputs:
             publisher.publish(message)
 
     def deliver(self) -> None:
-        """Wait until reliable subscribers have received all messages, at most DELIVERY_TIMEOUT."""
+        """Wait until reliable subscribers have received all messages, at most 0.2 s per topic."""
         for publisher in self._publishers:
             with suppress(RuntimeError):  # raised if the middleware does not support this wait
                 publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
@@ -302,11 +332,16 @@ def _resolved(node: Node, topic: str) -> str:
 
 
 def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> None:
-    """Check that the outputs have different topics, and that no subscription has another type.
+    """Check that the topics of the outputs conflict neither with each other nor with subscriptions.
+
+    Args:
+        node: Node that publishes the outputs.
+        types: Values of the parameter `output_type`.
+        topics: Topic of each output, after remapping.
 
     Raises:
         OptionError: If two outputs have the same topic, or if the node subscribes to the topic of
-            an output with another type.
+            an output with another message type.
     """
     twice = sorted({topic for topic in topics if topics.count(topic) > 1})
     if twice:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about rival senders: nodes that alternately publish targets of different types."""
+"""Warnings about rival senders: several nodes that alternately publish targets on several topics.
+
+Each type of target has its own topic.
+"""
 
 import threading
 import time
@@ -14,15 +17,16 @@ from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
-RIVAL_WINDOW = 5.0  # [s] time window of counted changes
-# Changes of the topic within the window. A person who switches between two senders causes fewer.
+RIVAL_WINDOW = 5.0  # [s] time window in which changes of the topic are counted
+# Number of changes in the window that causes a warning. A person who switches between two senders
+# causes fewer changes.
 MIN_RIVAL_CHANGES = 4
 WARNING_PERIOD = 10.0  # [s]
 UNKNOWN_NAME = "_NODE_NAME_UNKNOWN_"  # rmw returns this until the node is discovered
 
 
 class RivalTargets:
-    """Record of changes of the topic on which targets arrive.
+    """Record of the moments at which targets began to arrive on another topic.
 
     One thread writes the record, another thread reads it.
     """
@@ -30,11 +34,11 @@ class RivalTargets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = ""  # topic of the newest target
-        # Time [s] and new topic of each change.
+        # The time [s] and the new topic of each change.
         self._changes: deque[tuple[float, str]] = deque(maxlen=MIN_RIVAL_CHANGES)
 
     def note(self, topic: str, now: float) -> None:
-        """Record that a target arrived on a topic at the time `now` [s]."""
+        """Record that a target has arrived on a topic at the time `now` [s]."""
         if topic == self._last:
             return
         with self._lock:
@@ -43,13 +47,13 @@ class RivalTargets:
             self._last = topic
 
     def topics(self, now: float) -> list[str]:
-        """Return the topics between which targets alternated in the last RIVAL_WINDOW seconds.
+        """Return the topics on which targets arrived alternately in the last 5 s.
 
         Args:
             now: Current time [s].
 
         Returns:
-            Sorted names; empty if there were fewer than MIN_RIVAL_CHANGES changes.
+            Sorted names of topics; empty if the topic changed fewer than 4 times.
         """
         with self._lock:
             recent = [topic for at, topic in self._changes if now - at <= RIVAL_WINDOW]
@@ -57,13 +61,13 @@ class RivalTargets:
 
 
 class RivalMonitor:
-    """Warnings about nodes that alternately publish targets of different types.
+    """Warns if different nodes alternately publish targets of different types.
 
     A single node that publishes several types causes no warning.
 
     Args:
         node: Node that receives the targets.
-        rivals: Record of the topics of targets.
+        rivals: Record of the topics on which targets arrive.
     """
 
     def __init__(self, node: Node, rivals: RivalTargets) -> None:
@@ -92,7 +96,7 @@ def publisher_names(node: Node, topic: str) -> list[str]:
 
 
 def _node_names(publishers: Iterable[Any]) -> Iterable[str]:
-    """Yield the full name of the node of each publisher."""
+    """Yield the full name of the node of each publisher, or a text if the name is unknown."""
     for each in publishers:
         is_known = each.node_name != UNKNOWN_NAME
         name = f"{each.node_namespace.rstrip('/')}/{each.node_name}"

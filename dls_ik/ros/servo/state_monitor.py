@@ -37,7 +37,7 @@ JOINT_STATES_TOPIC = "joint_states"
 DISCOVERY_TIME = 0.5  # [s] time to discover publishers, and to receive their first messages
 MAX_POSITION = 1e6  # [rad or m] larger positions are errors of a driver
 DISCOVERY_PERIOD = 0.1  # [s] time between checks for publishers
-MAX_OWN_MESSAGES = 2000  # remembered messages: two seconds at the highest rate
+MAX_OWN_MESSAGES = 2000  # number of remembered messages: those of 2 s at the highest rate
 # A best-effort subscription also receives from reliable publishers. Several drivers, such as those
 # of an arm and a gripper, may share the topic. With a queue of one message, the message of one
 # driver would replace the message of another driver.
@@ -47,11 +47,11 @@ Identity = tuple[int, int, bytes, tuple[str, ...]]
 
 
 class Echo:
-    """Recogniser of this node's own messages on a topic that a driver may use too.
+    """Recognises this node's own messages on a topic on which drivers may publish too.
 
     Before ROS 2 Kilted, rclpy does not tell who sent a message. Therefore a message is identified
-    by its stamp in nanoseconds, its joint names and its positions. A message of a driver that has
-    the same stamp, names and positions is a relayed message of this node.
+    by its stamp in nanoseconds, its joint names and its positions. If a message from another node
+    has equal stamp, names and positions, it is a relayed message of this node.
     """
 
     def __init__(self) -> None:
@@ -81,15 +81,15 @@ class Measurement(NamedTuple):
 
 
 class JointPositions(NamedTuple):
-    """Joint positions of the arm in use, and their treatment in a cycle."""
+    """Measured joint positions of the arm in use, and how a cycle must treat them."""
 
     freshness: Freshness
-    measurement: Measurement | None  # None if a joint has no fresh reading
+    measurement: Measurement | None  # None if a joint has no recent reading
     is_lost: bool  # whether the driver of a started arm timed out since the last cycle
 
 
 class JointReading(NamedTuple):
-    """Position and velocity of one joint in one message, with the times of the message."""
+    """Position and velocity of one joint in one message, and the times of the message."""
 
     position: float  # [rad or m]
     time: float  # [s] arrival of the message, steady clock
@@ -101,29 +101,29 @@ class JointReading(NamedTuple):
 class JointFilter(NamedTuple):
     """Joints whose readings are stored, and names of joints in the robot and in messages."""
 
-    robot_names: Mapping[str, str] = {}  # name in the robot by name in messages, if the two differ
+    # For each joint that has another name in messages: the robot's name by the message's name.
+    robot_names: Mapping[str, str] = {}
     joints: frozenset[str] | None = None  # joints of the robot in use; None: all joints
     kept: frozenset[str] | None = None  # `joints`, and joints of earlier robots that may still move
 
     def keeps(self, name: str) -> bool:
-        """Return whether readings of a joint are stored."""
+        """Return whether readings of the joint with this name in the robot are stored."""
         return len(name) <= MAX_NAME if self.kept is None else name in self.kept
 
 
 class CurrentStateMonitor:
-    """Monitor of the latest joint positions that other nodes publish.
+    """Receives joint states from drivers, and provides the latest joint positions.
 
-    Until the joints of the robot are known, the monitor stores every joint with a name of valid
-    length.
+    Until the joints of the robot are known, the positions of all joints whose names are not too
+    long are stored.
 
-    The monitor subscribes only while another node publishes on the topic, because receiving the
-    messages of this node takes more time than publishing them (22 % of a core at 1000 Hz). If this
-    node and another node publish on the topic, an :class:`Echo` recognises the messages of this
-    node.
+    The monitor subscribes to the topic only while another node publishes on it. If this node also
+    publishes on the topic, receiving its own messages would take 22 % of a core at 1000 Hz. An
+    :class:`Echo` recognises own messages that are received together with those of a driver.
 
     Args:
         node: Node of the subscription.
-        echo: Recogniser of this node's messages; None if this node publishes on other topics.
+        echo: Recognises this node's messages; None if this node does not publish on the topic.
         display_only: Whether the commands are for display only and move no arm.
     """
 
@@ -145,24 +145,26 @@ class CurrentStateMonitor:
         self._driver_changed = node.create_guard_condition(self._update_subscription)
 
     def rename(self, robot_names: Mapping[str, str]) -> None:
-        """Set the names in the robot of joints that have other names in the messages of drivers.
+        """Set which joints have other names in the messages of drivers than in the robot.
 
         Stored readings are deleted, because their names may now belong to other joints.
 
         Args:
-            robot_names: Name in the robot by name in the messages.
+            robot_names: For each of these joints, its name in the robot by its name in messages.
         """
         if robot_names == self._filter.robot_names:
             return
         with self._lock:
-            self._changed = time.monotonic()  # set first, as the loop reads both without a lock
+            # Set before the filter, because the loop reads both without a lock.
+            self._changed = time.monotonic()
             self._filter = self._filter._replace(robot_names=dict(robot_names))
             self._readings.clear()
 
     def keep_only(self, joints: Iterable[str], moving: Iterable[str] = ()) -> None:
         """Store only readings of the joints of a new robot, and of the robots that it replaces.
 
-        If the new robot has joints that were not stored before, `DISCOVERY_TIME` starts again.
+        If readings of a joint of the new robot were not stored before, the time for the discovery
+        of drivers starts again.
 
         Args:
             joints: Names of all joints of the new robot.
@@ -179,16 +181,16 @@ class CurrentStateMonitor:
             self._readings = {n: r for n, r in self._readings.items() if self._filter.keeps(n)}
 
     def values(self) -> dict[str, float]:
-        """Return the last stored position of each joint by name [rad or m], however old."""
+        """Return the last stored position of each joint by name [rad or m]; it may be old."""
         with self._lock:
             return {name: readings[-1].position for name, readings in self._readings.items()}
 
     def readings(self, names: Iterable[str], now: float) -> list[tuple[JointReading, ...]] | None:
-        """Return for each joint a tuple of its last readings, at most three, newest last.
+        """Return the last readings of joints: for each joint at most three, newest last.
 
         Args:
-            names: Names of the joints.
-            now: Time on the steady clock [s].
+            names: Names of the joints in the robot.
+            now: Current time on the steady clock [s].
 
         Returns:
             None if a joint has no reading from the last `READING_TIMEOUT` seconds.
@@ -207,9 +209,13 @@ class CurrentStateMonitor:
         return now - self._stall_end
 
     def joint_positions(self, arm: Arm, now: float) -> JointPositions:
-        """Return the joint positions of the arm in use, and their treatment.
+        """Return the measured joint positions of the arm in use, and how to treat them.
 
         Call this once per cycle, because `JointPositions.is_lost` is True in one cycle only.
+
+        Args:
+            arm: Arm in use.
+            now: Current time on the steady clock [s].
         """
         measurement, was_accepted = self.measurement(arm, now), self._was_accepted
         freshness = positions_freshness(
@@ -224,13 +230,13 @@ class CurrentStateMonitor:
         is_lost = False
         if freshness is Freshness.IGNORE and was_accepted:
             self._was_accepted = False
-            # A supervised controller reports the loss as a fault.
+            # If joint states are required, the controller itself reports a fault.
             is_supervised = arm.parameters.feedback_mode == REQUIRED
             is_lost = arm.controller.started and not self._display_only and not is_supervised
         return JointPositions(freshness, measurement, is_lost)
 
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
-        """Return the measured joint positions of an arm; None if a joint has no fresh reading."""
+        """Return the measured joint positions of an arm; None if a joint has no recent reading."""
         if arm.parameters.feedback_mode == NONE:
             return None
         return self.latest(arm.robot.joint_names, now, _reading_timeout(arm))
@@ -238,15 +244,15 @@ class CurrentStateMonitor:
     def latest(
         self, names: Iterable[str], now: float, timeout: float = READING_TIMEOUT
     ) -> Measurement | None:
-        """Return the positions of joints; None if a joint has no fresh reading.
+        """Return the measured positions of joints; None if a joint has no recent reading.
 
-        Each position is the median of the last three fresh readings of the joint. Therefore a
+        Each position is the median of the last three recent readings of the joint. Therefore a
         single outlier neither moves nor stops the arm; the median lags by one message.
 
         Args:
-            names: Names of the joints.
-            now: Time on the steady clock [s].
-            timeout: Maximum age of a reading [s].
+            names: Names of the joints in the robot.
+            now: Current time on the steady clock [s].
+            timeout: Maximum time since a reading was received [s].
         """
         if not self._readings:
             return None
@@ -261,7 +267,9 @@ class CurrentStateMonitor:
         return Measurement(np.ascontiguousarray(q), times)
 
     def may_start(self, arm: Arm, now: float, is_measured: bool) -> bool:
-        """Return whether the arm may start: it has measured positions, or does not need them.
+        """Return whether the arm may start to move or already has started.
+
+        An arm may start if its joint positions are measured, or if it needs no measurement.
 
         Args:
             arm: Arm in use.
@@ -275,11 +283,11 @@ class CurrentStateMonitor:
         return start_freshness(is_measured, is_required, is_unpublished) is not Freshness.WAIT
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Store the valid positions of a message, unless this node published it.
+        """Store the valid positions of a message, unless this node published the message.
 
         Args:
             message: ``sensor_msgs/JointState``.
-            sent: Time of sending by the clock of the publisher [ns]; 0 if unknown.
+            sent: Send time on the clock of the publisher [ns]; 0 if unknown.
         """
         if self._echo is not None and self._echo.is_own(message):
             return
@@ -298,14 +306,18 @@ class CurrentStateMonitor:
             self._readings = merge_bounded(self._readings, readings)
 
     def _positions(self, message: Any, given: JointFilter) -> dict[str, float]:
-        """Return the valid positions of a message by joint name of the robot.
+        """Return the valid positions of a message by the names of the joints in the robot.
 
-        Positions of joints that are not stored are left out. Invalid positions are logged.
+        Invalid positions are logged.
+
+        Args:
+            message: ``sensor_msgs/JointState``.
+            given: Joints that are stored, and their names; other joints are left out.
         """
         names, positions, topic = message.name, message.position, self.topic
         if len(names) != len(positions):
             counts = f"{len(names)} names and {len(positions)} positions"
-            self._log.warn("lengths", f"a message on {topic} has {counts}: ignored")
+            self._log.warn("lengths", f"ignored a message on {topic}: it has {counts}")
             return {}
         keeps, robot_names = given.keeps, given.robot_names
         named = zip((robot_names.get(name, name) for name in names), positions, strict=True)
@@ -313,28 +325,28 @@ class CurrentStateMonitor:
         counts_of = Counter(name for name, _ in pairs)
         if len(counts_of) < len(pairs):
             twice = listing(sorted(name for name, count in counts_of.items() if count > 1))
-            self._log.warn("twice", f"a message on {topic} has joints twice: {twice}: ignored")
+            self._log.warn("twice", f"ignored a message on {topic}: it has joints twice: {twice}")
             return {}
         valid = {name: position for name, position in pairs if abs(position) <= MAX_POSITION}
         if len(valid) < len(pairs):
             invalid = listing(name for name in counts_of if name not in valid)
             reason = f"not finite, or larger than {MAX_POSITION:g}"
-            self._log.warn("finite", f"positions on {topic} are {reason}: {invalid}: ignored")
+            self._log.warn("finite", f"ignored positions on {topic}: {reason}: {invalid}")
         return valid
 
     def _has_driver(self) -> bool:
-        """Return whether another node publishes on the topic."""
+        """Return whether another node publishes on the topic of joint states."""
         return bool(self._node.count_publishers(self.topic) > self.shares_topic)
 
     def _has_discovered_all(self, now: float) -> bool:
-        """Return whether there was time to discover all drivers and to receive their messages."""
+        """Return whether there was enough time to discover all drivers and their messages."""
         is_subscribed = self._subscription is not None
         return now - self._changed > DISCOVERY_TIME and is_subscribed == self._has_driver()
 
     def discover(self, now: float) -> None:
-        """Check for publishers every `DISCOVERY_PERIOD`; called in each cycle.
+        """Check whether drivers have appeared or disappeared, every 0.1 s; call in each cycle.
 
-        If a subscription must be created or destroyed, the executor is woken up and does that.
+        If they have, wake the executor, which then creates or destroys the subscription.
         """
         if now < self._next_check:
             return
@@ -343,7 +355,7 @@ class CurrentStateMonitor:
             self._driver_changed.trigger()
 
     def _update_subscription(self) -> None:
-        """Subscribe when there is a driver, and unsubscribe when there is none."""
+        """Subscribe if there is a driver, and destroy the subscription if there is none."""
         if self._has_driver() == (self._subscription is not None):
             return
         before, new = self._subscription, None
@@ -353,18 +365,27 @@ class CurrentStateMonitor:
             )
         else:
             self._node.destroy_subscription(before)
-        self._changed = time.monotonic()  # set first, as the loop reads both without a lock
+        # Set before the subscription, because the loop reads both without a lock.
+        self._changed = time.monotonic()
         self._subscription = new
 
 
 def _reading_timeout(arm: Arm) -> float:
-    """Return the maximum age of a reading [s]."""
+    """Return the maximum time since a reading of a joint of the arm was received [s]."""
     is_required = arm.parameters.feedback_mode == REQUIRED
     return arm.parameters.measurement_timeout if is_required else READING_TIMEOUT
 
 
 def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
-    """Return the velocities of a message by joint name of the robot; {} if some are missing."""
+    """Return the velocities of a message by the names of the joints in the robot.
+
+    Args:
+        message: ``sensor_msgs/JointState``.
+        given: Names of the joints in the robot.
+
+    Returns:
+        Empty if the message does not have a velocity for each joint.
+    """
     names, velocities = message.name, message.velocity
     if not velocities or len(names) != len(velocities):
         return {}
@@ -372,6 +393,6 @@ def _velocities(message: Any, given: JointFilter) -> dict[str, float]:
 
 
 def _median(readings: list[JointReading]) -> JointReading:
-    """Return the reading with the median position of three readings; of fewer, the newest."""
+    """Return the reading with the median position; with fewer than three readings, the newest."""
     by_position = sorted(readings, key=lambda reading: reading.position)
     return by_position[1] if len(readings) == 3 else readings[-1]

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reception of targets: the newest target is buffered for the loop and given to the controller."""
+"""Reception of targets: a buffer stores the newest target until a cycle passes it on.
+
+The functions of this module transform a target to the base frame, and pass it to the controller.
+"""
 
 import threading
 import time
@@ -52,20 +55,20 @@ TARGET_TOPICS = {
     "target_trajectory": PoseArray,
 }
 TWIST_TOPIC = "target_twist"
-POSE_TYPES = (PoseStampedView, PoseStamped)  # type of received messages; type given to `store`
-MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # source of the marker's targets in warnings
+POSE_TYPES = (PoseStampedView, PoseStamped)  # received messages; arguments of `TargetBuffer.store`
+MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # named in warnings as the source of marker targets
 # A stream needs only its newest message. A best-effort subscription also receives messages of
 # reliable publishers.
 STREAM_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Reliable, because a trajectory is sent only once.
 TRAJECTORY_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-MAX_POSES = 10_000  # per trajectory; ten times as many poses would block all threads for 0.6 s
+MAX_POSES = 10_000  # limit of a trajectory; 100,000 poses would block all threads for 0.6 s
 # Sizes in a serialized PoseArray [bytes]. The header includes the longest valid frame name.
 BYTES_PER_POSE, MAX_HEADER_BYTES = 56, 1024
 
 
 class OversizedTrajectory(NamedTuple):
-    """Target that stands for a trajectory with too many poses, which is not deserialized."""
+    """Target in place of a trajectory with too many poses, which is not deserialized."""
 
     header: Header
     poses: int  # approximate number of poses
@@ -81,20 +84,27 @@ TOPIC_OF_TYPE: Mapping[type, str] = {
 
 
 class Arrival(NamedTuple):
-    """The newest target that arrived since the previous call of `TargetBuffer.take`."""
+    """Newest target in the buffer, and the times of its message."""
 
     message: Any  # target message, or OversizedTrajectory
     time: float  # [s] arrival of the message, steady clock
-    number: int  # number of targets that arrived since the previous call
-    delay: float | None = None  # [s] time in transit; None: unknown
+    number: int  # number of targets that arrived since the buffer was last emptied
+    delay: float | None = None  # [s] time between sending and receiving; None: unknown
 
     @property
     def stamp(self) -> int:
-        """Stamp of the message [ns]; 0 if it has none."""
+        """Stamp of the message [ns]; 0 if the message has no stamp."""
         return nanoseconds(self.message.header.stamp)
 
     def freshness(self, now: float, since_stall: float, target_timeout: float) -> Freshness:
-        """Return ACCEPT or IGNORE, see :mod:`dls_ik.ros.servo.freshness`; all times in [s]."""
+        """Return whether to ACCEPT or IGNORE the target, see :func:`.freshness.target_freshness`.
+
+        Args:
+            now: Current time on the steady clock [s].
+            since_stall: Time since the last stall of the loop ended [s]; infinite if there was
+                none.
+            target_timeout: Parameter `target_timeout` of the node [s].
+        """
         transit = 0.0 if self.stamp else self.delay
         return target_freshness(since_stall, now - self.time, transit, target_timeout)
 
@@ -103,20 +113,19 @@ class Arrival(NamedTuple):
 
         Args:
             now: Current time on the steady clock [s].
-            clock: Current time on the clock of the stamps [ns]; 0 if simulated time is used and not
-                yet known.
+            clock: Current ROS time [ns]; 0 if simulated time is used and not known yet.
 
         Raises:
-            StaleTargetError: If the target has a stamp, but there is no clock to compare it with.
+            StaleTargetError: If the target has a stamp, but ROS time is not known yet.
         """
         is_twist = isinstance(self.message, TwistStamped)
         return target_age(self.stamp, clock, now - self.time, is_twist)
 
 
 class TargetBuffer:
-    """Buffer of the newest target; the servo loop waits until a target arrives.
+    """Receives targets, stores the newest target, and lets the servo loop wait for a target.
 
-    The thread that calls :meth:`wait` receives the messages, without an executor.
+    The thread that calls :meth:`wait` receives the messages itself, without an executor.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
@@ -132,7 +141,8 @@ class TargetBuffer:
         """Subscribe to all topics of targets.
 
         Args:
-            twist_frame: Frame of ``geometry_msgs/Twist`` messages, which have no header.
+            twist_frame: Frame of ``geometry_msgs/Twist`` messages, which have no header; empty: the
+                root link.
         """
         node, log, receiver = self._node, self._log, self._receiver
         subscribe_bounded(
@@ -143,7 +153,12 @@ class TargetBuffer:
         TwistSubscription(node, log, twist_frame, self._keep, receiver)
 
     def store(self, message: Any, sent: int = 0) -> None:
-        """Store a target of the interactive marker and wake the loop; callable from any thread."""
+        """Store a target of the interactive marker, and wake the loop; callable from any thread.
+
+        Args:
+            message: Target message.
+            sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
+        """
         self._keep(message, sent, MARKER_FEEDBACK_TOPIC)
         self._receiver.wake()
 
@@ -154,14 +169,14 @@ class TargetBuffer:
             return newest
 
     def wait(self, earliest: float, latest: float) -> bool:
-        """Receive targets until the buffer has a target, within a time window.
+        """Receive targets until the buffer has a target, but return within a time window.
 
         Args:
             earliest: Time before which the method does not return, on the steady clock [s].
             latest: Time at which the method returns without a target, on the steady clock [s].
 
         Returns:
-            False, at once, if the buffer is closed.
+            True; False if the buffer is closed, which ends the wait at once.
         """
         while not self._is_closed:
             self._receiver.receive(self._remaining(earliest, latest))
@@ -177,17 +192,17 @@ class TargetBuffer:
         self._receiver.close()
 
     def _remaining(self, earliest: float, latest: float) -> float:
-        """Return the remaining time of :meth:`wait` [s]."""
+        """Return for how long :meth:`wait`, with the same arguments, must still wait [s]."""
         end = max(earliest, latest) if self._newest is None else earliest
         return max(0.0, end - time.monotonic())
 
     def _keep(self, message: Any, sent: int = 0, topic: str = "") -> None:
-        """Store a target.
+        """Store a target as the newest target.
 
         Args:
-            message: Target.
-            sent: Time of sending by the clock of the publisher [ns]; 0 if unknown.
-            topic: Topic that the target arrived on; empty: the topic of its type.
+            message: Target message.
+            sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
+            topic: Topic on which the target arrived; empty: the topic for messages of its type.
         """
         with self._lock:
             number = self._newest.number + 1 if self._newest else 1
@@ -197,7 +212,12 @@ class TargetBuffer:
         self.rivals.note(topic or TOPIC_OF_TYPE[type(message)], now)
 
     def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
-        """Store a serialized trajectory, which is deserialized only if it is not too long."""
+        """Deserialize and store a trajectory; if it is too long, store an OversizedTrajectory.
+
+        Args:
+            data: Serialized ``geometry_msgs/PoseArray``.
+            sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
+        """
         if len(data) > MAX_POSES * BYTES_PER_POSE + MAX_HEADER_BYTES:
             self._keep(OversizedTrajectory(Header(), len(data) // BYTES_PER_POSE), sent)
         else:
@@ -209,10 +229,17 @@ class TargetBuffer:
 
 
 class TwistSubscription:
-    """Subscription to twists with a header, or without a header as sent by joystick nodes.
+    """Subscription to target twists, with or without a header; joystick nodes send no header.
 
     A process can subscribe to a topic with one type only. The subscription uses the type of the
     publishers; if the publishers have different types, it uses the type with a header.
+
+    Args:
+        node: Node of the subscription.
+        log: Log of the node.
+        frame: Frame of twists without a header; empty: the root link.
+        store: Function that stores a ``TwistStamped`` and its send time [ns].
+        receiver: Receiver of the messages.
     """
 
     def __init__(
@@ -232,7 +259,10 @@ class TwistSubscription:
         call_every(node, CHECK_PERIOD, self._check)
 
     def _check(self) -> None:
-        """Change the type of the subscription if the publishers have another type."""
+        """Change the type of the subscription if the publishers use the other type.
+
+        The first check destroys the subscription, and the next check subscribes again.
+        """
         sent = {info.topic_type for info in self._node.get_publishers_info_by_topic(self._topic)}
         kind = next((k for k in (TwistStamped, Twist) if type_name(k) in sent), self._kind)
         if self._subscription is None:
@@ -243,7 +273,7 @@ class TwistSubscription:
                 f"subscribed to {self._topic} as {type_name(kind)}{frame if kind is Twist else ''}"
             )
             self._log.info(words, words)
-        elif kind is not self._kind:  # the next check subscribes again
+        elif kind is not self._kind:  # the next check subscribes with the other type
             self._receiver.destroy_subscription(self._subscription)
             self._subscription = None
 
@@ -272,10 +302,10 @@ def apply_target(
 
     Args:
         arm: Arm that follows the target.
-        message: Target.
+        message: Target message, or an OversizedTrajectory.
         frames: Transforms of the frames of targets.
-        joint_values: Positions of all joints of the robot, for frames that move with the robot.
-        now: Time on the steady clock [s].
+        joint_values: Joint positions of the robot by name, for frames that move with the robot.
+        now: Current time on the steady clock [s].
         age: Age of the target [s], see :meth:`Arrival.age`.
 
     Raises:
@@ -293,7 +323,10 @@ def apply_target(
 def _follow(
     arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
-    """Transform a target to the base frame of the chain, and pass it to the controller."""
+    """Transform a target to the base frame of the chain, and pass it to the controller.
+
+    The arguments are those of :func:`apply_target`.
+    """
     tree, base = arm.tree, arm.robot.base
 
     def T_base_frame() -> Array:
@@ -326,7 +359,10 @@ def _check_length(message: PoseArray | OversizedTrajectory) -> None:
 
 
 def target_note(message: Any) -> str:
-    """Return a remark on an accepted target, such as "the quaternion ..."; empty if none."""
+    """Return a remark on an accepted target, such as a quaternion that was normalised.
+
+    The remark is empty if there is nothing to remark on.
+    """
     if isinstance(message, POSE_TYPES):
         return quaternion_note([message.pose])
     return quaternion_note(message.poses) if isinstance(message, PoseArray) else ""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Interactive marker for RViz: shows the target of the arm, and sets a target when dragged."""
+"""Interactive marker for RViz, which shows the target of the arm, and sets a target if dragged."""
 
 import math
 import time
@@ -23,21 +23,26 @@ from dls_ik.ros.servo.tip import Tip
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
-HANDLE_LENGTH, BALL_DIAMETER = 0.25, 0.06  # fractions of the arm's length
+HANDLE_LENGTH, BALL_DIAMETER = 0.25, 0.06  # fractions of the reach of the arm
 BALL_COLOUR = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # translucent
 PAUSE_ENTRY, RESET_ENTRY, TO_TIP_ENTRY = "Pause", "Reset", "Bring the target to the tip"
 SERVER, MARKER = "~/target", "target"
 UPDATE_PERIOD = 0.1  # [s]
-TOUCH_HOLD = 0.5  # [s] time after user feedback in which the node does not move the marker
-MARKER_TOLERANCE = 1e-5  # [m, 1] tolerance of equal poses, as RViz uses single precision
+TOUCH_HOLD = 0.5  # [s] the node does not move the marker for this time after the user dragged it
+MARKER_TOLERANCE = 1e-5  # [m, 1] tolerance of equal poses, because RViz uses single precision
 FEEDBACK_QOS = QoSProfile(depth=10)  # RViz sends two messages when the mouse is released
 MARKER_LIBRARY = "interactive_markers"
 
 
 def build_handles(name: str, tip: Tip, pose: Any) -> Any:
-    """Return an ``InteractiveMarker`` for a tip, at a pose in the root frame.
+    """Return an ``InteractiveMarker`` with handles to move and to turn a tip.
 
     The marker has no stamp, so that RViz uses the latest transform to its frame.
+
+    Args:
+        name: Name of the marker.
+        tip: Tip of the arm; its root frame is the frame of the marker.
+        pose: ``geometry_msgs/Pose`` of the marker in the root frame.
     """
     length = tip.length()
     marker = InteractiveMarker(name=name, pose=pose, scale=HANDLE_LENGTH * length)
@@ -52,7 +57,15 @@ def build_handles(name: str, tip: Tip, pose: Any) -> Any:
 
 
 def _axis_handle(k: int, name: str, mode: int) -> Any:
-    """Return the handle of axis k of the marker; RViz draws a handle along its own x axis."""
+    """Return a control that moves the marker along one of its axes, or turns it about this axis.
+
+    RViz draws a control along its own x axis, so the control is rotated.
+
+    Args:
+        k: Axis of the marker, 0 to 2.
+        name: Name of the control.
+        mode: MOVE_AXIS or ROTATE_AXIS of ``InteractiveMarkerControl``.
+    """
     control = InteractiveMarkerControl(name=name, interaction_mode=mode)
     R_marker_control = np.eye(3)[:, [k, (k + 1) % 3, (k + 2) % 3]]
     o = control.orientation
@@ -61,7 +74,10 @@ def _axis_handle(k: int, name: str, mode: int) -> Any:
 
 
 def _ball(size: float) -> Any:
-    """Return the control with a ball: dragging moves the target, with Ctrl held rotates it."""
+    """Return a control with a ball of diameter `size` [m].
+
+    Dragging the ball moves the marker; dragging with the Ctrl key pressed rotates the marker.
+    """
     ball = Marker(type=Marker.SPHERE, color=BALL_COLOUR)
     ball.scale.x = ball.scale.y = ball.scale.z = size
     ball.pose.orientation.w = 1.0
@@ -72,17 +88,19 @@ def _ball(size: float) -> Any:
 
 
 class MarkerTarget:
-    """Interactive marker at the target, or at the tip if there is no target; dragging sets targets.
+    """Interactive marker at the target, or at the tip if there is no target.
 
-    Each target is sent as a trajectory of one pose, because such a target does not time out. A
-    stream of poses would time out while the mouse is held still, because RViz then sends nothing.
+    Dragging the marker sets targets. Each target is a trajectory of one pose, because such a target
+    does not time out. A stream of poses would time out when the user stops dragging without
+    releasing the mouse button, because RViz then sends no messages.
 
     Args:
         node: Node of the marker server.
         library: Module ``interactive_markers``.
-        report: Returns the report of the last cycle.
-        store: Stores a target in the buffer of the servo loop.
-        control: Runs a function of the controller in the next cycle of the servo loop.
+        report: Function that returns the report of the last cycle.
+        store: Function that stores a target message in the buffer of the servo loop.
+        control: Function that lets the next cycle of the servo loop call its argument, a function
+            of the controller.
     """
 
     def __init__(
@@ -107,7 +125,8 @@ class MarkerTarget:
         self._last_feedback = -math.inf  # [s] time of the last feedback, steady clock
         namespace = self._updates.removesuffix("/update")
         node.get_logger().info(
-            f"interactive marker for RViz: add a display InteractiveMarkers of {namespace}"
+            "interactive marker for RViz: add a display of type InteractiveMarkers with namespace "
+            f"{namespace}"
         )
         call_every(node, UPDATE_PERIOD, self._update)
 
@@ -118,7 +137,8 @@ class MarkerTarget:
     def _update(self) -> None:
         """Move the marker to the target, or to the tip if there is no target.
 
-        Do nothing if no viewer is subscribed, or within TOUCH_HOLD after feedback of the user.
+        The marker does not move if no viewer is subscribed, or within 0.5 s after the user dragged
+        it. For another robot, the marker is built again.
         """
         report = self._report()
         if report.trail is None or report.output is None:
@@ -136,13 +156,13 @@ class MarkerTarget:
         self._server.applyChanges()
 
     def _insert(self, tip: Tip, pose: Any) -> None:
-        """Insert the marker of a tip, or replace the marker of an earlier tip."""
+        """Show the marker of a tip at a pose in the root frame; replace an earlier marker."""
         self._tip, self._pose = tip, pose
         self._server.insert(build_handles(MARKER, tip, pose), feedback_callback=self._receive)
         self._menu.apply(self._server, MARKER)
 
     def _receive(self, feedback: Any) -> None:
-        """Receive feedback of the user; set a target if the pose of the marker has changed."""
+        """Handle ``InteractiveMarkerFeedback``; set a target if the user has moved the marker."""
         self._last_feedback = time.monotonic()
         if feedback.event_type not in (feedback.POSE_UPDATE, feedback.MOUSE_UP):
             return
@@ -154,13 +174,17 @@ class MarkerTarget:
         """Set a target that does not time out.
 
         The target has no stamp, because the stamp of RViz may be too old.
+
+        Args:
+            frame: Frame of the pose.
+            pose: ``geometry_msgs/Pose`` of the target.
         """
         target = PoseArray(poses=[pose])
         target.header.frame_id = frame
         self._store(target)
 
     def _show_pause(self, is_paused: bool) -> None:
-        """Check or uncheck the menu entry Pause of the marker if `is_paused` has changed."""
+        """Set the check mark of the marker's menu entry Pause, if the state has changed."""
         if is_paused is not self._pause_checked:
             menu, self._pause_checked = self._menu, is_paused
             menu.setCheckState(self._pause_entry, menu.CHECKED if is_paused else menu.UNCHECKED)
@@ -178,7 +202,10 @@ class MarkerTarget:
 
 
 def _marker_pose(tip: Tip, output: ServoOutput) -> Any:
-    """Return the pose of the target in the root frame; without a target, the pose of the tip."""
+    """Return the ``geometry_msgs/Pose`` for the marker, in the root frame.
+
+    This is the pose of the target or, if there is no target, of the tip.
+    """
     T_d = output.T_d
     return pose_from_matrix(tip.poses(output.q) if T_d is None else tip.in_root(T_d))
 
@@ -200,11 +227,13 @@ def build_marker(
     store: Callable[[Any], None],
     control: Callable[[Callable[[Controller], None]], None],
 ) -> MarkerTarget | None:
-    """Build the interactive marker of a node, see :class:`MarkerTarget`.
+    """Build the interactive marker of a node.
+
+    The arguments are those of :class:`MarkerTarget`, and the parameters of the node.
 
     Returns:
-        None if the parameter `interactive_marker` is false, or if the library is missing, which is
-        logged.
+        None if the parameter `interactive_marker` is false, or if the package
+        ``interactive_markers`` is not installed, which is logged.
     """
     if not parameters.interactive_marker:
         return None
@@ -212,8 +241,8 @@ def build_marker(
         library = import_module(MARKER_LIBRARY)
     except ImportError:
         node.get_logger().warning(
-            "interactive_marker is true, but there is no marker in RViz: interactive_marker needs "
-            f"the package {MARKER_LIBRARY}: sudo apt-get install "
+            "interactive_marker is true, but RViz shows no marker, because the package "
+            f"{MARKER_LIBRARY} is not installed; install it: sudo apt-get install "
             "ros-$ROS_DISTRO-interactive-markers"
         )
         return None

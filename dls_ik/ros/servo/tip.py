@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tip of the arm in the root frame: poses, twists, and the trail of its positions."""
+"""Tip of the arm in the root frame: its poses, its twists, and the trail of its past positions."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -11,16 +11,18 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 
 MIN_LENGTH = 0.1  # [m] minimum displayed length of an arm
-MAX_TRAIL_POINTS = 250  # conversion of more points to a message would delay the loop
+MAX_TRAIL_POINTS = 250  # the conversion of more points to a message would delay the loop
 MIN_TRAIL_INTERVAL = 0.02  # [s] minimum time between two points of a trail
 
 
 class Tip:
-    """Tip of a chain, whose base may be moved by joints outside the chain.
+    """Computes poses and twists of the tip of a chain, whose base may move in the root frame.
+
+    Joints outside the chain, between the root link and the base, may move the base.
 
     Args:
         robot: Model of the chain.
-        joint_values: Returns measured joint positions by name [rad or m].
+        joint_values: Function that returns measured joint positions by name [rad or m].
     """
 
     def __init__(self, robot: RobotModel, joint_values: Callable[[], Mapping[str, float]]) -> None:
@@ -30,15 +32,15 @@ class Tip:
         self._T_root_base = robot.tree.fixed_offset(self.frame, robot.base)
 
     def in_root(self, T_base: Array) -> Array:
-        """Transform poses (..., 4, 4) from the base frame to the root frame."""
+        """Transform poses T_base (..., 4, 4) from the base frame to the root frame."""
         return self._root_from_base() @ T_base
 
     def poses(self, q: Array) -> Array:
-        """Return the poses T_root_tip (..., 4, 4) at joint positions q (..., n) [rad or m]."""
+        """Return the poses T_root_tip (..., 4, 4) at joint positions q (..., n) of the chain."""
         return self.in_root(self.robot.fk(q))
 
     def twist(self, q: Array, v: Array) -> Array:
-        """Return the twist (6,) of the tip relative to the base, in root axes [m/s, rad/s].
+        """Return the twist (6,) of the tip relative to the base, along root axes [m/s, rad/s].
 
         Args:
             q: (n,) joint positions of the chain [rad or m].
@@ -49,13 +51,16 @@ class Tip:
         return twist
 
     def length(self) -> float:
-        """Return the approximate reach of the arm [m]: the sum of the distances between joints."""
+        """Return the approximate reach of the arm [m]: the sum of the distances between joints.
+
+        The result is at least 0.1 m.
+        """
         joints = self.robot.tree.path(self.robot.base, self.robot.tip)
         length = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
         return max(length, MIN_LENGTH)
 
     def _root_from_base(self) -> Array:
-        """Return T_root_base (4, 4), at the measured positions of joints outside the chain."""
+        """Return T_root_base (4, 4) at the measured positions of the joints that move the base."""
         if self._T_root_base is not None:
             return self._T_root_base
         tree = self.robot.tree
@@ -64,14 +69,14 @@ class Tip:
 
 
 class Trail:
-    """Past positions of the tip, sampled from the commands.
+    """Trail of past positions of the tip, computed from a sample of the commands.
 
-    One thread stores sampled commands. Another thread reads the trail, and computes positions of
-    the tip from the commands.
+    One thread stores commands. Another thread reads the trail, and then computes the positions of
+    the tip at these commands.
 
     Args:
         tip: Tip of the arm in use.
-        duration: Duration of the trail [s].
+        duration: Age of the oldest positions in the trail [s]; 0: no trail.
     """
 
     def __init__(self, tip: Tip, duration: float) -> None:
@@ -83,13 +88,21 @@ class Trail:
         self._next_sample = -np.inf  # [s] time of the next sample
 
     def sample(self, now: float, q: Array) -> None:
-        """Store a command q (n,) at a time [s] if a sample is due; the array is not copied."""
+        """Store a command if enough time has passed since the last stored command.
+
+        Args:
+            now: Current time [s].
+            q: (n,) commanded joint positions [rad or m]; the array is not copied.
+        """
         if now >= self._next_sample and self._duration > 0.0:
             self._next_sample = now + self._interval
             self._commands.append((now, q))
 
     def points(self, now: float) -> Array:
-        """Return the trail: positions of the tip (m, 3) in the root frame [m], oldest first."""
+        """Return the trail at the time `now` [s]: positions (m, 3) of the tip, oldest first.
+
+        The positions are in the root frame [m].
+        """
         new = [self._commands.popleft() for _ in range(len(self._commands))]
         if new:
             times, commands = zip(*new, strict=True)
