@@ -105,7 +105,7 @@ def reachability(
     if json_path is not None:
         output.write_text(json_path, json_text(summary) + "\n")
     if plot is not None:
-        from dls_ik.reachability.map import map_picture
+        from dls_ik.reachability.picture import map_picture
 
         output.save_plot(plot, map_picture(found, show, scene))
 

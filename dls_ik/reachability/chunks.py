@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from dls_ik import __version__
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.reachability.settings import MapJob, ReachabilityError, checked_task, orientations
+from dls_ik.reachability.grid import ReachabilityError, orientations
+from dls_ik.reachability.settings import MapJob, checked_task
 from dls_ik.solver.calls import usable_cores
 from dls_ik.solver.result import IkBatchResult, Status
 from dls_ik.solver.solver import IkSolver

@@ -25,6 +25,7 @@ from dls_ik.model.files import read_file
 from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
 from dls_ik.reachability.chunks import Keep, Voxels, dask_cluster, local_threads, run_chunks
+from dls_ik.reachability.grid import ReachabilityError, reach_ball
 from dls_ik.reachability.map import ReachabilityMap, checked_store
 from dls_ik.reachability.settings import (
     RESOLUTION,
@@ -32,9 +33,7 @@ from dls_ik.reachability.settings import (
     TOLERANCE,
     MapJob,
     MapSettings,
-    ReachabilityError,
     new_job,
-    reach_ball,
 )
 
 if TYPE_CHECKING:
