@@ -123,7 +123,7 @@ def _path(
     deg: bool,
     mm: bool,
 ) -> PosePath:
-    """Return the path with a name, or the path in a file.
+    """Return the built-in path called `name`, or the path in the file `name`.
 
     Raises:
         click.UsageError: If the name is unknown, or the file has fewer than two poses.
@@ -148,7 +148,11 @@ def _path(
 
 
 def _time_step(name: str, t: Array) -> float:
-    """Return the constant time step of times (b,) [s].
+    """Return the constant step [s] between the times t (b,) [s] of a path.
+
+    Args:
+        name: Name of the file, for the message.
+        t: (b,) increasing times [s].
 
     Raises:
         click.UsageError: If the times are not evenly spaced.
@@ -161,10 +165,16 @@ def _time_step(name: str, t: Array) -> float:
 
 
 def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -> Array:
-    """Return the start configuration (n,): that of --seed, or a solution of the first pose.
+    """Return the start configuration (n,) of a path [rad or m].
+
+    Args:
+        robot: Robot that follows the path.
+        task: Components of the pose that are solved; None for all.
+        T: (4, 4) first pose of the path.
+        seed: (n,) start configuration given by --seed; None solves the first pose instead.
 
     Raises:
-        click.UsageError: If the first pose is not reached.
+        click.UsageError: If the solver does not reach the first pose.
     """
     if seed is not None:
         return seed
@@ -177,7 +187,7 @@ def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -
 
 
 def _document(found: PathComparison) -> dict[str, Any]:
-    """Return a comparison as a JSON document."""
+    """Return the results of a comparison as a JSON document."""
     path, robot = found.path, found.robot
     return {
         "robot": robot.name,
@@ -191,7 +201,7 @@ def _document(found: PathComparison) -> dict[str, Any]:
 
 
 def _print(found: PathComparison) -> None:
-    """Print a comparison as a table."""
+    """Print the results of a comparison as a table with one row per method."""
     units = sorted(set(found.robot.units), reverse=True)
     unit, speed = " or ".join(units), " or ".join(f"{each}/s" for each in units)
     headings = (
