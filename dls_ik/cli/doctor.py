@@ -132,7 +132,7 @@ def _print_findings(findings: list[Finding]) -> None:
 
 
 def _print_sections(console: Console, findings: list[Finding]) -> None:
-    """Print a table of findings for each section; a command that fixes a finding has its own line."""
+    """Print a table of findings for each section, with commands that fix findings."""
     from rich.table import Table
     from rich.text import Text
 
@@ -175,7 +175,7 @@ def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Fin
     code = CODE.format(path=sys.path, names=[check.name for check in checks], robot=robot)
     found: list[Finding] = []
     with _scratch_file() as errors:
-        process = subprocess.Popen(  # noqa: S603  runs this Python interpreter with code of this package
+        process = subprocess.Popen(  # noqa: S603  runs code of this package
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, bufsize=0
         )
         try:

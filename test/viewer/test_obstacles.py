@@ -58,7 +58,7 @@ def test_the_arm_goes_around_and_says_what_is_in_the_way(session, scene):
     session.drag_target(at(0.6, -0.25, 0.3))
     run(session, scene, "REACHED")
     session.drag_target(at(0.6, 0.25, 0.3))  # target behind the wall
-    assert "goes around: wall and wam_" in run(session, scene, "JOINT_MOTION").message
+    assert "moving around: wall and wam_" in run(session, scene, "JOINT_MOTION").message
     sample = run(session, scene, "REACHED")
     np.testing.assert_allclose(sample.T_tip, at(0.6, 0.25, 0.3), atol=1e-3)
     session.drag_target(at(0.6, 0.0, 0.3))  # target inside the wall

@@ -74,7 +74,7 @@ def test_a_port_in_use_is_one_line_with_one_that_is_free(taken, capsys):
     assert shown == ""
     assert line.startswith(f"dls-ik: cannot listen on 127.0.0.1 port {taken}: ")
     free = int(line.rpartition(" ")[2])
-    assert line.endswith(f"; free is {free}: --port {free}")
+    assert line.endswith(f"; port {free} is free: --port {free}")
     check_port("127.0.0.1", free)
 
 
