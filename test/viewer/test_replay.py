@@ -64,7 +64,7 @@ NAMES = list(ROBOT.joint_names)
         ),
         (
             json.dumps({"joint_names": NAMES, "t": [1, 0], "positions": [[0] * 7] * 2}).encode(),
-            "times that increase",
+            "finite, increasing times",
         ),
     ],
 )
