@@ -17,24 +17,24 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_of_unit
 from dls_ik.text import quoted
 
-MAX_VOXELS = 10**8  # the results of this number of voxels take three gigabytes
-MIN_RESOLUTION, MAX_RESOLUTION = 1e-6, 1e6  # [m] limits of the resolution
+MAX_VOXELS = 10**8  # maximum number of voxels, whose results take three gigabytes
+MIN_RESOLUTION, MAX_RESOLUTION = 1e-6, 1e6  # [m] valid edge lengths of a voxel
 
-# Alexa 2022: constants of the spiral; PSI is the positive root of x^4 = x + 4.
+# Constants of the spiral of Alexa 2022; PSI is the positive root of x^4 = x + 4.
 PHI = np.sqrt(2.0)
 PSI = 1.533751168755204288118041
 GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 class ReachabilityError(DlsIkError):
-    """A map that cannot be computed, stored, resumed or read."""
+    """A reachability map that cannot be computed, stored, resumed or read."""
 
 
 # Voxels
 
 
 class Ball(NamedTuple):
-    """Ball in the base frame."""
+    """Ball in the base frame, given by its centre and radius."""
 
     centre: Array  # (3,) centre [m]
     radius: float  # [m]
@@ -63,9 +63,9 @@ def reach_ball(robot: RobotModel) -> Ball:
 
 
 def _range(robot: RobotModel, i: int) -> tuple[float, float]:
-    """Return the middle and half the length of the range of prismatic joint i [m].
+    """Return the middle and half the length of the range of prismatic joint number i [m].
 
-    The limits must be finite.
+    The limits of the joint must be finite.
     """
     chain, variable = robot.chain, robot.chain.variable[i]
     middle = (chain.lower[variable] + chain.upper[variable]) / 2.0
@@ -76,7 +76,7 @@ def _range(robot: RobotModel, i: int) -> tuple[float, float]:
 class Grid(NamedTuple):
     """Grid of cubic voxels along the axes of the base frame.
 
-    Voxels are numbered such that the index along z varies fastest.
+    Voxels are numbered from 0 such that the index along z varies fastest.
     """
 
     origin: tuple[float, float, float]  # centre of voxel (0, 0, 0) [m]
@@ -97,23 +97,33 @@ class Grid(NamedTuple):
         return self._along(i, np.arange(self.shape[i] + 1) - 0.5)
 
     def centres(self, first: int, last: int) -> Array:
-        """Return the centres (last - first, 3) [m] of the voxels first to last - 1."""
+        """Return the centres (last - first, 3) [m] of voxels number `first` to `last` - 1."""
         places = np.stack(np.unravel_index(np.arange(first, last), self.shape), axis=-1)
         return self._along(slice(None), places)
 
     def _along(self, i: int | slice, steps: NDArray[Any]) -> Array:
-        """Return coordinates along axis i [m]: centre of the first voxel plus `steps` edges."""
+        """Return coordinates [m] that are `steps` voxels from the centre of voxel 0.
+
+        Args:
+            i: Axis, or a slice of axes.
+            steps: Numbers of voxels.
+        """
         coordinates: Array = np.array(self.origin)[i] + self.resolution * steps
         return coordinates
 
     def layer(self, i: int, coordinate: float) -> int:
-        """Return the layer along axis i whose centre is closest to a coordinate [m]."""
+        """Return the index along axis i of the voxels whose centre is closest to a coordinate.
+
+        Args:
+            i: Axis: 0, 1 or 2 for x, y or z.
+            coordinate: Coordinate along the axis [m].
+        """
         nearest = round((coordinate - self.origin[i]) / self.resolution)
         return min(max(nearest, 0), self.shape[i] - 1)
 
 
 def checked_resolution(resolution: float) -> float:
-    """Check and return the edge length of a voxel [m].
+    """Check the edge length of a voxel [m], and return it as a float.
 
     Raises:
         ReachabilityError: If the length is not from MIN_RESOLUTION to MAX_RESOLUTION.
@@ -124,16 +134,20 @@ def checked_resolution(resolution: float) -> float:
     ):
         return float(resolution)
     raise ReachabilityError(
-        f"the resolution is the edge of a voxel, from {MIN_RESOLUTION:g} to {MAX_RESOLUTION:g} m, "
+        f"the resolution, the edge of a voxel, must be {MIN_RESOLUTION:g} to {MAX_RESOLUTION:g} m, "
         f"not {quoted(resolution)}"
     )
 
 
 def grid_around(ball: Ball, resolution: float) -> Grid:
-    """Return voxels that cover a ball, with one voxel at its centre.
+    """Return a grid that covers a ball and has a voxel centred at the centre of the ball.
+
+    Args:
+        ball: Ball to cover.
+        resolution: Edge of a voxel [m].
 
     Raises:
-        ReachabilityError: If there are too many voxels.
+        ReachabilityError: If the grid has too many voxels.
     """
     # Number of voxels on each side of the middle voxel
     beside = max(0, math.ceil(ball.radius / resolution - 0.5 - 1e-9))
@@ -143,7 +157,7 @@ def grid_around(ball: Ball, resolution: float) -> Grid:
 
 
 def grid_in(region: Sequence[float], resolution: float) -> Grid:
-    """Return voxels that cover a box.
+    """Return a grid that covers a box.
 
     Args:
         region: (6,) x0 x1 y0 y1 z0 z1 [m]. The first voxel starts at x0; the last voxel may extend
@@ -151,8 +165,8 @@ def grid_in(region: Sequence[float], resolution: float) -> Grid:
         resolution: Edge of a voxel [m].
 
     Raises:
-        ReachabilityError: If the bounds are not six finite numbers with x0 <= x1, y0 <= y1 and
-            z0 <= z1, or there are too many voxels.
+        ReachabilityError: If the bounds are not six finite numbers with x0 <= x1, y0 <= y1 and z0
+            <= z1, or there are too many voxels.
     """
     ends = _checked_region(region)
     counts = [max(1, math.ceil((b - a) / resolution - 1e-9)) for a, b in ends]
@@ -170,8 +184,8 @@ def _checked_region(region: Sequence[float]) -> list[tuple[float, float]]:
     if len(numbers) == 6 and all(map(math.isfinite, numbers)) and all(a <= b for a, b in ends):
         return ends
     raise ReachabilityError(
-        "a region is x0 x1 y0 y1 z0 z1 [m], six finite numbers, each first end not above the "
-        f"second, not {quoted(region)}"
+        "a region must be x0 x1 y0 y1 z0 z1 [m], six finite numbers with x0 <= x1, y0 <= y1, "
+        f"z0 <= z1; got {quoted(region)}"
     )
 
 
@@ -180,8 +194,8 @@ def _not_too_many(grid: Grid) -> Grid:
         return grid
     nx, ny, nz = grid.shape
     raise ReachabilityError(
-        f"a resolution of {grid.resolution:g} m makes {nx} x {ny} x {nz} = {grid.size:.3g} voxels; "
-        f"a map has at most {MAX_VOXELS:.0e}: take a coarser one, or a smaller region"
+        f"a resolution of {grid.resolution:g} m gives {nx} x {ny} x {nz} = {grid.size:.3g} voxels, "
+        f"but a map has at most {MAX_VOXELS:.0e}: give a larger resolution or a smaller region"
     )
 
 
@@ -189,14 +203,19 @@ def _not_too_many(grid: Grid) -> Grid:
 
 
 def orientations(count: int, task: str) -> Array:
-    """Return the rotations R_base_tip (count, 3, 3) that are tested in every voxel."""
+    """Return the rotations R_base_tip (count, 3, 3) that are tested in every voxel.
+
+    Args:
+        count: Number of rotations.
+        task: Name of the task; for ``position``, the only rotation is the identity.
+    """
     if task == "position":
         return np.eye(3)[None]
     return spread_directions(count) if task == "pointing" else spread_rotations(count)
 
 
 def spread_rotations(count: int) -> Array:
-    """Return evenly distributed rotations (count, 3, 3), a super-Fibonacci spiral (Alexa 2022)."""
+    """Return evenly distributed rotations (count, 3, 3): a super-Fibonacci spiral (Alexa 2022)."""
     s = np.arange(count) + 0.5
     small, large = np.sqrt(s / count), np.sqrt(1.0 - s / count)
     alpha, beta = 2.0 * np.pi * s / PHI, 2.0 * np.pi * s / PSI
@@ -207,9 +226,9 @@ def spread_rotations(count: int) -> Array:
 
 
 def spread_directions(count: int) -> Array:
-    """Return rotations (count, 3, 3) with evenly distributed z axes.
+    """Return rotations (count, 3, 3) whose z axes are evenly distributed directions.
 
-    The axes are a Fibonacci lattice on the sphere (Gonzalez 2010).
+    The directions are a Fibonacci lattice on the sphere (Gonzalez 2010).
     """
     k = np.arange(count)
     height = 1.0 - (2.0 * k + 1.0) / count

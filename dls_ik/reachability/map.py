@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reachability maps: derived quantities, and files (``.npz`` or ``.zarr``)."""
+"""Reachability maps, the quantities derived from them, and their files (``.npz`` or ``.zarr``)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from dls_ik.reachability.settings import FORMAT, MapSettings
 from dls_ik.text import quoted
 
 SUFFIXES = (".npz", ".zarr")
-ABOUT_ENTRY = "about"  # name of the entry with settings and versions in a file
+ABOUT_ENTRY = "about"  # name of the entry of a file that contains settings and versions
 
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityMap:
-    """Map with the orientations that an arm reaches in each voxel, and the dexterity of the arm.
+    """Number of orientations that an arm reaches in each voxel, and the dexterity of the arm there.
 
     Attributes:
         settings: Robot, region and accuracy of the map.
@@ -49,7 +49,7 @@ class ReachabilityMap:
 
     @property
     def index(self) -> Array:
-        """Return the reachability index (nx, ny, nz), the share of orientations that is reached.
+        """Share (nx, ny, nz) of the orientations reached in each voxel, the reachability index.
 
         The index is that of Zacharias, Borst & Hirzinger 2007. Here, inverse kinematics is solved
         for every orientation in every voxel.
@@ -63,15 +63,18 @@ class ReachabilityMap:
 
     @property
     def lost(self) -> Array:
-        """Share (nx, ny, nz) of the poses with solutions whose solutions are all in collision."""
+        """Share (nx, ny, nz) of the poses with solutions whose solutions are all in collision.
+
+        Poses without any solution are not counted.
+        """
         lost = self.voxels.in_collision
         share: Array = lost / np.maximum(self.voxels.reached + lost, 1)
         return share
 
     def extent(self, i: int) -> tuple[float, float]:
-        """Return the range [m] along axis i that contains the reached voxels and the base.
+        """Return the range [m] along axis i (0 to 2) that contains the reached voxels and the base.
 
-        The range has a margin at both ends.
+        Voxels that are only reached in collision are included. The range has a margin at both ends.
         """
         some = self.voxels.reached + self.voxels.in_collision
         layers = np.flatnonzero(some.any(axis=tuple({0, 1, 2} - {i})))
@@ -80,12 +83,12 @@ class ReachabilityMap:
         return min(places) - margin, max(places) + margin
 
     def at(self, point: Any) -> tuple[int, int, int]:
-        """Return the voxel (i, j, k) that contains a point (3,) [m], or the closest voxel."""
+        """Return the index (i, j, k) of the voxel closest to a point (3,) [m] in the base frame."""
         i, j, k = (self.grid.layer(axis, float(x)) for axis, x in enumerate(point))
         return i, j, k
 
     def summary(self) -> dict[str, Any]:
-        """Return settings and totals of the map as a dict for JSON."""
+        """Return the settings and the totals of the map as a dict for JSON."""
         some = self.voxels.reached > 0
         lost = self.voxels.in_collision > 0
         best = self.voxels.manipulability_best[some]
@@ -111,7 +114,9 @@ class ReachabilityMap:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a file ``.npz`` or a store ``.zarr``; an error leaves no partial file.
+        """Write the map to a file ``.npz`` or a store ``.zarr``.
+
+        The file is written completely or not at all.
 
         Raises:
             ReachabilityError: If the suffix is not supported, or the file cannot be written.
@@ -139,7 +144,7 @@ class ReachabilityMap:
         """Read a map from a file ``.npz`` or a store ``.zarr``.
 
         Raises:
-            ReachabilityError: If the file does not exist, or holds no map.
+            ReachabilityError: If the file does not exist, or contains no map.
         """
         store = Path(path)
         if not store.exists():
@@ -157,14 +162,14 @@ class ReachabilityMap:
 
 
 def checked_store(path: str | os.PathLike[str]) -> Path:
-    """Check that a map can be written at a path; return the path.
+    """Check that a map can be written to a path, and return the path.
 
     Raises:
-        ReachabilityError: If no map can be written there; the message gives the reason.
+        ReachabilityError: If no map can be written to the path; the message gives the reason.
     """
     store = Path(path)
     if store.suffix.lower() not in SUFFIXES:
-        raise ReachabilityError(f"a map is stored as {' or '.join(SUFFIXES)}, not {store.name}")
+        raise ReachabilityError(f"a map must end in {' or '.join(SUFFIXES)}; got {store.name}")
     if not store.absolute().parent.is_dir():
         raise ReachabilityError(f"cannot write {path}: there is no directory {store.parent}")
     if not os.access(store.absolute().parent, os.W_OK | os.X_OK):
@@ -198,7 +203,7 @@ def _read(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _with_collisions(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a file, with zeros for collisions if an old version wrote the file."""
+    """Return the arrays of a file, with zeros for `in_collision` if an old version wrote it."""
     return {"in_collision": np.zeros_like(arrays["reached"]), **arrays}
 
 
@@ -217,5 +222,5 @@ def _zarr() -> Any:
         return import_module("zarr")
     except ImportError as error:
         raise ReachabilityError(
-            "a .zarr store needs zarr: pip install 'dls-ik[zarr]', or take .npz"
+            "a .zarr store needs the package zarr: pip install 'dls-ik[zarr]', or use .npz"
         ) from error

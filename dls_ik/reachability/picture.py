@@ -27,14 +27,14 @@ SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from th
 EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
 COLOUR_MAP = "viridis"
 SHOWN = ("index", "manipulability", "collisions")
-LOST = "only reached in collision [% of what is reached]"
-MAX_DRAWN_VOXELS = 24  # maximum voxels along an axis; finer maps show the mean of several voxels
+LOST = "only reached in collision [% of the poses with solutions]"
+MAX_DRAWN_VOXELS = 24  # maximum along an axis; finer maps show the mean over blocks of voxels
 OUTLINES = "; black: obstacles in the slice"
 COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
 class MapColours(NamedTuple):
-    """Values that the colours of a picture represent."""
+    """Values that the colours of a picture represent, with their range and label."""
 
     values: Array  # (nx, ny, nz), NaN if no orientation is reached
     top: float  # value at the upper end of the colours
@@ -44,7 +44,7 @@ class MapColours(NamedTuple):
 def map_picture(
     found: ReachabilityMap, show: str = "index", scene: PlanningScene | None = None
 ) -> Figure:
-    """Draw a map: three slices through the shoulder and a 3D view, or the layer of a flat map.
+    """Draw a map: three slices through the shoulder and a 3D view, or a single layer of voxels.
 
     Args:
         found: Map to draw.
@@ -91,14 +91,23 @@ def _shown(found: ReachabilityMap, show: str) -> MapColours:
         return MapColours(values, top, "manipulability, mean over the solutions")
     if show == "collisions":
         if not found.settings.scene:
-            raise ReachabilityError("the map was computed without a scene: no collisions to show")
+            raise ReachabilityError("the map was computed without a scene: it has no collisions")
         some = found.voxels.reached + found.voxels.in_collision > 0
         return MapColours(np.where(some, 100.0 * found.lost, np.nan), 100.0, LOST)
-    raise ReachabilityError(f"a picture shows {listing(SHOWN)}, not {show!r}")
+    raise ReachabilityError(f"show must be one of {listing(SHOWN)}; got {show!r}")
 
 
 def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int, view: str) -> Any:
-    """Draw the slice along axes i and j that contains the shoulder."""
+    """Draw the slice of the map through the shoulder along two axes; return the drawn mesh.
+
+    Args:
+        axes: Axes to draw in.
+        found: Map to draw.
+        shown: Values to draw.
+        i: Horizontal axis: 0, 1 or 2 for x, y or z.
+        j: Vertical axis.
+        view: Name of the view, such as "from above".
+    """
     (across,) = {0, 1, 2} - {i, j}
     layer = found.at(found.shoulder)[across]
     values = np.take(shown.values, layer, axis=across)  # (n_i, n_j)
@@ -123,7 +132,7 @@ def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int
 
 
 def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j: int) -> None:
-    """Draw outlines of the scene's objects in the slice along axes i and j through the shoulder."""
+    """Draw outlines of the scene's objects in the slice through the shoulder along axes i and j."""
     from matplotlib.collections import LineCollection
 
     (across,) = {0, 1, 2} - {i, j}
@@ -134,7 +143,14 @@ def _outline(axes: Axes, found: ReachabilityMap, scene: PlanningScene, i: int, j
 
 
 def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
-    """Draw the base as a triangle, and the shoulder as a dot if its coordinates i and j differ."""
+    """Draw the base as a triangle, and the shoulder as a dot unless both coincide in the slice.
+
+    Args:
+        axes: Axes to draw in.
+        found: Map to draw.
+        i: Horizontal axis of the slice: 0, 1 or 2 for x, y or z.
+        j: Vertical axis of the slice.
+    """
     end = (found.shoulder[i], found.shoulder[j])
     if np.hypot(*end) > found.settings.resolution / 2.0:
         axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
@@ -176,11 +192,17 @@ def _title(found: ReachabilityMap, has_outlines: bool) -> str:
         return title
     lost = int(found.voxels.in_collision.sum(dtype=np.int64))
     share = lost / max(lost + int(found.voxels.reached.sum(dtype=np.int64)), 1)
-    return f"{title}\ncollisions take away {share:.1%} of it{OUTLINES if has_outlines else ''}"
+    return f"{title}\ncollisions prevent {share:.1%} of the poses{OUTLINES if has_outlines else ''}"
 
 
 def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
-    """Draw a coloured cube for each value (nx, ny, nz) from 0 to 1, and no cube for NaN."""
+    """Draw a coloured cube for each voxel in 3D, except in the quarter that is cut out.
+
+    Args:
+        axes: 3D axes.
+        found: Map to draw.
+        values: (nx, ny, nz) values from 0 to 1; a voxel with NaN is not drawn.
+    """
     from matplotlib import colormaps
 
     step = max(1, -(-max(values.shape) // MAX_DRAWN_VOXELS))
@@ -206,7 +228,11 @@ def _draw_solid(axes: Any, found: ReachabilityMap, values: Array) -> None:
 
 
 def _blocks(values: Array, step: int) -> Array:
-    """Return a coarser map: the mean of the reached voxels in each block of `step`^3 voxels."""
+    """Return a coarser array: the mean over the voxels in each block of `step`^3 voxels.
+
+    Voxels with NaN, in which no orientation is reached, do not count. A block without other voxels
+    is NaN.
+    """
     padding = [(0, -n % step) for n in values.shape]
     padded = np.pad(values, padding, constant_values=np.nan)
     a, b, c = (n // step for n in padded.shape)
@@ -218,7 +244,12 @@ def _blocks(values: Array, step: int) -> Array:
 
 
 def _front(corners: list[Array], shoulder: tuple[float, float, float]) -> Any:
-    """Return a mask of the cubes in the quarter that is cut out, so that the inside is visible."""
+    """Return a mask (mx, my, 1) of the cubes in the quarter that is cut out to show the inside.
+
+    Args:
+        corners: Coordinates of the boundaries of the cubes along each axis [m].
+        shoulder: Corner of the quarter [m].
+    """
     x, y = (0.5 * (c[1:] + c[:-1]) for c in corners[:2])
     front = (x >= shoulder[0])[:, None] & (y <= shoulder[1])[None, :]
     return front[:, :, None]

@@ -32,23 +32,24 @@ FORMAT = 1  # version of the file format
 
 # Defaults of a map
 TASKS = ("pose", "pointing", "position")
-RESOLUTION = 0.1  # [m]
+RESOLUTION = 0.1  # [m] edge of a voxel
 ORIENTATIONS = 64
-TOLERANCE = 1e-4  # [m] and [rad]
-RESTARTS = 50  # docs/reachability.md describes the effect of more restarts
+TOLERANCE = 1e-4  # [m] and [rad] maximum error of a solution
+RESTARTS = 50  # number of restarts per pose; docs/reachability.md describes the effect
 
 # Bounds
-POSES_PER_CHUNK = (2048, 16384)  # a few seconds of work; unfinished chunks are lost if killed
+# Minimum and maximum, for a few seconds of work; a killed process loses its unfinished chunks.
+POSES_PER_CHUNK = (2048, 16384)
 MANY_CHUNKS = 5000
 MOST_ORIENTATIONS = 100_000
 
 
 @dataclass(frozen=True)
 class MapSettings:
-    """Settings that determine a map: maps with equal settings have equal values."""
+    """Settings that determine a map completely: maps with equal settings have equal values."""
 
     robot: str  # name of the robot
-    kinematics: str  # SHA-256 of the chain
+    kinematics: str  # SHA-256 of the chain, see kinematics_digest
     base: str  # first link of the chain
     tip: str  # last link of the chain
     task: str  # pose, pointing or position
@@ -56,7 +57,7 @@ class MapSettings:
     resolution: float  # edge of a voxel [m]
     shape: tuple[int, int, int]
     orientations: int  # number of orientations per voxel
-    tolerance: float  # [m] and [rad]
+    tolerance: float  # [m] and [rad] maximum error of a solution
     max_restarts: int  # number of restarts after which a pose counts as not reached
     random_seed: int
     format: int = FORMAT
@@ -69,12 +70,12 @@ class MapSettings:
 
     @property
     def poses(self) -> int:
-        """Number of poses of the whole map, which is voxels times orientations."""
+        """Number of poses of the whole map: number of voxels times number of orientations."""
         return self.grid.size * self.orientations
 
     @property
     def voxels_per_chunk(self) -> int:
-        """Number of voxels per chunk, equal for equal settings."""
+        """Number of voxels that a worker solves as one chunk; it depends on the settings only."""
         least, most = POSES_PER_CHUNK
         poses = min(max(self.poses // MANY_CHUNKS, least), most)
         return max(1, poses // self.orientations)
@@ -85,7 +86,7 @@ class MapSettings:
         return -(-self.grid.size // self.voxels_per_chunk)
 
     def voxels(self, chunk: int) -> tuple[int, int]:
-        """Return the range of voxels in a chunk: the first voxel, and the last voxel plus 1."""
+        """Return the range of voxel numbers of a chunk: the first, and the last plus 1."""
         first = chunk * self.voxels_per_chunk
         return first, min(first + self.voxels_per_chunk, self.grid.size)
 
@@ -108,17 +109,17 @@ class MapSettings:
 
 @dataclass(frozen=True)
 class MapJob:
-    """Robot and settings of a map, which are sent to workers; equal if the settings are equal."""
+    """Robot, scene and settings of a map, sent to workers; jobs with equal settings are equal."""
 
     settings: MapSettings
     tree: Tree = field(compare=False, repr=False)
     scene: PlanningScene | None = field(default=None, compare=False, repr=False)
 
     def solver(self) -> IkSolver:
-        """Return the solver for the poses of the map.
+        """Return a new solver for the poses of the map.
 
-        The worker builds the chain again, because received arrays have another type for Numba, with
-        which Numba would compile the kernels again.
+        The kinematic chain is built again from the tree, because arrays that a worker has received
+        are of another type for Numba, for which Numba would compile all kernels again.
         """
         from dls_ik.solver.solver import IkSolver  # numba takes long to import
 
@@ -130,7 +131,7 @@ class MapJob:
             position_tolerance=settings.tolerance,
             rotation_tolerance=settings.tolerance,
             max_restarts=settings.max_restarts,
-            prove_after=2,  # most poses of a map are out of reach
+            prove_after=2,  # early proofs save time, because most poses of a map are out of reach
             random_seed=settings.random_seed,
         )
 
@@ -146,13 +147,15 @@ def new_job(
     random_seed: int,
     scene: PlanningScene | None = None,
 ) -> MapJob:
-    """Return the job for the arguments of :func:`dls_ik.reachability.reachability_map`.
+    """Check the settings of a map, and return the job that computes it.
+
+    The arguments are those of :func:`dls_ik.reachability.reachability_map`.
 
     Raises:
         DlsIkError: If the map cannot be computed; the message gives the reason.
     """
     if len(robot.tips) > 1:
-        raise ReachabilityError(f"a map is of one tip, not of {len(robot.tips)}")
+        raise ReachabilityError(f"a map needs a robot with one tip, not of {len(robot.tips)}")
     from dls_ik.solver.solver import IkSolver  # numba takes long to import
 
     scene = None if scene is None else scene.copy()  # later changes of the scene have no effect
@@ -184,7 +187,7 @@ def new_job(
 
 
 def kinematics_digest(robot: RobotModel) -> str:
-    """Return a SHA-256 of the robot's kinematics; shapes and masses do not change the digest."""
+    """Return a SHA-256 of the chain's kinematics and joint limits, without shapes and masses."""
     chain = robot.chain
     digest = hashlib.sha256()
     joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)
@@ -195,7 +198,7 @@ def kinematics_digest(robot: RobotModel) -> str:
 
 
 def checked_task(name: str) -> Task:
-    """Return the task with a name of TASKS.
+    """Return the solver task for a name in TASKS.
 
     Raises:
         ReachabilityError: If the name is unknown; the message lists the known names.
@@ -209,24 +212,26 @@ def checked_task(name: str) -> Task:
 
 
 def checked_orientations(count: Any, task: str) -> int:
-    """Check and return the number of orientations per voxel; None gives the default of the task.
+    """Check the number of orientations per voxel, and return it.
 
-    The number is 1 for a task without rotation.
+    Args:
+        count: Number of orientations; None gives the default of the task.
+        task: Name of the task. For ``position``, the only valid number is 1.
 
     Raises:
-        ReachabilityError: If the value is not an integer in range, or is larger than 1 for a task
-            without rotation.
+        ReachabilityError: If the number is not valid.
     """
     if task == "position":
         if count not in (None, 1):
             raise ReachabilityError(
-                f"the task position leaves the orientation free: 1 of them is all, not {count!r}"
+                "orientations must be 1 for the task position, which leaves the orientation free; "
+                f"got {count!r}"
             )
         return 1
     count = ORIENTATIONS if count is None else count
     whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
     if not whole or not 1 <= count <= MOST_ORIENTATIONS:
         raise ReachabilityError(
-            f"orientations are a whole number from 1 to {MOST_ORIENTATIONS}, not {quoted(count)}"
+            f"orientations must be an integer from 1 to {MOST_ORIENTATIONS}, not {quoted(count)}"
         )
     return int(count)
