@@ -85,7 +85,7 @@ def bench(
 ) -> None:
     """Compare methods on random reachable poses of a robot.
 
-    All methods solve the same poses from the same random seeds, in turn. The
+    All methods solve the same poses, in turn, from the same random start configurations. The
     default ROBOT is wam.
     """
     output.check_outputs(plot=plot)
@@ -186,7 +186,14 @@ class MethodComparison:
 def new_comparison(
     robot: RobotModel, methods: Sequence[str], samples: int, seed: int
 ) -> MethodComparison:
-    """Return a comparison without results, for random reachable poses and random seeds."""
+    """Return a comparison of methods for random reachable poses, still without results.
+
+    Args:
+        robot: Robot.
+        methods: Names of the methods.
+        samples: Number of poses, each with a random start configuration.
+        seed: Seed of the random numbers.
+    """
     rng = np.random.default_rng(seed)
     poses = robot.fk(robot.random(rng, samples))
     results = np.zeros((len(methods), samples), RESULT)

@@ -98,7 +98,7 @@ def collisions(
         "robot": robot.name,
         "joints": {**robot.named(q), **others},
         **pair_facts(scene),
-        "now": _now(scene, q),
+        "now": _facts_at(scene, q),
         "random": random_facts(scene, samples, seed),
     }
     output.print_json(facts) if as_json else _print_facts(facts)
@@ -155,7 +155,7 @@ def pair_facts(scene: PlanningScene) -> dict[str, Any]:
     }
 
 
-def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
+def _facts_at(scene: PlanningScene, q: Array) -> dict[str, Any]:
     """Return a JSON document of the contacts and the closest pair at a configuration q (n,)."""
     closest = scene.distance(q)
     contacts = [each._asdict() for each in scene.contacts(q)]

@@ -153,12 +153,12 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 
 
 def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Finding]:
-    """Run checks in order in one process; if a check crashes or times out, go on in a new process.
+    """Run checks in order in one process; continue in a new one if a check crashes or times out.
 
     Args:
         checks: Checks to run.
         tell: Called with the name of each check before the check runs.
-        robot: Name or file of the robot that :func:`robot_checks` examine; empty for none.
+        robot: Name or file of the robot for the checks of :func:`robot_checks`; empty for none.
     """
     found: list[Finding] = []
     while rest := checks[len(found) :]:

@@ -533,7 +533,7 @@ def main(names: Sequence[str], robot: str = "") -> None:
 
     Args:
         names: Names of the checks.
-        robot: Name or file of the robot that :func:`robot_checks` examine; empty for none.
+        robot: Name or file of the robot for the checks of :func:`robot_checks`; empty for none.
     """
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
@@ -549,7 +549,7 @@ def run_check(name: str, robot: str = "") -> tuple[str, ...]:
 
     Args:
         name: Name of the check.
-        robot: Name or file of the robot that :func:`robot_checks` examine; empty for none.
+        robot: Name or file of the robot for the checks of :func:`robot_checks`; empty for none.
     """
     tests = {**TESTS, **{check.name: check.test for check in robot_checks(robot)}}
     test = tests.get(name)

@@ -50,7 +50,7 @@ class OneLineGroup(click.Group):
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
-        """Run the command line, print any error in one line, and exit with its exit code."""
+        """Run the command line and exit; an error is printed in one line and sets the exit code."""
         named["standalone_mode"] = False
         if threading.current_thread() is threading.main_thread():
             # Background jobs of shell scripts start with SIGINT ignored; make Ctrl-C work there.

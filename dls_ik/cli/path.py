@@ -127,7 +127,7 @@ def path(
     with ProgressBars() as bars:
         count = bars.counter("poses")
         result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, count)
-    trajectory = Trajectory(robot, given, result, *_timed(robot, result.q, given.times, rate))
+    trajectory = Trajectory(robot, given, result, *_path_times(robot, result.q, given.times, rate))
     facts = _summary(trajectory, max_joint_step)
     is_refused = bool(facts["missed"] or facts["collisions"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
@@ -198,7 +198,7 @@ def _flaws(result: IkPathResult) -> tuple[int, int, int]:
     return int(np.count_nonzero(result.status)), touching, int(result.jumps.sum())
 
 
-def _timed(
+def _path_times(
     robot: RobotModel, q: Array, given: Array | None, rate: float | None
 ) -> tuple[Array, str]:
     """Return the times (b,) [s] of a joint path, and a text that says how they were determined.
@@ -290,8 +290,8 @@ def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
     pairs = [
         ("poses", f"{facts['poses']}, {facts['reached']} reached"),
         ("error", f"{facts['position_error']:.2g} m, {facts['rotation_error']:.2g} rad"),
-        ("largest step", _entry(facts["largest_step"])),
-        ("closest limit", _entry(margin) if np.isfinite(margin["value"]) else "none"),
+        ("largest step", _value_text(facts["largest_step"])),
+        ("closest limit", _value_text(margin) if np.isfinite(margin["value"]) else "none"),
         ("duration", f"{facts['duration']:.4g} s, {facts['times']}"),
     ]
     if facts["times"] != FASTEST:
@@ -301,7 +301,7 @@ def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
     print_pairs(stdout_console(), pairs)
 
 
-def _entry(facts: dict[str, Any]) -> str:
+def _value_text(facts: dict[str, Any]) -> str:
     """Return a value with its unit, joint and place in the file as text."""
     return f"{facts['value']:.4g} {facts['unit']} ({facts['joint']}, {facts['place']})"
 
@@ -314,8 +314,8 @@ def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> 
         max_joint_step: Joint changes above this value are jumps [rad or m].
         is_refused: Whether nothing is written, because a pose is missed or in collision.
     """
-    _warn_some(f"{each['place']}: {each['status']}, {_reason(each)}" for each in facts["missed"])
-    _warn_some(
+    _warn_briefly(f"{each['place']}: {each['status']}, {_reason(each)}" for each in facts["missed"])
+    _warn_briefly(
         f"{each['place']}: {' - '.join(each['pair'])} collide on the straight joint path to this "
         f"pose, at {each['share_of_way']:.0%}"
         for each in facts["collisions"]
@@ -323,12 +323,12 @@ def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> 
     if is_refused:
         output.warn("nothing is written; --approximate uses the closest configurations instead")
         return
-    _warn_some(
+    _warn_briefly(
         f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
         f"{max_joint_step:g}: the tip does not move straight to this pose"
         for each in facts["jumps"]
     )
-    _warn_some(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
+    _warn_briefly(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
 
 
 def _reason(missed: dict[str, Any]) -> str:
@@ -339,7 +339,7 @@ def _reason(missed: dict[str, Any]) -> str:
     return f"the closest configuration is off by {position:.3g} m and {rotation:.3g} rad"
 
 
-def _warn_some(lines: Any) -> None:
+def _warn_briefly(lines: Any) -> None:
     """Print the first `MAX_LINES` warnings of one kind, and the number of the omitted warnings."""
     lines = list(lines)
     shown = lines if len(lines) <= MAX_LINES + 1 else lines[:MAX_LINES]

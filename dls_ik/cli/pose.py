@@ -157,7 +157,7 @@ def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> 
 
 
 def _checked(T: Array) -> Array:
-    """Check that T (4, 4) is a valid pose, and return it with an exactly orthogonal rotation.
+    """Check that T (4, 4) is a pose, and return it as an array for the kernels.
 
     Raises:
         PoseError: If the pose is not valid.

@@ -149,7 +149,7 @@ class ChunkProgress:
         self._begin = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show that `done` of `total` chunks are finished."""
+        """Display that `done` of `total` chunks are finished."""
         self.done = done
         self._bar(done, total)
         if self._first is None:

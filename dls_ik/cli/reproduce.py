@@ -97,33 +97,33 @@ def reproduce(
         raise click.UsageError(f"--rows and --reading need a single experiment; got {ALL}")
     only = [] if rows is None else [name.strip() for name in rows.split(",")]
     run: Run = [
-        (each, begin(each, _enough(each, what, samples), seed, only, reading or ""))
+        (each, begin(each, _num_samples(each, what, samples), seed, only, reading or ""))
         for each in experiments
     ]
     is_complete = _complete(run, quiet=json_path == output.STDOUT)
     finished = [(each, report) for each, report in run if report.rows or report.complete]
-    kept = _Kept()
+    writer = _ResultWriter()
     if json_path is not None:
         whole = {"what": what, "reports": [report for _, report in finished]}
         text = json_text(whole if what == ALL else run[0][1]) + "\n"
-        kept.write(json_path, lambda path: output.write_text(path, text))
+        writer.write(json_path, lambda path: output.write_text(path, text))
     if plot is not None and finished:
         figure = finished[0][0].plot(finished[0][1])
-        kept.write(plot, lambda path: output.write_picture(path, figure))
+        writer.write(plot, lambda path: output.write_picture(path, figure))
     if finished and (report_path is not None or latex_path is not None):
         left_out = [each.what for each, report in run if not (report.rows or report.complete)]
         document = document_of(finished, ["dls-ik", *sys.argv[1:]], left_out)
         if latex_path is not None:
-            kept.write(latex_path, lambda path: output.write_text(path, latex(document)))
+            writer.write(latex_path, lambda path: output.write_text(path, latex(document)))
         if report_path is not None:
-            kept.write(report_path, lambda path: _write_report(path, document))
-    if kept.failed:
+            writer.write(report_path, lambda path: _write_report(path, document))
+    if writer.failed:
         sys.exit(output.BAD_INPUT)
     if not is_complete:
         sys.exit(output.INTERRUPTED)
 
 
-class _Kept:
+class _ResultWriter:
     """Writer of results that falls back to a temporary folder, so that no result is lost.
 
     Attributes:
@@ -155,7 +155,7 @@ class _Kept:
             self.failed = True
 
 
-def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
+def _num_samples(each: Experiment, what: str, samples: int | None) -> int | None:
     """Return the number of samples for an experiment; None selects its default.
 
     If all experiments run, the number is raised to the minimum of the experiment.

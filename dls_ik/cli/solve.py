@@ -218,11 +218,11 @@ def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]
         "restarts": result.restarts,
         "duration": result.duration,
         "largest_change": None if seed is None else float(np.abs(q - seed).max()),
-        **({} if question.scene is None else _nearness(question.scene, result)),
+        **({} if question.scene is None else _clearance_facts(question.scene, result)),
     }
 
 
-def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
+def _clearance_facts(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
     """Return a dict with the closest pair at a result, and the pair that most often collided."""
     closest = scene.distance(result.q) if np.isfinite(result.q).all() else None
     return {
@@ -253,13 +253,13 @@ def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
         hint = f"; {few}: {names or 'neither position nor pointing'} reaches this one"
     return [
         f"{answer['method'] + ': ' if len(answers) > 1 else ''}{answer['status']}: "
-        f"{answer['explanation']}; {_closest(answer)}{hint}"
+        f"{answer['explanation']}; {_miss_reason(answer)}{hint}"
         for answer in answers
         if not answer["success"]
     ]
 
 
-def _closest(answer: dict[str, Any]) -> str:
+def _miss_reason(answer: dict[str, Any]) -> str:
     """Return a text that explains a missed pose.
 
     The text names joints beyond their limits, the most frequent collision, or the remaining error.
@@ -272,10 +272,10 @@ def _closest(answer: dict[str, Any]) -> str:
         return f"most frequent collision: {' - '.join(answer['pair_in_the_way'])}"
     position, rotation = answer["position_error"], answer["rotation_error"]
     off = f"{position:.3g} m and {rotation:.3g} rad"
-    return f"the closest configuration is off by {off}{_looser(answer)}"
+    return f"the closest configuration is off by {off}{_tolerance_hint(answer)}"
 
 
-def _looser(answer: dict[str, Any]) -> str:
+def _tolerance_hint(answer: dict[str, Any]) -> str:
     """Return a hint with tolerances that would accept a result, or "" if its error is too large."""
     errors = answer["position_error"], answer["rotation_error"]
     if not (errors[0] <= NEAR_MISS[0] and errors[1] <= NEAR_MISS[1]):
@@ -357,7 +357,9 @@ def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
     from dls_ik.solver.method import KDL
 
     traces = {name: _trace(question, name) for name in results if name not in KDL}
-    lengths = {name: _attempt(question, name, results[name], each) for name, each in traces.items()}
+    lengths = {
+        name: _drawn_part(question, name, results[name], each) for name, each in traces.items()
+    }
     title = "One pose by several methods" if len(results) > 1 else "One pose"
     return compare_methods(
         traces,
@@ -367,8 +369,8 @@ def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
     )
 
 
-def _attempt(question: Question, method: str, result: IkResult, trace: Trace) -> str:
-    """Return a text that says which part of a method's iterations is drawn, or "" if all are drawn.
+def _drawn_part(question: Question, method: str, result: IkResult, trace: Trace) -> str:
+    """Return a text that says which iterations of a method are drawn, or "" if all are drawn.
 
     Args:
         question: Pose to reach.

@@ -141,7 +141,7 @@ def stream(
                 _draw_or_keep(plot, drawn, outcome, keep=record is None)
     except NOT_THERE as error:
         output.exit_with(str(error), output.MISSING)
-    _end(outcome)
+    _exit_if_failed(outcome)
 
 
 def _run(
@@ -194,7 +194,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
         now = time.monotonic()
         if now - last >= LINE_PERIOD:
             last = now
-            line = _line(publisher, now - begin)
+            line = _status_line(publisher, now - begin)
             line.truncate(console.width)
             live.update(line, refresh=True)
 
@@ -206,7 +206,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
         live.stop()
 
 
-def _line(publisher: TargetPublisher, seconds: float) -> Text:
+def _status_line(publisher: TargetPublisher, seconds: float) -> Text:
     """Return the status line: elapsed `seconds` [s], state, errors, and rate of the targets."""
     row = publisher.monitor.rows[-1]
     position, rotation = row.errors()
@@ -217,7 +217,7 @@ def _line(publisher: TargetPublisher, seconds: float) -> Text:
     return line.append(f" {publisher.sent / seconds:4.0f} Hz")
 
 
-def _end(outcome: StreamOutcome) -> None:
+def _exit_if_failed(outcome: StreamOutcome) -> None:
     """Exit with an error code and a message, unless the stream succeeded."""
     if outcome.interrupted:
         output.exit_interrupted("interrupted; the arm was commanded to stop")
@@ -353,16 +353,16 @@ def summary(outcome: StreamOutcome) -> dict[str, Any]:
         "send_rate": outcome.sent / duration if duration > 0.0 else 0.0,
         "heard": len(rows),
         "heard_rate": len(rows) / duration if duration > 0.0 else 0.0,
-        "position_error": _spread(errors[:, 0]),
-        "rotation_error": _spread(errors[:, 1]),
+        "position_error": _error_statistics(errors[:, 0]),
+        "rotation_error": _error_statistics(errors[:, 1]),
         "states": {name: count / len(rows) for name, count in states.most_common()},
         "last_state": rows[-1].state if rows else None,
         "words": rows[-1].message if rows else "",
     }
 
 
-def _spread(values: Array) -> dict[str, float] | None:
-    """Return mean, largest and last finite value of an array, or None if no value is finite."""
+def _error_statistics(values: Array) -> dict[str, float] | None:
+    """Return mean, largest and last finite value of an error over time; None if none is finite."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
@@ -400,7 +400,7 @@ def write_record(path: str, outcome: StreamOutcome) -> None:
             writer.writerow(["t", "state", *heads, "position_error", "rotation_error", *names])
             for row in outcome.rows:
                 joints = [row.q.get(name, "") for name in names]
-                poses = [*_numbers(row.target), *_numbers(row.tip)]
+                poses = [*_pose_cells(row.target), *_pose_cells(row.tip)]
                 errors = ["" if np.isnan(error) else error for error in row.errors()]
                 t = f"{row.time - outcome.begin:.6f}"
                 writer.writerow([t, row.state, *poses, *errors, *joints])
@@ -447,7 +447,7 @@ def record_bag(
     click.echo(f"record: {path}", err=True)
 
 
-def _numbers(T: Array | None) -> list[Any]:
+def _pose_cells(T: Array | None) -> list[Any]:
     """Return the cells of a CSV file for a pose: position and quaternion; empty cells for None."""
     if T is None:
         return [""] * len(POSE)

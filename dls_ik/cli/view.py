@@ -132,7 +132,7 @@ def view(
         raise output.MissingPartError(message) from None
     except KeyboardInterrupt:
         pass
-    _end()
+    _exit_at_once()
 
 
 def _methods(given: str) -> list[str]:
@@ -202,7 +202,7 @@ def _announce(host: str, port: int, no_browser: bool) -> None:
         webbrowser.open(url)
 
 
-def _end() -> NoReturn:
+def _exit_at_once() -> NoReturn:
     """Exit without shutting down the interpreter, which running server threads could crash."""
     with contextlib.suppress(OSError):  # stdout or stderr may be a closed pipe
         click.echo("dls-ik: stopped", err=True)

@@ -121,22 +121,24 @@ def _at_target(
         _Panel(
             "scaled error [m]",
             lambda run: run.error,
-            _arrival(counts, list(peaks)),
+            _iterations_title(counts, list(peaks)),
             True,
             floor=1e-8,
         ),
         _Panel(
             f"step of a joint [{unit}]",
             _steps,
-            _range(steps, unit, "steps by up to"),
+            _range_title(steps, unit, "steps by up to"),
             True,
             floor=1e-8,
         ),
-        _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
+        _Panel(
+            "condition number [-]", lambda run: run.condition, _condition_title(condition), True
+        ),
         _Panel(
             f"distance to a limit [{unit}]",
             lambda run: run.margin,
-            _margin_note(margin, unit),
+            _margin_title(margin, unit),
             is_least=True,
         ),
     ]
@@ -164,14 +166,16 @@ def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str
         _Panel(
             f"fastest joint [{speed}]",
             lambda run: np.append(run.step / dt, np.nan),
-            _range(speeds, speed, "commands up to"),
+            _range_title(speeds, speed, "commands up to"),
             bool(values.max() > WIDE_RANGE * values.min()),
         ),
-        _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
+        _Panel(
+            "condition number [-]", lambda run: run.condition, _condition_title(condition), True
+        ),
         _Panel(
             f"distance to a limit [{unit}]",
             lambda run: run.margin,
-            _margin_note(margin, unit),
+            _margin_title(margin, unit),
             is_least=True,
         ),
     ]
@@ -182,7 +186,7 @@ def _steps(run: MethodRun) -> Array:
     return np.append(run.step, np.nan)
 
 
-def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
+def _iterations_title(counts: Mapping[str, int], names: list[str]) -> str:
     """Return a panel title that names the fastest method to the target and the worst method.
 
     The worst method is one that fails, or the slowest method if all reach the target.
@@ -202,7 +206,7 @@ def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
     return f"{said}, {last} after {counts[last]}" if last != first else said
 
 
-def _range(values: Mapping[str, float], unit: str, verb: str) -> str:
+def _range_title(values: Mapping[str, float], unit: str, verb: str) -> str:
     """Return a panel title with the largest and the smallest value and their methods.
 
     Args:
@@ -215,12 +219,12 @@ def _range(values: Mapping[str, float], unit: str, verb: str) -> str:
     return f"{said}, {smallest} {short(values[smallest], 2)}" if smallest != largest else said
 
 
-def _singularity(condition: float) -> str:
+def _condition_title(condition: float) -> str:
     """Return a panel title with the largest condition number of all methods."""
     return f"the condition number is up to {short(condition, 2)}"
 
 
-def _margin_note(margins: Mapping[str, float], unit: str) -> str:
+def _margin_title(margins: Mapping[str, float], unit: str) -> str:
     """Return a panel title with the smallest distance of a joint to a limit, over all methods.
 
     If a joint is beyond a limit, the title names the method and the distance beyond the limit.
@@ -311,7 +315,7 @@ def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Arr
 
 
 def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) -> None:
-    """Write name and extreme value of each method to the right of a panel, at its height."""
+    """Write name and extreme value of each method next to a panel, at the height of the value."""
     pick = np.nanmin if panel.is_least else np.nanmax
     extremes = {name: float(pick(panel.values(run))) for name, run in runs.items()}
     shown = {name: value for name, value in extremes.items() if np.isfinite(value)}

@@ -284,11 +284,11 @@ def error_and_conditioning(
     _error_panel(position, t, errors[..., 0], ("position error", "m"), robot.tips)
     _error_panel(rotation, t, errors[..., 1], ("rotation error", "rad"), robot.tips)
     _panel(smallest, t, s[:, -1], "smallest singular value [m]")
-    title_at = f"smallest {_at(t, s[:, -1], np.argmin)}"
+    title_at = f"smallest {_value_and_time(t, s[:, -1], np.argmin)}"
     panel_title(smallest, "distance from a singularity", title_at)
     numbers = s[:, 0] / np.maximum(s[:, -1], np.finfo(float).tiny)
     _panel(condition, t, numbers, "condition number [-]")
-    panel_title(condition, "conditioning", f"largest {_at(t, numbers, np.argmax)}")
+    panel_title(condition, "conditioning", f"largest {_value_and_time(t, numbers, np.argmax)}")
     for axes in (smallest, condition):
         axes.set_xlabel("time [s]", fontsize=9)
     heading(figure, title)
@@ -371,7 +371,7 @@ def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
         axes.set_yticks([])
 
 
-def _at(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
+def _value_and_time(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
     """Return a text with an extreme value and its time.
 
     Args:

@@ -143,9 +143,10 @@ class Dexterity(NamedTuple):
 def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -> Dexterity:
     """Return the dexterity measures of configurations q (b, n) [rad or m].
 
-    With the Jacobian J (r, n) of the task, the manipulability is sqrt(det(J J^T)), or sqrt(det(J^T
-    J)) if n < r (Yoshikawa 1985). The isotropy is the ratio of the smallest to the largest singular
-    value of J, whose rotation rows are first multiplied by `rotation_weight` [m/rad].
+    With the Jacobian J (r, n) of the task, the manipulability is sqrt(det(J J^T)), or
+    sqrt(det(J^T J)) if n < r (Yoshikawa 1985). The isotropy is the ratio of the smallest to the
+    largest singular value of J, whose rotation rows are first multiplied by `rotation_weight`
+    [m/rad].
     """
     J = task_jacobians(robot, task, q)
     Jt = J.swapaxes(1, 2)
@@ -209,7 +210,7 @@ def run_chunks(
             free = max(depth() - len(under_way), 0 if under_way else 1)
             _submit(job, islice(waiting, free), executor, under_way)
     finally:
-        for chunk, voxels in _last_ones(under_way):
+        for chunk, voxels in _uncancelled(under_way):
             keep(chunk, voxels)
 
 
@@ -218,7 +219,7 @@ def _submit(job: MapJob, chunks: Iterator[int], executor: Executor, under_way: U
         under_way[executor.submit(solve_chunk, job, chunk)] = chunk
 
 
-def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
+def _uncancelled(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
     """Cancel submitted chunks; yield numbers and results of the chunks that cannot be cancelled.
 
     Args:

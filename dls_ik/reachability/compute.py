@@ -110,7 +110,7 @@ def compute(
     """
     if out is None:
         kept: dict[int, Voxels] = {}
-        _complete(job, set(), kept.__setitem__, scheduler, progress)
+        _solve_missing(job, set(), kept.__setitem__, scheduler, progress)
         return _merged(job, kept.__getitem__)
     store = checked_store(out)
     found = stored_map(job, store)
@@ -118,7 +118,7 @@ def compute(
         return found
     with open_parts(store, job.settings) as parts:
         if found is None:
-            _complete(job, parts.finished(), parts.keep, scheduler, progress)
+            _solve_missing(job, parts.finished(), parts.keep, scheduler, progress)
             found = _merged(job, parts.load)
             found.save(store)
         parts.remove()
@@ -163,7 +163,7 @@ def find_robot(
     return RobotModel.from_tree(find_tree(given), base, tip)
 
 
-def _complete(
+def _solve_missing(
     job: MapJob,
     finished: set[int],
     keep: Keep,

@@ -165,8 +165,8 @@ def grid_in(region: Sequence[float], resolution: float) -> Grid:
         resolution: Edge of a voxel [m].
 
     Raises:
-        ReachabilityError: If the bounds are not six finite numbers with x0 <= x1, y0 <= y1 and z0
-            <= z1, or there are too many voxels.
+        ReachabilityError: If the bounds are not six finite numbers with x0 <= x1, y0 <= y1 and
+            z0 <= z1, or there are too many voxels.
     """
     ends = _checked_region(region)
     counts = [max(1, math.ceil((b - a) / resolution - 1e-9)) for a, b in ends]

@@ -82,7 +82,7 @@ class MapSettings:
 
     @property
     def chunks(self) -> int:
-        """Number of chunks."""
+        """Number of chunks, the groups of successive voxels that workers solve as one unit."""
         return -(-self.grid.size // self.voxels_per_chunk)
 
     def voxels(self, chunk: int) -> tuple[int, int]:

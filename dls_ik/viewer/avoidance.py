@@ -78,18 +78,18 @@ class AvoidingSource(LocalSource):
         before, world = self._motion.q.copy(), self._scene.snapshot
         self._take_plan()
         if self._path:
-            return self._go_around(now, dt, before, world)
+            return self._follow_plan(now, dt, before, world)
         sample = super()._move(now, dt)
         self._pair = contact(world, before, sample.q)
         if self._pair is None:
             return sample
         self._motion.seed(before)
-        self._look_around(now, before, world)
+        self._start_search(now, before, world)
         return self._sample(
             now, before, np.zeros(self.robot.n), ServoState.STALLED, BLOCKED_MESSAGE
         )
 
-    def _look_around(self, now: float, q: Array, world: SceneSnapshot) -> None:
+    def _start_search(self, now: float, q: Array, world: SceneSnapshot) -> None:
         """Start a search for a path from q to the target, unless a search is running or was recent.
 
         Args:
@@ -113,7 +113,7 @@ class AvoidingSource(LocalSource):
             plan, self._search = self._search.result(), None
             self._path = [*plan.path[1:]]
 
-    def _go_around(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
+    def _follow_plan(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
         """Make one step along the planned path; discard the path if the step would collide.
 
         Args:

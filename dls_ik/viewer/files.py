@@ -26,7 +26,7 @@ SEEK_STEP = 0.01  # [s] step of the time slider of a replay
 
 
 class ReplayPanel:
-    """Panel that opens a recorded path, shows it instead of the arms, and moves to a time in it."""
+    """Panel that opens a recorded path, replays it instead of the arms, and jumps to a time."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session

@@ -39,7 +39,7 @@ OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
 
 class ObstacleView:
-    """Display of the objects of a scene, with drag handles for the chosen object, and closest pair.
+    """Display of the objects of a scene, drag handles of the chosen object, and the closest pair.
 
     Args:
         nodes: Scene graph of viser, in which objects are drawn.

@@ -98,7 +98,7 @@ class RefusalLine:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the message of a DlsIkError raised in a ``with`` block; hide the line if none is."""
+        """Show the message of a DlsIkError raised in a ``with`` block; otherwise hide the line."""
         try:
             yield
         except DlsIkError as error:

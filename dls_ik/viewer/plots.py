@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of the arms, such as the condition number: live plots, joint bars, CSV recordings."""
+"""Live plots, joint bars and CSV recordings of measures of the arms, such as condition numbers."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ DEFAULT_OPTIONS = SolverOptions()
 
 
 class Measures(NamedTuple):
-    """Measures of the state of an arm at one time."""
+    """Conditioning, limit activation and joint speed of an arm at one time."""
 
     least_singular_value: float  # smallest singular value of the scaled Jacobian of the task
     condition: float  # ratio of largest to smallest singular value; infinite at a singularity
@@ -32,7 +32,7 @@ class Measures(NamedTuple):
 
 
 def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.margin) -> Measures:
-    """Compute the measures of a state of an arm.
+    """Compute conditioning, limit activation and joint speed for a state of an arm.
 
     Args:
         robot: Robot.
@@ -434,7 +434,7 @@ def csv_header(robot: RobotModel) -> list[str]:
 
 
 def _pose_columns(robot: RobotModel) -> list[str]:
-    """Return the column names for the pose of each tip; with several tips they contain its name."""
+    """Return the column names for the poses of all tips, such as "x [m]" or "TIP x [m]"."""
     if len(robot.tips) == 1:
         return [*POSE_COLUMNS]
     return [f"{tip} {column}" for tip in robot.tips for column in POSE_COLUMNS]

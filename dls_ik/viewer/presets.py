@@ -261,6 +261,9 @@ def _limit_case(arm: PathSearch, solver: IkSolver, j: int, beyond: float) -> _Li
         solver: Solver that tests whether the arm can reach the last pose within all limits.
         j: Index of the joint.
         beyond: Distance beyond the limit, relative to the range of the joint.
+
+    Returns:
+        The poses, the length of the path, and whether the last pose can be reached.
     """
     robot, q = arm.robot, arm.start
     lower, upper = float(robot.lower[j]), float(robot.upper[j])

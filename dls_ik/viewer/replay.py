@@ -66,7 +66,7 @@ def joint_path(
         name: Name to show.
 
     Raises:
-        PathFileError: If times do not increase, or their number differs from that of the rows.
+        PathFileError: If times do not increase, or there is not one time for each row of `qs`.
         JointValueError: If a row is not n finite numbers.
     """
     q = robot.validated(np.asarray(qs, dtype=float))

@@ -411,7 +411,7 @@ def _tinted(tint: Colour, colour: Colour | None) -> Colour:
 
 
 def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
-    """Return a viser node name for each link; it is a number, as link names may contain slashes."""
+    """Return a viser node name for each link, with a number, as link names may contain slashes."""
     return {link: f"{root}/link{i}" for i, link in enumerate(links)}
 
 
@@ -453,7 +453,7 @@ class TargetGizmo:
         return pose_from_wxyz(self._handle.wxyz, self._handle.position)
 
     def show(self, T: Array) -> None:
-        """Move the gizmo to the target T_base_target (4, 4); it is hidden until the first call."""
+        """Move the gizmo, which is hidden before the first call, to T_base_target (4, 4)."""
         if not self._handle.visible:
             self._handle.visible = True
         if np.abs(T - self.pose).max() > VISIBLE_CHANGE:

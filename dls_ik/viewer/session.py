@@ -372,7 +372,7 @@ def _view(source: Source, now: float) -> ArmView | None:
     return ArmView(source.name, sample, measure(source.robot, sample, *margins))
 
 
-def _free(
+def _collision_clearance(
     scene: PlanningScene, clearance: Callable[[Array], Array] | None
 ) -> Callable[[Array], Array]:
     """Return a function like `clearance` that also takes collisions with the scene into account.
@@ -410,7 +410,9 @@ def local_session(
         MethodError: If a method is unknown or cannot follow a target.
         SceneError: If the scene belongs to another robot.
     """
-    start = start_configuration(robot, clearance if scene is None else _free(scene, clearance))
+    start = start_configuration(
+        robot, clearance if scene is None else _collision_clearance(scene, clearance)
+    )
 
     def make_source(method: str | None, q: Array | None) -> LocalSource:
         if scene is None:

@@ -387,12 +387,13 @@ def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
 def find_file(name: str, beside: Path | None) -> Path | None:
     """Return the path of a file that a URDF refers to, or None if the file is not found.
 
-    A package of ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in
-    the folders above the URDF, and in the folder of the URDF.
+    For a name ``package://NAME/...``, the package is searched in ROS_PACKAGE_PATH and
+    AMENT_PREFIX_PATH, in the folders above the URDF, and in the folder of the URDF.
 
     Args:
         name: Name of the file in the URDF.
-        beside: Folder of the URDF; None for a foreign URDF, whose files must be in ROS packages.
+        beside: Folder of the URDF; None for a URDF received over the network, whose files must be
+            in installed ROS packages.
     """
     paths = resource_candidates(name, beside)
     try:

@@ -96,10 +96,13 @@ class Source(Protocol):
 
     @property
     def bare(self) -> bool | None:
-        """Whether the arm makes bare steps of its method, without limits; None without a choice."""
+        """Whether the arm makes bare steps of its method; None without a choice.
+
+        A bare step is one step of the method itself, without the limits of a controller.
+        """
 
     def set_bare(self, bare: bool) -> None:
-        """Make bare steps of the method if `bare` is true; otherwise use a controller."""
+        """Make bare steps (see :attr:`bare`) if `bare` is true; otherwise use a controller."""
 
     def set_target(self, T: Array) -> None:
         """Follow the target ``T_base_tip`` (4, 4), or (k, 4, 4) for k tips, until the next call."""
