@@ -46,7 +46,7 @@ def require_rosbags() -> None:
         import rosbags.rosbag2  # noqa: F401
     except ImportError as error:
         raise output.MissingPartError(
-            "a rosbag2 needs rosbags: pip install 'dls-ik[bag]'"
+            "a rosbag2 needs the package rosbags: pip install 'dls-ik[bag]'"
         ) from error
 
 

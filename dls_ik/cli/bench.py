@@ -167,7 +167,7 @@ RESULT = np.dtype(list(KINDS.items()))
 
 @dataclass
 class MethodComparison:
-    """Results of m methods for k poses of a robot with n joints, filled in by :func:`run`."""
+    """Results of m methods for k poses of a robot with n joints, measured by :func:`run`."""
 
     robot: RobotModel
     methods: Sequence[str]
@@ -175,7 +175,7 @@ class MethodComparison:
     seeds: Array  # (k, n)
     results: Any  # (m, k) array of RESULT
     batch: list[float | None]  # (m,) time for a batch of all poses [s]
-    finished: int = 0  # number of poses that every method has solved or failed to solve
+    finished: int = 0  # number of poses for which the results of all methods are known
 
     @property
     def done(self) -> Any:

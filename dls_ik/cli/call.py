@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     metavar=PAIRS,
     multiple=True,
     callback=joint_values,
-    help="Request poses of links instead, at these joint positions.",
+    help="Request the poses of links at these joint positions.",
 )
 @text_option("--frame", help="Frame of the pose. Default: the root of the robot.")
 @text_option("--link", help="Link of the pose. Default: the tip.")

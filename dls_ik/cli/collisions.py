@@ -70,7 +70,7 @@ MEANING = {
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of --samples.")
 @click.option(
-    "--write-srdf", "target", metavar="FILE", help="Find the pairs, and write them as an SRDF."
+    "--write-srdf", "target", metavar="FILE", help="Write an SRDF with the pairs that may touch."
 )
 @output.json_option
 def collisions(

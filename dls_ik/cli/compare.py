@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PATHS = ("singularity", "reach")
 DEFAULT_METHODS = "jp,dls,svf,sd,ctp+sd+svf"
-DEFAULT_RATE = 100.0  # [Hz]
+DEFAULT_RATE = 100.0  # [Hz] poses per second for a file without times
 EPILOG = (
     f"PATH is {PATHS[0]}: past a singularity of the arm and back, or to the edge of its reach if "
     f"there is no such path; {PATHS[1]}: out of reach and back; or a file of poses as for dls-ik "
@@ -67,8 +67,8 @@ EPILOG = (
 @click.option(
     "--task",
     type=click.Choice(TASKS),
-    help="As for solve.  [default: the pose, or the position for an arm with less than six "
-    "directions]",
+    help="Target, as for solve.  [default: the pose; the position if the tip cannot move in all "
+    "six directions]",
 )
 @unit_options
 @plugin_option
@@ -228,7 +228,7 @@ def _print(found: PathComparison) -> None:
     console.print()
     print_note(
         console,
-        "steps: from the first to the farthest pose, - if not reached in 250 steps; fastest: "
+        "steps: from the first to the farthest pose, - if over 250; fastest: "
         f"largest joint velocity along the path; error: largest position error{lap}; condition: "
         "largest condition number; to limit: smallest distance to a limit, negative beyond it",
     )

@@ -116,7 +116,7 @@ def _kernels() -> str:
     use_kernels()
     seconds = time.monotonic() - begin
     if folder is None:
-        raise RuntimeError("no folder for kernels is writable; they are compiled at every start")
+        raise RuntimeError("no folder for kernels is writable; kernels are compiled at every start")
     if "save" in cache_failures:
         raise RuntimeError(cache_failures["save"])
     access = "" if os.access(folder, os.W_OK) else ", which is not writable"
@@ -357,7 +357,7 @@ def _shared_memory() -> str:
     if free < MIN_SHARED:
         raise TroubleError(BROKEN, f"only {free / 1e6:.0f} MB free in {SHARED}")
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
-    hint = f"; {others} files of other users, whose nodes cannot be reached by it" if others else ""
+    hint = f"; {others} files of other users, whose nodes it cannot reach" if others else ""
     if left := abandoned_ports():
         hint += (
             f"; {len(left)} ports of killed nodes: if a node ends with SIGSEGV at its start, stop "

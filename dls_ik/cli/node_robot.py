@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
-POLL_PERIOD = 0.02  # [s]
+POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
 CONFIRM_TIMEOUT = 1.0  # [s] maximum time to wait for base and tip of a node that may not run yet
 
 
@@ -152,7 +152,7 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
     name = chosen.name
     try:
         alone: DescribedRobot | None = _described(chosen)
-    except ChainError:  # several links could be the tip; the node decides
+    except ChainError:  # several links can be the tip; the node selects one
         alone = None
     try:
         return NodeSource(

@@ -100,7 +100,7 @@ def robot_argument(**argument: Any) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @click.argument("robot", **argument)
         @click.option("--base", metavar="LINK", help="Base link; default: the root.")
-        @click.option("--tip", metavar="LINK", help="Tip link; found if unique.")
+        @click.option("--tip", metavar="LINK", help="Tip link; default: the only leaf.")
         @wraps(command)
         def run(robot: str, base: str | None, tip: str | None, **rest: Any) -> Any:
             return command(chosen=ChosenRobot(robot, base, tip), **rest)
@@ -157,14 +157,14 @@ def scene_options(command: Command) -> Command:
     @click.option(
         "--srdf",
         metavar="FILE",
-        help="Avoid collisions; pairs that may touch are those of an SRDF, or auto: found here.",
+        help="Avoid collisions; an SRDF gives the pairs that may touch, auto finds them.",
     )
     @click.option(
         "--scene",
         "files",
         metavar="FILE",
         multiple=True,
-        help="Avoid obstacles in MoveIt's .scene or YAML file; may be repeated.",
+        help="Avoid the obstacles in a .scene or YAML file of MoveIt; may be repeated.",
     )
     @wraps(command)
     def run(srdf: str | None, files: tuple[str, ...], **rest: Any) -> Any:

@@ -59,7 +59,7 @@ def exit_with(message: str, code: int) -> NoReturn:
 def exit_interrupted(message: str = "interrupted") -> NoReturn:
     """Exit with code 130, as after Ctrl-C; the message may say which results are kept."""
     if sys.stderr.isatty():
-        click.echo(err=True)  # starts a new line after ^C in the terminal
+        click.echo(err=True)  # ends the line in which the terminal shows ^C
     exit_with(message, INTERRUPTED)
 
 

@@ -83,7 +83,7 @@ FASTEST = "as fast as the velocity limits allow"
     help="Report joint changes above X [rad or m].",
 )
 @unit_options
-@click.option("--approximate", is_flag=True, help="Use the closest configuration if missed.")
+@click.option("--approximate", is_flag=True, help="Accept the closest configurations.")
 @settings_option
 @click.option(
     "--plot",

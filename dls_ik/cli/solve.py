@@ -133,7 +133,7 @@ class Question(NamedTuple):
     seed: Array | None  # (n,) [rad or m]
     task: Task | None
     settings: dict[str, Any]  # solver options
-    asked: dict[str, Any]  # timeout, solve_type, approximate
+    asked: dict[str, Any]  # the arguments timeout, solve_type and approximate of a solve
     scene: PlanningScene | None = None
 
     def solver(self, method: str) -> IkSolver:
@@ -250,7 +250,7 @@ def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
         names = " or ".join(
             f"--task {name.partition('_')[0].partition('(')[0]}" for name in reached
         )
-        hint = f"; {few}: {names or 'neither position nor pointing'} reaches this one"
+        hint = f"; {few}: {names or 'neither position nor pointing'} reaches this target"
     return [
         f"{answer['method'] + ': ' if len(answers) > 1 else ''}{answer['status']}: "
         f"{answer['explanation']}; {_miss_reason(answer)}{hint}"

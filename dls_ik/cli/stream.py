@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
 MAX_TARGETS = 10**7
-MAX_SPEED = 1e3  # [m/s, rad/s]
+MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
 RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 LINE_PERIOD = 0.1  # period of updates of the line on stderr [s]
@@ -69,7 +69,9 @@ BAG = ".bag"
 )
 @text_option("--namespace", metavar="NAME", help="Namespace of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
-@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Timeout to find it [s].")
+@click.option(
+    "--patience", type=SECONDS, default=5.0, metavar="S", help="Timeout to find the node [s]."
+)
 @output.json_option
 @click.option(
     "--record",
@@ -222,7 +224,7 @@ def _exit_if_failed(outcome: StreamOutcome) -> None:
     if outcome.interrupted:
         output.exit_interrupted("interrupted; the arm was commanded to stop")
     if outcome.lost:
-        output.exit_with("the node is gone: no more data received from it", output.MISSING)
+        output.exit_with("the node has stopped: no data received from it", output.MISSING)
     if outcome.refused:
         output.exit_with(f"rejected by the node: {outcome.refused}", output.NO_SOLUTION)
     if outcome.reached is False:

@@ -107,7 +107,9 @@ def view(
             f"{name} cannot be combined with --ros: the page shows the motion of the node"
         )
     if ros and not chosen.name and (chosen.base or chosen.tip):
-        raise click.UsageError("--base and --tip need ROBOT with --ros; else the node has them")
+        raise click.UsageError(
+            "with --ros, --base and --tip need ROBOT; otherwise base and tip of the node are used"
+        )
     output.check_outputs(record)
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
