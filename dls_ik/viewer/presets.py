@@ -111,7 +111,7 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
 # Start: far from singularities and limits, the tip in front, all links above the floor
 
 START_SAMPLES, TRIED_STARTS, START_SEED = 400, 500, 7
-FLOOR_TOLERANCE = 1e-3  # [m]
+FLOOR_TOLERANCE = 1e-3  # [m] links this far below the floor count as above it
 
 
 def start_configuration(
