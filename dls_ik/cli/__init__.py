@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``dls-ik``."""
+"""Implementation of the command line tool ``dls-ik``, one module per subcommand."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""ROS 2 bags (rosbag2), written without ROS."""
+"""Writing of ROS 2 bags (rosbag2) by the package rosbags, without a ROS installation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORAGES = ("sqlite3", "mcap")
 STATES, PLAN, DESCRIPTION = "/joint_states", "/joint_trajectory", "/robot_description"
 STATE, POSE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
 TRAJECTORY, TEXT = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
-BAG_VERSION: Final = 8  # also readable by Humble
+BAG_VERSION: Final = 8  # version of the rosbag2 format, which ROS 2 Humble can read too
 NANOSECONDS = 1_000_000_000  # nanoseconds per second
 NO_STAMP = (0, 0)
 
@@ -28,16 +28,16 @@ Stamp = tuple[int, int]  # seconds and nanoseconds
 
 
 class BagTopic(NamedTuple):
-    """A topic of a bag."""
+    """Topic to write to a bag, with all its messages."""
 
     name: str
     kind: str  # type of the messages
-    messages: Sequence[tuple[float, Any]]  # messages with their times [s]
+    messages: Sequence[tuple[float, Any]]  # time in the bag [s] and message
     is_latched: bool = False  # whether late subscribers receive the message during playback
 
 
 def require_rosbags() -> None:
-    """Check that bags can be written.
+    """Check that the package rosbags, which writes bags, is installed.
 
     Raises:
         MissingPartError: If rosbags is not installed.
@@ -46,16 +46,16 @@ def require_rosbags() -> None:
         import rosbags.rosbag2  # noqa: F401
     except ImportError as error:
         raise output.MissingPartError(
-            "a rosbag2 needs rosbags: pip install 'dls-ik[bag]'"
+            "a rosbag2 needs the package rosbags: pip install 'dls-ik[bag]'"
         ) from error
 
 
 def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
-    """Write a bag folder; topics without messages are omitted.
+    """Write topics to a new rosbag2 folder; topics without messages are omitted.
 
     Args:
-        path: Folder.
-        storage: One of `STORAGES`.
+        path: Folder to create.
+        storage: Storage format, one of `STORAGES`.
         topics: Topics with their messages.
 
     Raises:
@@ -80,14 +80,14 @@ def write_bag(path: Path, storage: str, topics: Sequence[BagTopic]) -> None:
 
 
 def _store() -> Any:
-    """Return the message types of ROS 2."""
+    """Return the rosbags type store with the message types of ROS 2 Humble."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_HUMBLE)
 
 
 def _latched() -> Any:
-    """Return the quality of service of a latched topic."""
+    """Return the QoS profile of a latched topic: reliable, transient local, depth 1."""
     from rosbags.interfaces import (
         Qos,
         QosDurability,
@@ -115,11 +115,11 @@ def _latched() -> Any:
 
 
 def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
-    """Return the topic of a robot description; without messages for a robot without a URDF.
+    """Return the latched topic /robot_description with the URDF of a robot.
 
     Args:
-        urdf: File or text of the URDF.
-        start: Start time of the bag [s].
+        urdf: File or text of the URDF; None gives a topic without messages.
+        start: Start time of the bag [s], which is the time of the message.
     """
     if urdf is None:
         return BagTopic(DESCRIPTION, TEXT, ())
@@ -130,13 +130,13 @@ def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
 def states_topic(
     names: Sequence[str], times: Sequence[float], q: Array, stamps: Sequence[Stamp] | None = None
 ) -> BagTopic:
-    """Return the topic of joint positions (k, n) [rad or m].
+    """Return the topic /joint_states with k JointState messages, which contain positions only.
 
     Args:
         names: Names of the n joints.
-        times: Times in the bag (k,) [s].
+        times: Times (k,) at which the messages are recorded in the bag [s].
         q: (k, n) joint positions [rad or m].
-        stamps: Stamps of the k messages; None stands for the times.
+        stamps: Header stamps of the k messages; None uses `times`.
     """
     types, empty, names = _store().types, np.empty(0), list(names)
     stamps = [_stamp(t) for t in times] if stamps is None else stamps
@@ -148,7 +148,15 @@ def states_topic(
 
 
 def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
-    """Return the topic of one JointTrajectory with positions; stamp 0 starts it immediately."""
+    """Return the topic /joint_trajectory with one JointTrajectory message of k points.
+
+    The header stamp is 0, so that a controller starts the trajectory when it receives the message.
+
+    Args:
+        names: Names of the n joints.
+        times: Times (k,) of the points [s]; the message is recorded at the first time.
+        q: (k, n) joint positions [rad or m].
+    """
     types, empty = _store().types, np.empty(0)
     point = types["trajectory_msgs/msg/JointTrajectoryPoint"]
     points = [
@@ -160,7 +168,12 @@ def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTop
 
 
 def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> BagTopic:
-    """Return a topic of poses, each given as time in the bag [s], stamp, frame and T (4, 4)."""
+    """Return a topic of PoseStamped messages.
+
+    Args:
+        name: Name of the topic.
+        poses: Per message the time in the bag [s], the header stamp, the frame and the pose (4, 4).
+    """
     types = _store().types
     point, turn = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Quaternion"]
     pose = types["geometry_msgs/msg/Pose"]
@@ -174,20 +187,20 @@ def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> 
 
 
 def _header(types: Any, stamp: Stamp, frame: str = "") -> Any:
-    """Return a Header message."""
+    """Return a std_msgs/Header with a stamp and a frame id."""
     return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*stamp), frame)
 
 
 def _duration(types: Any, t: float) -> Any:
-    """Return a Duration message of a time [s]."""
+    """Return a builtin_interfaces/Duration message for a duration t [s]."""
     return types["builtin_interfaces/msg/Duration"](*_stamp(t))
 
 
 def _stamp(t: float) -> Stamp:
-    """Return a time [s] as seconds and nanoseconds."""
+    """Convert a time t [s] to integer seconds and nanoseconds."""
     return divmod(_nanoseconds(t), NANOSECONDS)
 
 
 def _nanoseconds(t: float) -> int:
-    """Return a time [s] in nanoseconds."""
+    """Convert a time t [s] to integer nanoseconds."""
     return round(float(t) * NANOSECONDS)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dls-ik bench``: comparison of methods on the same random poses of a robot.
 
-The methods take turns, so that other load on the machine affects all of them.
+The methods solve each pose in alternation, so that other load on the machine affects all methods.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 KDL = "kdl_lma"
 HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
 NUM_WARM_UP_SOLVES = 3  # solves before the measurement
-MAX_BATCHES, MIN_BATCH_TIME = 9, 0.3  # number of batches, and total time that is sufficient [s]
-LIMIT_TOLERANCE = 1e-9  # [rad or m]
+# Batches are repeated until their total time reaches MIN_BATCH_TIME [s].
+MAX_BATCHES, MIN_BATCH_TIME = 9, 0.3
+LIMIT_TOLERANCE = 1e-9  # [rad or m] excess over a joint limit that counts as rounding
 
 
 @click.command(
@@ -84,7 +85,7 @@ def bench(
 ) -> None:
     """Compare methods on random reachable poses of a robot.
 
-    All methods solve the same poses from the same random seeds, in turn. The
+    All methods solve the same poses, in turn, from the same random start configurations. The
     default ROBOT is wam.
     """
     output.check_outputs(plot=plot)
@@ -124,7 +125,15 @@ def bench(
 def _solvers(
     robot: RobotModel, methods: str, reference: str | None, options: dict[str, Any]
 ) -> tuple[list[IkSolver], str]:
-    """Return a solver for each method, without duplicates, and the name of the reference."""
+    """Return a solver for each method, without duplicates, and the name of the reference method.
+
+    Args:
+        robot: Robot to solve for.
+        methods: Names of methods, separated by commas.
+        reference: Method whose solve time is the reference; None selects kdl_lma if PyKDL supports
+            the robot, and otherwise the first method.
+        options: Solver options.
+    """
     from dls_ik.solver import IkSolver, announce_compilation_to
 
     announce_compilation_to(output.warn)
@@ -142,7 +151,7 @@ def _solvers(
 
 
 def _draw(found: MethodComparison, path: str) -> None:
-    """Save a plot of the share of poses solved within a time."""
+    """Save a plot of the share of the poses that each method solves within a given time."""
     from dls_ik.plot.methods import solve_times
 
     times = dict(zip(found.methods, found.done["duration"], strict=True))
@@ -158,7 +167,7 @@ RESULT = np.dtype(list(KINDS.items()))
 
 @dataclass
 class MethodComparison:
-    """Results of m methods for k poses, filled in pose by pose."""
+    """Results of m methods for k poses of a robot with n joints, measured by :func:`run`."""
 
     robot: RobotModel
     methods: Sequence[str]
@@ -166,18 +175,25 @@ class MethodComparison:
     seeds: Array  # (k, n)
     results: Any  # (m, k) array of RESULT
     batch: list[float | None]  # (m,) time for a batch of all poses [s]
-    finished: int = 0  # number of poses with results of every method
+    finished: int = 0  # number of poses for which the results of all methods are known
 
     @property
     def done(self) -> Any:
-        """(m, finished) results of the poses that all methods have solved."""
+        """Results (m, finished) of the poses that all methods have solved."""
         return self.results[:, : self.finished]
 
 
 def new_comparison(
     robot: RobotModel, methods: Sequence[str], samples: int, seed: int
 ) -> MethodComparison:
-    """Return an empty comparison of random reachable poses, with random configurations as seeds."""
+    """Return a comparison of methods for random reachable poses, still without results.
+
+    Args:
+        robot: Robot.
+        methods: Names of the methods.
+        samples: Number of poses, each with a random start configuration.
+        seed: Seed of the random numbers.
+    """
     rng = np.random.default_rng(seed)
     poses = robot.fk(robot.random(rng, samples))
     results = np.zeros((len(methods), samples), RESULT)
@@ -188,7 +204,13 @@ def new_comparison(
 def run(
     found: MethodComparison, solvers: Sequence[IkSolver], progress: Callable[[int, int], None]
 ) -> None:
-    """Solve each pose with each method in turn, then all poses in batches."""
+    """Solve each pose with all methods in alternation, then measure batches of all poses.
+
+    Args:
+        found: Comparison that receives the results.
+        solvers: One solver per method.
+        progress: Called with the number of finished solves and the number of all solves.
+    """
     count, total = len(solvers), len(found.poses) * len(solvers)
     for solver in solvers:
         for i in (k % len(found.poses) for k in range(NUM_WARM_UP_SOLVES)):
@@ -204,7 +226,7 @@ def run(
 
 
 def _solve(found: MethodComparison, m: int, i: int, solver: IkSolver) -> None:
-    """Solve pose i with method m, and store the result."""
+    """Solve pose number i with the solver of method number m, and store the result in `found`."""
     begin = time.perf_counter()
     result = solver.solve(found.poses[i], found.seeds[i])
     duration = time.perf_counter() - begin
@@ -214,7 +236,7 @@ def _solve(found: MethodComparison, m: int, i: int, solver: IkSolver) -> None:
 
 
 def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
-    """Return the median time of a batch of all poses [s]."""
+    """Return the median time [s] in which a solver solves all poses as one batch."""
     times: list[float] = []
     while len(times) < MAX_BATCHES and sum(times) < MIN_BATCH_TIME:
         begin = time.perf_counter()
@@ -224,7 +246,11 @@ def _batch_time(found: MethodComparison, solver: IkSolver) -> float:
 
 
 def figures(found: MethodComparison, reference: str) -> list[dict[str, Any]]:
-    """Return a row of figures for each method; times in [s], `faster` relative to the reference."""
+    """Return the statistics of each method as a dict for the table and for JSON; times in [s].
+
+    The entry `faster` is the median time of the reference method divided by the method's median
+    time.
+    """
     medians = np.median(found.done["duration"], axis=1)
     base = medians[list(found.methods).index(reference)]
     return [
@@ -246,7 +272,7 @@ def figures(found: MethodComparison, reference: str) -> list[dict[str, Any]]:
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    """Print the table of a report."""
+    """Print the statistics of all methods as a table."""
     console = stdout_console()
     poses = f"{report['finished']} random reachable poses, seed {report['seed']}"
     console.print(f"{report['robot']}: {poses}", style="bold", markup=False)
@@ -260,7 +286,7 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """Return the cells of a row of figures."""
+    """Return the table cells for the statistics of one method, see :func:`figures`."""
     rate, steps = row["batch_rate"], row["iterations"]
     return [
         row["method"],

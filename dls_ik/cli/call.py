@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik call``: one request to a running node, ik_node or move_group."""
+"""``dls-ik call``: one service request to a running node, such as ik_node or move_group."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     metavar=PAIRS,
     multiple=True,
     callback=joint_values,
-    help="Request poses of links instead, at these joint positions.",
+    help="Request the poses of links at these joint positions.",
 )
 @text_option("--frame", help="Frame of the pose. Default: the root of the robot.")
 @text_option("--link", help="Link of the pose. Default: the tip.")
@@ -56,7 +56,7 @@ def call(
     as_json: bool,
     **request: Any,
 ) -> None:
-    """Request joint positions for a pose from a running node, or with --fk the pose of a link."""
+    """Request joint positions for a pose, or link poses with --fk, from a running node."""
     if (pose.T is None) == (not fk):
         raise click.UsageError("give either --xyz (with --rpy or --quat), or --matrix, or --fk")
     if pose.T is not None:
@@ -77,14 +77,14 @@ def call(
 
 
 def _print_ik(answer: "IkAnswer", as_json: bool) -> None:
-    """Print the joint positions of an answer."""
+    """Print the joint positions in the response of an inverse kinematics service."""
     width = max(map(len, answer.q), default=0)
     lines = [f"{escape(name):{width}} {value: .6f}" for name, value in answer.q.items()]
     _print_answer(answer, {"joints": answer.q}, lines if answer.success else [], as_json)
 
 
 def _print_fk(answer: "FkAnswer", as_json: bool) -> None:
-    """Print the poses of an answer."""
+    """Print the link poses in the response of a forward kinematics service."""
     lines = [
         f"{escape(link)} in {escape(answer.frame)}\n"
         f"{np.array2string(T, precision=6, suppress_small=True)}"
@@ -96,7 +96,14 @@ def _print_fk(answer: "FkAnswer", as_json: bool) -> None:
 def _print_answer(
     answer: "IkAnswer | FkAnswer", found: dict[str, Any], lines: list[str], as_json: bool
 ) -> None:
-    """Print an answer; exit with code 1 if the request failed."""
+    """Print the response of a service; exit with code 1 if the request failed.
+
+    Args:
+        answer: Response of the service.
+        found: Content of the response for JSON.
+        lines: Content of the response as text.
+        as_json: Whether to print JSON instead of text.
+    """
     if as_json:
         about = {"success": answer.success, "code": answer.code, "message": answer.message}
         output.print_json({**about, **found})

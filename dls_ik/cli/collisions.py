@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik collisions``: collision pairs of a robot, the closest pair, and collision statistics."""
+"""``dls-ik collisions``: checked pairs of links, the closest pair, and collision statistics."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from dls_ik.scene.srdf import Pair
 
 MAX_SAMPLES = 100_000
-MAX_COUNTED = 200  # colliding configurations for which all colliding pairs are counted
-MAX_SHOWN = 5  # most frequently colliding pairs that are shown
-SCENE = "Scene"  # reason of pairs that may touch according to a scene file
+MAX_COUNTED = 200  # maximum colliding configurations whose colliding pairs are counted
+MAX_SHOWN = 5  # maximum number of frequently colliding pairs that are shown
+SCENE = "Scene"  # shown as the reason of pairs that may touch according to a scene file
 MEANING = {
     "Adjacent": "connected by a joint",
     "Default": "in collision with all joints at 0",
@@ -70,7 +70,7 @@ MEANING = {
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of --samples.")
 @click.option(
-    "--write-srdf", "target", metavar="FILE", help="Find the pairs, and write them as an SRDF."
+    "--write-srdf", "target", metavar="FILE", help="Write an SRDF with the pairs that may touch."
 )
 @output.json_option
 def collisions(
@@ -83,7 +83,7 @@ def collisions(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Show the links that may touch, the closest pair, and how often configurations collide."""
+    """Show the pairs of links that may touch, the closest pair, and how often links collide."""
     output.check_outputs(target)
     robot = _whole_robot(chosen)
     scene = around.read_always(robot)
@@ -98,14 +98,14 @@ def collisions(
         "robot": robot.name,
         "joints": {**robot.named(q), **others},
         **pair_facts(scene),
-        "now": _now(scene, q),
+        "now": _facts_at(scene, q),
         "random": random_facts(scene, samples, seed),
     }
     output.print_json(facts) if as_json else _print_facts(facts)
 
 
 def _whole_robot(chosen: ChosenRobot) -> RobotModel:
-    """Return the chosen robot; without --tip, a robot with all tips."""
+    """Return the robot given on the command line; if --tip is omitted, with all its tip links."""
     from dls_ik.model.ends import moving_tips
     from dls_ik.model.load import find_tree
     from dls_ik.model.robot import RobotModel
@@ -120,7 +120,11 @@ def _whole_robot(chosen: ChosenRobot) -> RobotModel:
 
 
 def _srdf_text(scene: PlanningScene) -> str:
-    """Return an SRDF with newly found pairs, and with a group for each tip if there is no SRDF."""
+    """Return an SRDF whose pairs of links that may touch are determined anew by sampling.
+
+    If the scene has an SRDF, everything else is copied from it; otherwise a group of joints is
+    added for each tip.
+    """
     from dls_ik.scene.pairs import default_pairs
     from dls_ik.scene.srdf import JointGroup, Srdf, srdf_text
 
@@ -134,7 +138,10 @@ def _srdf_text(scene: PlanningScene) -> str:
 
 
 def pair_facts(scene: PlanningScene) -> dict[str, Any]:
-    """Return the links with geometry, the objects, and the pairs that may touch or are checked."""
+    """Return a JSON document of links with geometry, objects, allowed pairs and checked pairs.
+
+    An allowed pair may touch, and is not checked for collisions.
+    """
     now = scene.snapshot
     may_touch = [
         [*pair, scene.pairs.get(pair, SCENE)] for pair, allowed in now.allowed.items() if allowed
@@ -148,8 +155,8 @@ def pair_facts(scene: PlanningScene) -> dict[str, Any]:
     }
 
 
-def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
-    """Return the contacts and the closest pair at a configuration (n,)."""
+def _facts_at(scene: PlanningScene, q: Array) -> dict[str, Any]:
+    """Return a JSON document of the contacts and the closest pair at a configuration q (n,)."""
     closest = scene.distance(q)
     contacts = [each._asdict() for each in scene.contacts(q)]
     return {
@@ -160,7 +167,11 @@ def _now(scene: PlanningScene, q: Array) -> dict[str, Any]:
 
 
 def random_facts(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any] | None:
-    """Return the share of random configurations in collision, and the most frequent pairs."""
+    """Return collision statistics of random configurations as a JSON document; None for 0 samples.
+
+    The statistics are the share of configurations in collision, and the most frequently colliding
+    pairs.
+    """
     if samples == 0:
         return None
     q = scene.robot.random(np.random.default_rng(seed), samples)
@@ -185,7 +196,7 @@ def random_facts(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any
 
 
 def _print_facts(facts: Mapping[str, Any]) -> None:
-    """Print all facts."""
+    """Print all results of the command as text."""
     console = stdout_console()
     rows = [
         ("links", f"{len(facts['links'])} with collision geometry: {listing(facts['links'])}"),
@@ -203,7 +214,12 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def _print_pairs_not_checked(console: Console, rows: list[list[str]]) -> None:
-    """Print the pairs that may touch, by reason."""
+    """Print the pairs that may touch, grouped by reason.
+
+    Args:
+        console: Console to print to.
+        rows: First name, second name and reason of each pair.
+    """
     print_heading(console, f"{len(rows)} pairs that are not checked")
     by_reason: dict[str, list[str]] = {}
     for link, other, reason in rows:
@@ -214,7 +230,7 @@ def _print_pairs_not_checked(console: Console, rows: list[list[str]]) -> None:
 
 
 def _print_now(console: Console, now: Mapping[str, Any], joints: Mapping[str, float]) -> None:
-    """Print the contacts or the closest pair at the current configuration."""
+    """Print the joint positions, and the contacts; without contacts, print the closest pair."""
     closest = now["closest"]
     print_heading(console, "In collision now" if now["in_collision"] else "Now")
     print_pairs(console, [("q", columns(joints.values()))])
@@ -239,12 +255,12 @@ def _print_now(console: Console, now: Mapping[str, Any], joints: Mapping[str, fl
 
 
 def share_of_random(random: Mapping[str, Any]) -> str:
-    """Return the share of random configurations in collision as text."""
+    """Return a text with the share of random configurations that are in collision."""
     return f"{random['share']:.1%} of {random['samples']} (seed {random['seed']})"
 
 
 def _print_random(console: Console, random: Mapping[str, Any]) -> None:
-    """Print the statistics of random configurations."""
+    """Print the collision statistics of random configurations."""
     print_heading(console, "Random configurations")
     print_pairs(console, [("colliding", share_of_random(random))])
     rows = [(*each["pair"], f"{each['share_of_colliding']:.0%}") for each in random["most_often"]]

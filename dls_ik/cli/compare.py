@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PATHS = ("singularity", "reach")
 DEFAULT_METHODS = "jp,dls,svf,sd,ctp+sd+svf"
-DEFAULT_RATE = 100.0  # [Hz]
+DEFAULT_RATE = 100.0  # [Hz] poses per second for a file without times
 EPILOG = (
     f"PATH is {PATHS[0]}: past a singularity of the arm and back, or to the edge of its reach if "
     f"there is no such path; {PATHS[1]}: out of reach and back; or a file of poses as for dls-ik "
@@ -67,8 +67,8 @@ EPILOG = (
 @click.option(
     "--task",
     type=click.Choice(TASKS),
-    help="As for solve.  [default: the pose, or the position for an arm with less than six "
-    "directions]",
+    help="Target, as for solve.  [default: the pose; the position if the tip cannot move in all "
+    "six directions]",
 )
 @unit_options
 @plugin_option
@@ -123,7 +123,7 @@ def _path(
     deg: bool,
     mm: bool,
 ) -> PosePath:
-    """Return the path with a name, or the path in a file.
+    """Return the built-in path called `name`, or the path in the file `name`.
 
     Raises:
         click.UsageError: If the name is unknown, or the file has fewer than two poses.
@@ -148,7 +148,11 @@ def _path(
 
 
 def _time_step(name: str, t: Array) -> float:
-    """Return the constant time step of times (b,) [s].
+    """Return the constant step [s] between the times t (b,) [s] of a path.
+
+    Args:
+        name: Name of the file, for the message.
+        t: (b,) increasing times [s].
 
     Raises:
         click.UsageError: If the times are not evenly spaced.
@@ -161,10 +165,16 @@ def _time_step(name: str, t: Array) -> float:
 
 
 def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -> Array:
-    """Return the start configuration (n,): that of --seed, or a solution of the first pose.
+    """Return the start configuration (n,) of a path [rad or m].
+
+    Args:
+        robot: Robot that follows the path.
+        task: Components of the pose that are solved; None for all.
+        T: (4, 4) first pose of the path.
+        seed: (n,) start configuration given by --seed; None solves the first pose instead.
 
     Raises:
-        click.UsageError: If the first pose is not reached.
+        click.UsageError: If the solver does not reach the first pose.
     """
     if seed is not None:
         return seed
@@ -177,7 +187,7 @@ def _start(robot: RobotModel, task: Task | None, T: Array, seed: Array | None) -
 
 
 def _document(found: PathComparison) -> dict[str, Any]:
-    """Return a comparison as a JSON document."""
+    """Return the results of a comparison as a JSON document."""
     path, robot = found.path, found.robot
     return {
         "robot": robot.name,
@@ -191,7 +201,7 @@ def _document(found: PathComparison) -> dict[str, Any]:
 
 
 def _print(found: PathComparison) -> None:
-    """Print a comparison as a table."""
+    """Print the results of a comparison as a table with one row per method."""
     units = sorted(set(found.robot.units), reverse=True)
     unit, speed = " or ".join(units), " or ".join(f"{each}/s" for each in units)
     headings = (
@@ -218,7 +228,7 @@ def _print(found: PathComparison) -> None:
     console.print()
     print_note(
         console,
-        "steps: from the first to the farthest pose, - if not reached in 250 steps; fastest: "
+        "steps: from the first to the farthest pose, - if over 250; fastest: "
         f"largest joint velocity along the path; error: largest position error{lap}; condition: "
         "largest condition number; to limit: smallest distance to a limit, negative beyond it",
     )

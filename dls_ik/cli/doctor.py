@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik doctor``: installed and working parts, and how to fix the others.
+"""``dls-ik doctor``: test of the installation, with commands that fix or install missing parts.
 
-Checks run in other processes, so that a crash does not end the command.
+The checks run in other processes, so that a crash in a check does not end the command.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STYLES = {OK: "green", MISSING: "yellow", BROKEN: "bold red"}
-UNHEALTHY = 1  # exit code
+UNHEALTHY = 1  # exit code if a needed part does not work
 CODE = (
     "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; "
     "main({names!r}, {robot!r})"
 )
-END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # maximum times to exit, and to exit after SIGINT [s]
+END_TIMEOUT, SIGINT_TIMEOUT = 0.5, 12.0  # [s] times to wait before SIGINT and before SIGKILL
 Tell = Callable[[str], None]  # called with the name of a check before the check runs
 
 
@@ -55,13 +55,14 @@ Tell = Callable[[str], None]  # called with the name of a check before the check
 @click.argument("robot", default="")
 @output.json_option
 def doctor(robot: str, as_json: bool) -> None:
-    """Show installed and working parts, and how to fix the others.
+    """Show which parts are installed and work, and how to fix or install the other parts.
 
-    All parts are tested in other processes: a solve, a message between two processes, a node that
-    starts and answers. The first run may compile kernels, which takes a minute.
+    The parts are tested in other processes. Among the tests are a solve, a message between two
+    processes, and a node that starts and answers. The first run may compile kernels, which takes a
+    minute.
 
-    With a ROBOT, a name or a file as for dls-ik info, its description and its collision geometry
-    are checked too.
+    If ROBOT is given, a name or a file as for dls-ik info, its description and its collision
+    geometry are checked too.
     """
     findings = _examine_with_status(robot)
     trouble = [
@@ -85,7 +86,7 @@ def doctor(robot: str, as_json: bool) -> None:
 
 
 def _examine_with_status(robot: str) -> list[Finding]:
-    """Run all checks; a terminal shows the name of the running check."""
+    """Run all checks, and show the name of the current check if stderr is a terminal."""
     try:
         from rich.console import Console
     except ImportError:  # a check may find that rich is missing
@@ -95,7 +96,12 @@ def _examine_with_status(robot: str) -> list[Finding]:
 
 
 def _examine(tell: Tell, robot: str) -> list[Finding]:
-    """Run all checks; checks of the node run only if the packages that they need work."""
+    """Run all checks; checks that start a node run only if the packages needed by the node work.
+
+    Args:
+        tell: Called with the name of each check before the check runs.
+        robot: Name or file of a robot to check; empty for none.
+    """
     found = run_checks(robot_checks(robot), tell, robot) if robot else []
     found += run_checks(checks(), tell)
     obstacles = [each for each in found if each.state != OK and _stops_node(each)]
@@ -106,7 +112,7 @@ def _examine(tell: Tell, robot: str) -> list[Finding]:
 
 
 def _stops_node(finding: Finding) -> bool:
-    """Return whether the node cannot run without the subject of a finding."""
+    """Return whether a finding is about a ROS package without which no node can run."""
     name = finding.name
     return finding.section == ROS and (name == "rclpy" or "_msgs" in name or "interfaces" in name)
 
@@ -115,7 +121,7 @@ def _stops_node(finding: Finding) -> bool:
 
 
 def _print_findings(findings: list[Finding]) -> None:
-    """Print findings as tables, or as lines if rich is not installed."""
+    """Print findings as tables, or as plain lines if the package rich is not installed."""
     try:
         from dls_ik.cli.terminal import stdout_console
     except ImportError:
@@ -126,7 +132,7 @@ def _print_findings(findings: list[Finding]) -> None:
 
 
 def _print_sections(console: Console, findings: list[Finding]) -> None:
-    """Print a table for each section; commands that fix a finding are below its text."""
+    """Print a table of findings for each section, with commands that fix findings."""
     from rich.table import Table
     from rich.text import Text
 
@@ -147,12 +153,12 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 
 
 def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Finding]:
-    """Run checks in order, in one process unless a check ends the process.
+    """Run checks in order in one process; continue in a new one if a check crashes or times out.
 
     Args:
-        checks: Checks.
+        checks: Checks to run.
         tell: Called with the name of each check before the check runs.
-        robot: Robot of the checks of :func:`robot_checks`.
+        robot: Name or file of the robot for the checks of :func:`robot_checks`; empty for none.
     """
     found: list[Finding] = []
     while rest := checks[len(found) :]:
@@ -161,11 +167,15 @@ def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Fin
 
 
 def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Finding]:
-    """Return the findings of a process; the last finding tells why it did not finish."""
+    """Run checks in a new process, and return the findings of the checks that ran.
+
+    If a check crashes or times out, the last finding contains the reason, and later checks have no
+    finding.
+    """
     code = CODE.format(path=sys.path, names=[check.name for check in checks], robot=robot)
     found: list[Finding] = []
     with _scratch_file() as errors:
-        process = subprocess.Popen(  # noqa: S603  this Python, with code of this package
+        process = subprocess.Popen(  # noqa: S603  runs code of this package
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=errors, bufsize=0
         )
         try:
@@ -179,7 +189,7 @@ def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Fin
 
 
 def _scratch_file() -> IO[str]:
-    """Return a temporary file, in memory if possible, as no folder may be writable."""
+    """Return a temporary file, in memory if the system supports that, as disks may be read-only."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("errors"), "w+")
     return tempfile.TemporaryFile("w+")
@@ -188,7 +198,11 @@ def _scratch_file() -> IO[str]:
 def _receive(
     process: subprocess.Popen[bytes], checks: Sequence[Check], found: list[Finding], tell: Tell
 ) -> str:
-    """Read one line for each check; return the reason if a check times out."""
+    """Read the result of each check from a process, and append a finding for each to `found`.
+
+    Returns:
+        A message if a check timed out, or "" if all results were read or the process exited.
+    """
     results = process.stdout
     assert results is not None  # noqa: S101  for mypy
     for check in checks:
@@ -204,7 +218,10 @@ def _receive(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop a process, with SIGINT first, so that it can stop its own children."""
+    """Wait for a process to exit; send SIGINT, then SIGKILL, if it does not exit in time.
+
+    SIGINT comes first, because it lets the process stop its own child processes.
+    """
     with suppress(subprocess.TimeoutExpired):
         process.wait(END_TIMEOUT)
         return
@@ -217,7 +234,12 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _exit_reason(code: int, errors: IO[str]) -> str:
-    """Return why a process ended before its last check."""
+    """Return a message that explains why a process exited before its last check.
+
+    Args:
+        code: Exit code of the process; negative for a signal.
+        errors: File with the stderr of the process.
+    """
     if code < 0:
         return f"the check ended its process with {signal.Signals(-code).name}"
     errors.seek(0)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of ``dls-ik doctor``: tests, the features that need them, and commands that fix failures.
 
-Only the standard library is imported before a check. Checks run in another process, see
-:func:`main`, because a check may crash.
+Only the standard library is imported before a check runs. Checks run in another process, which
+calls :func:`main`, because a check may crash.
 """
 
 from __future__ import annotations
@@ -30,35 +30,42 @@ CHECK_TIMEOUT = 60.0  # maximum time of a check [s]
 WAM_POSITIONS = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] away from limits and singularities
 LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
-MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101  # ports of higher ids do not exist, or may be in use
-SHARED = Path("/dev/shm")  # noqa: S108  not written to
-LOCKS = ("_el", "_sl")  # suffixes of the lock files of a port
+# Ports of domain ids above 232 do not exist; those above 101 may be in use by other programs.
+MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101
+SHARED = Path("/dev/shm")  # noqa: S108  the folder is only read
+LOCKS = ("_el", "_sl")  # suffixes of the lock files of a Fast DDS port
 MIN_SHARED = 16e6  # [bytes] needed by Fast DDS and CycloneDDS for a few nodes
-GROUP, MULTICAST_TIMEOUT = "239.255.0.1", 1.0  # address of DDS discovery; [s]
+GROUP, MULTICAST_TIMEOUT = "239.255.0.1", 1.0  # multicast address of DDS discovery, timeout [s]
 
 
 class Finding(NamedTuple):
-    """One row of the report."""
+    """Result of one check, one row of the report."""
 
     section: str
     name: str
     state: str  # OK, MISSING or BROKEN
     words: str  # version, result or reason
-    mend: str = ""  # command or line that fixes it
+    mend: str = ""  # command or hint that fixes a failure
 
 
 class Check(NamedTuple):
     """A test of one part of the installation."""
 
     section: str
-    name: str  # name of a module to import, or of the test
+    name: str  # name of the module to import, or name of the test if there is one
     use: str  # features that need the part
-    mend: str = ""  # command or line that fixes a failure
-    test: Callable[[], str] | None = None  # returns a text about the result; None: import the name
+    mend: str = ""  # command or hint that fixes a failure
+    test: Callable[[], str] | None = None  # returns a result text; None imports the module `name`
     timeout: float = CHECK_TIMEOUT  # [s]
 
     def finding(self, state: str, words: str, mend: str = "") -> Finding:
-        """Return the row of a result; `mend` takes precedence over the check's own."""
+        """Return the finding for a result of this check.
+
+        Args:
+            state: OK, MISSING or BROKEN.
+            words: Version, result or reason.
+            mend: Command that fixes the failure; empty uses the command of the check.
+        """
         name = self.name.removesuffix(".msg").removesuffix(".srv")
         if state == MISSING and self.use:
             words = f"{words}; for {self.use}"
@@ -66,14 +73,14 @@ class Check(NamedTuple):
 
 
 class TroubleError(Exception):
-    """Failure of a test that is no Python error: state, text and remedy."""
+    """Failure found by a test; its arguments are state, text, and possibly a command that helps."""
 
 
 def _require(package: str) -> None:
-    """Report a test of an extra as missing if a package is not installed.
+    """Check that an optional package is installed.
 
     Raises:
-        TroubleError: If the package is not installed.
+        TroubleError: If the package is not installed; the state is MISSING.
     """
     try:
         import_module(package)
@@ -84,7 +91,7 @@ def _require(package: str) -> None:
 
 
 def one_line(text: object, limit: int = 160) -> str:
-    """Return a text in one line, cut to a maximum length."""
+    """Return a text without line breaks, shortened to at most `limit` characters."""
     line = " ".join(str(text).split())
     return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
@@ -93,7 +100,7 @@ def one_line(text: object, limit: int = 160) -> str:
 
 
 def _kernels() -> str:
-    """Test the kernel cache, and load or compile all kernels."""
+    """Check the cache of compiled kernels; load all kernels from it, or compile them."""
     from dls_ik.core.jit import cache_failures, cache_folder
     from dls_ik.core.search_rows import search_packed
     from dls_ik.solver import announce_compilation_to
@@ -109,7 +116,7 @@ def _kernels() -> str:
     use_kernels()
     seconds = time.monotonic() - begin
     if folder is None:
-        raise RuntimeError("no folder for kernels is writable; they are compiled at every start")
+        raise RuntimeError("no folder for kernels is writable; kernels are compiled at every start")
     if "save" in cache_failures:
         raise RuntimeError(cache_failures["save"])
     access = "" if os.access(folder, os.W_OK) else ", which is not writable"
@@ -118,7 +125,7 @@ def _kernels() -> str:
 
 
 def _threading() -> str:
-    """Return the threading layer and the number of threads of numba."""
+    """Return a text with Numba's threading layer and number of threads."""
     from numba import config
 
     asked = str(config.THREADING_LAYER)
@@ -126,7 +133,7 @@ def _threading() -> str:
 
 
 def _solve() -> str:
-    """Test the solution of one pose."""
+    """Solve a pose of the WAM ten times; return a text with median time and error."""
     import numpy as np
 
     from dls_ik import IkSolver, RobotModel
@@ -143,7 +150,7 @@ def _solve() -> str:
 
 
 def _batch() -> str:
-    """Test the solution of a batch of poses."""
+    """Solve a batch of poses of the WAM; return a text with the rate."""
     import numpy as np
 
     from dls_ik import IkSolver, RobotModel
@@ -157,7 +164,7 @@ def _batch() -> str:
 
 
 def _follow() -> str:
-    """Test the streaming controller."""
+    """Follow a close target with the streaming controller until the target is reached."""
     import numpy as np
 
     from dls_ik import RobotModel
@@ -175,7 +182,7 @@ def _follow() -> str:
 
 
 def _pictures() -> str:
-    """Test the rendering of a picture."""
+    """Render a picture with matplotlib."""
     _require("matplotlib")
     import io
 
@@ -191,7 +198,7 @@ def _pictures() -> str:
 
 
 def _pykdl() -> str:
-    """Test a method of PyKDL."""
+    """Solve a pose with a method of PyKDL."""
     _require("PyKDL")
     import numpy as np
 
@@ -205,7 +212,7 @@ def _pykdl() -> str:
 
 
 def _collisions() -> str:
-    """Test a distance query of a scene."""
+    """Query the distance of the WAM to a sphere at its tip, which is in collision."""
     _require("coal")
     import numpy as np
 
@@ -220,11 +227,11 @@ def _collisions() -> str:
 
 
 def others_can_write(folder: Path) -> str:
-    """Return why other users could write files into a folder; "" if they cannot.
+    """Return why other users could write files into a folder, or "" if they cannot.
 
-    Groups are trusted, because many systems give each user a group of their own.
+    Write access of groups is accepted, because many systems give each user a group of their own.
     """
-    if not hasattr(os, "geteuid"):  # only on POSIX systems
+    if not hasattr(os, "geteuid"):  # files have no POSIX owners and modes on this system
         return ""
     for path in (folder, *folder.parents):
         about = path.stat()
@@ -248,7 +255,11 @@ def _description(robot: str) -> str:
 
 
 def _collision_geometry(robot: str) -> str:
-    """Say how many links of a robot have shapes; none on moving links is a defect of the URDF."""
+    """Return a text with the number of moving links that have collision shapes.
+
+    Raises:
+        TroubleError: If no moving link has a collision shape, which is a defect of the URDF.
+    """
     from dls_ik.model.load import find_tree
     from dls_ik.scene.shapes import link_bodies
 
@@ -262,7 +273,7 @@ def _collision_geometry(robot: str) -> str:
     count = sum(link in bodies for link in moving)
     if not count:
         which = "link that moves" if bodies else "link"
-        words = f"no {which} has <collision> geometry: nothing of the arm can be checked"
+        words = f"no {which} has <collision> geometry: collisions of the arm cannot be checked"
         raise TroubleError(MISSING, words)
     return f"shapes of {count} of {len(moving)} links that move"
 
@@ -271,7 +282,7 @@ def _collision_geometry(robot: str) -> str:
 
 
 def _call(module: str, function: str) -> str:
-    """Return the result of a function of a module as text."""
+    """Call a function of a module without arguments, and return its result as text."""
     return str(getattr(import_module(module), function)())
 
 
@@ -282,12 +293,16 @@ _presets = partial(_call, "dls_ik.ros.presets", "summary")
 
 
 def _python() -> str:
-    """Return the version of Python and the machine type."""
+    """Return a text with the version of Python and the type of the machine."""
     return f"{platform.python_version()} on {platform.machine()}"
 
 
 def _distribution() -> str:
-    """Return the sourced ROS distribution."""
+    """Return a text with the name of the ROS distribution whose setup script was sourced.
+
+    Raises:
+        TroubleError: If a distribution is installed, but not sourced.
+    """
     if distro := os.environ.get("ROS_DISTRO"):
         return f"{distro}, sourced"
     if installed := installed_ros():
@@ -297,7 +312,11 @@ def _distribution() -> str:
 
 
 def _domain() -> str:
-    """Return the ROS domain."""
+    """Check ROS_DOMAIN_ID, and return a text with the domain id.
+
+    Raises:
+        TroubleError: If the value is not a valid domain id.
+    """
     given = os.environ.get("ROS_DOMAIN_ID", "")
     if not given:
         return "0, because ROS_DOMAIN_ID is not set"
@@ -308,7 +327,11 @@ def _domain() -> str:
 
 
 def _range() -> str:
-    """Return the discovery range of ROS."""
+    """Check ROS_AUTOMATIC_DISCOVERY_RANGE, and return a text with the discovery range.
+
+    Raises:
+        TroubleError: If the value is unknown.
+    """
     given = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if given and given.upper() not in RANGES:
         raise TroubleError(BROKEN, f"must be one of {', '.join(RANGES)}; got {one_line(given, 20)}")
@@ -320,7 +343,11 @@ def _range() -> str:
 
 
 def _shared_memory() -> str:
-    """Test the shared memory that the middleware uses."""
+    """Check the shared memory folder of the middleware; return a text with its free space.
+
+    Raises:
+        TroubleError: If the folder does not exist, is not writable, or has too little free space.
+    """
     try:
         free = shutil.disk_usage(SHARED).free
     except OSError as error:
@@ -330,7 +357,7 @@ def _shared_memory() -> str:
     if free < MIN_SHARED:
         raise TroubleError(BROKEN, f"only {free / 1e6:.0f} MB free in {SHARED}")
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
-    hint = f"; {others} files of other users, whose nodes cannot be reached by it" if others else ""
+    hint = f"; {others} files of other users, whose nodes it cannot reach" if others else ""
     if left := abandoned_ports():
         hint += (
             f"; {len(left)} ports of killed nodes: if a node ends with SIGSEGV at its start, stop "
@@ -340,10 +367,10 @@ def _shared_memory() -> str:
 
 
 def abandoned_ports() -> list[str]:
-    """Return the Fast DDS ports in shared memory that no process of this user has open.
+    """Return the Fast DDS ports in shared memory that are not open in any process of this user.
 
-    A killed node leaves its port. If the node was writing to the port, the next node on that port
-    ends with a segmentation fault (Fast DDS, issue 6501).
+    A killed node leaves such a port behind. If the node was writing to the port when it was killed,
+    the next node that uses the port ends with a segmentation fault (Fast DDS, issue 6501).
     """
     used: set[str] = set()
     mapped = re.compile(
@@ -357,7 +384,11 @@ def abandoned_ports() -> list[str]:
 
 
 def _multicast() -> str:
-    """Test multicast on this machine."""
+    """Check that this machine receives multicast messages, which DDS uses for discovery.
+
+    Raises:
+        TroubleError: If multicast messages are not received.
+    """
     try:
         if _receives_own_multicast():
             return "received on this machine"
@@ -386,7 +417,7 @@ def _receives_own_multicast() -> bool:
 
 
 def _extra(name: str) -> str:
-    """Return the command that installs an extra."""
+    """Return the command that installs an optional extra of this package, such as ``viewer``."""
     return f"pip install 'dls-ik[{name}]'"
 
 
@@ -448,7 +479,11 @@ COLLISION_ELEMENTS = (
 
 
 def robot_checks(robot: str) -> list[Check]:
-    """Return the checks of a robot: a name or a file, see dls_ik.model.load.find_tree."""
+    """Return the checks of one robot.
+
+    Args:
+        robot: Name or file of the robot, see :func:`dls_ik.model.load.find_tree`.
+    """
     description = partial(_description, robot)
     geometry = partial(_collision_geometry, robot)
     use = "collisions: min_distance, avoid_collisions, --srdf, --scene"
@@ -459,7 +494,10 @@ def robot_checks(robot: str) -> list[Check]:
 
 
 def checks() -> list[Check]:
-    """Return all checks except NODE_CHECKS, which need some of them to pass."""
+    """Return all checks except those of a robot and the NODE_CHECKS.
+
+    The NODE_CHECKS run later, and only if the packages that a node needs work.
+    """
     uses = {
         "rclpy": "ik_node, dls-ik call, stream",
         **dict.fromkeys(MESSAGES, "ik_node"),
@@ -470,7 +508,7 @@ def checks() -> list[Check]:
 
 
 def _ros_package(name: str) -> str:
-    """Return the command that installs a ROS package on this machine."""
+    """Return a command, or a hint, to install a ROS package on this machine."""
     if distro := os.environ.get("ROS_DISTRO"):
         return f"sudo apt-get install ros-{distro}-{name.replace('_', '-')}"
     if installed := installed_ros():
@@ -481,7 +519,7 @@ def _ros_package(name: str) -> str:
 
 
 def installed_ros() -> list[str]:
-    """Return the distributions in /opt/ros, whether sourced or not."""
+    """Return the names of the ROS distributions installed in /opt/ros, sourced or not."""
     return sorted(path.parent.name for path in Path("/opt/ros").glob("*/setup.bash"))
 
 
@@ -489,11 +527,13 @@ def installed_ros() -> list[str]:
 
 
 def main(names: Sequence[str], robot: str = "") -> None:
-    """Run checks, and print one line of JSON for each; output of libraries goes to stderr.
+    """Run checks, and print the result of each as one line of JSON.
+
+    Everything that libraries print to stdout is redirected to stderr.
 
     Args:
         names: Names of the checks.
-        robot: Robot of the checks of :func:`robot_checks`.
+        robot: Name or file of the robot for the checks of :func:`robot_checks`; empty for none.
     """
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
@@ -503,11 +543,13 @@ def main(names: Sequence[str], robot: str = "") -> None:
 
 
 def run_check(name: str, robot: str = "") -> tuple[str, ...]:
-    """Return state, text and possibly a remedy of a check; errors are findings.
+    """Run one check, and return state, text and possibly a command that fixes a failure.
+
+    An exception raised by the check gives the state MISSING or BROKEN; it is not propagated.
 
     Args:
         name: Name of the check.
-        robot: Robot of the checks of :func:`robot_checks`.
+        robot: Name or file of the robot for the checks of :func:`robot_checks`; empty for none.
     """
     tests = {**TESTS, **{check.name: check.test for check in robot_checks(robot)}}
     test = tests.get(name)
@@ -524,7 +566,7 @@ def run_check(name: str, robot: str = "") -> tuple[str, ...]:
 
 
 def version(name: str) -> str:
-    """Import a module, and return its version if known."""
+    """Import a module, and return its version, or "installed" if the version is unknown."""
     module = import_module(name)
     top = name.partition(".")[0]
     distribution, *_ = metadata.packages_distributions().get(top, [top])

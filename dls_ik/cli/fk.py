@@ -36,7 +36,7 @@ MAX_RANDOM = 100_000  # maximum number of random configurations
     "count",
     type=click.IntRange(1, MAX_RANDOM),
     metavar="N",
-    help="Use N random configurations instead.",
+    help="Use N random configurations instead of --q.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of --random.")
 @click.option(
@@ -77,7 +77,14 @@ def fk(
 def _answer(
     robot: RobotModel, q: Array, others: dict[str, float], links: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return the document of a configuration (n,), with positions of joints outside the chain."""
+    """Return the poses of links at one configuration as a JSON document.
+
+    Args:
+        robot: Robot.
+        q: (n,) positions of the joints of the chain [rad or m].
+        others: Positions of joints outside the chain, by name [rad or m].
+        links: Names of the links.
+    """
     outside = (q < robot.lower) | (q > robot.upper)
     return {
         "base": robot.base,
@@ -88,7 +95,7 @@ def _answer(
 
 
 def _print_answers(answers: list[dict[str, Any]], with_joints: bool) -> None:
-    """Print the poses of all configurations."""
+    """Print the link poses at each configuration, and with `with_joints` the joint positions."""
     console = stdout_console()
     for i, answer in enumerate(answers):
         if i:

@@ -60,7 +60,10 @@ def info(chosen: ChosenRobot, around: ChosenScene, quick: bool, as_json: bool) -
 
 
 def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
-    """Return the chain to `tip`, or the chains to all tips unless there are too many."""
+    """Return the chain to `tip`; without `tip`, return the chains to all tips.
+
+    If there are more than MAX_TIPS tips and `tip` is not given, no chain is returned.
+    """
     tips = _tips(tree, tree.require(base or tree.root, "base link"))
     if tip is None and 1 < len(tips):
         return [RobotModel.from_tree(tree, base, each) for each in tips if len(tips) <= MAX_TIPS]
@@ -68,7 +71,7 @@ def _chains(tree: Tree, base: str | None, tip: str | None) -> list[RobotModel]:
 
 
 def _tips(tree: Tree, base: str) -> tuple[str, ...]:
-    """Return the tips, the default tip first."""
+    """Return the names of the tip links of a base link; a default tip, if any, comes first."""
     tips = moving_tips(tree, base)
     try:
         default = RobotModel.from_tree(tree, base).tip
@@ -78,7 +81,13 @@ def _tips(tree: Tree, base: str) -> tuple[str, ...]:
 
 
 def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
-    """Return the name, the links and all moving joints of a robot."""
+    """Return a JSON document with the name, the tips, the moving joints and the size of a robot.
+
+    Args:
+        tree: Kinematic tree of the robot.
+        given: Name or file given on the command line.
+        base: Name of the base link.
+    """
     moving = [joint for joint in tree.joints if joint.kind != "fixed"]
     keys = ("name", "kind", "parent", "child", "lower", "upper", "velocity")
     return {
@@ -97,7 +106,7 @@ def _robot_facts(tree: Tree, given: str, base: str) -> dict[str, Any]:
 
 
 def _mimic(tree: Tree, name: str) -> dict[str, Any] | None:
-    """Return the joint that a joint mimics, or None."""
+    """Return the mimic relation of a joint as a dict, or None if it mimics no other joint."""
     drive = tree.mimic_of.get(name)
     if drive is None or drive.master == name:
         return None
@@ -105,7 +114,13 @@ def _mimic(tree: Tree, name: str) -> dict[str, Any] | None:
 
 
 def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[str, Any]:
-    """Return joints and collisions of the chain to one tip, and unless `quick` reach and rank."""
+    """Return a JSON document with the joints, collisions, reach and singularities of one chain.
+
+    Args:
+        robot: Robot with the chain.
+        around: Scene options of the command line; without them no collisions are reported.
+        quick: Whether to omit reach, axes and singularities, which take long to compute.
+    """
     facts: dict[str, Any] = {"base": robot.base, "tip": robot.tip, "joints": robot.joint_names}
     facts["velocity_known"] = bool(np.isfinite(robot.velocity).all())
     scene = around.read(robot)
@@ -128,7 +143,7 @@ def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[st
 
 
 def _dexterity(robot: RobotModel) -> dict[str, Any]:
-    """Return rank, conditioning and singular configurations."""
+    """Return a JSON document with rank, conditioning and singular configurations of a chain."""
     from dls_ik.model.analysis import ROTATION_WEIGHT, conditioning, singularities
 
     measured, found = conditioning(robot), singularities(robot)
@@ -154,12 +169,16 @@ def _dexterity(robot: RobotModel) -> dict[str, Any]:
 
 
 def _quantiles(values: Any) -> dict[str, float]:
-    """Return the median and the 5 % and 95 % quantiles."""
+    """Return the 5 % quantile, the median and the 95 % quantile of values."""
     return dict(zip(("p5", "median", "p95"), np.quantile(values, (0.05, 0.5, 0.95)), strict=True))
 
 
 def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
-    """Return a family of singular configurations as a JSON document."""
+    """Return a family of singular configurations as a JSON document; angles are in [-pi, pi).
+
+    A family is a set of singular configurations in which some joints have given positions and the
+    other joints are free.
+    """
     turned = np.remainder(family.q + math.pi, 2.0 * math.pi) - math.pi
     q = np.where(robot.continuous, turned, family.q)
     q[np.abs(q) < 1e-9] = 0.0
@@ -177,7 +196,7 @@ def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
 
 
 def _print_info(facts: dict[str, Any]) -> None:
-    """Print all facts."""
+    """Print all results of the command as text."""
     console = stdout_console()
     moving = [joint for joint in facts["joints"] if joint["mimic"] is None]
     followers = len(facts["joints"]) - len(moving)
@@ -201,7 +220,7 @@ def _print_info(facts: dict[str, Any]) -> None:
 
 
 def _print_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
-    """Print the table of joints, and the mimic relations."""
+    """Print a table of the joints with their limits, and a line for each mimic joint."""
     rows = [
         [joint["name"], joint["kind"], *(limit(joint[key]) for key in LIMITS)] for joint in joints
     ]
@@ -214,7 +233,7 @@ def _print_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
-    """Print the facts of one chain."""
+    """Print the results for the chain to one tip; `many` is whether the robot has several tips."""
     names = chain["joints"]
     where = f" of {chain['tip']}" if many else ""
     if many:
@@ -232,7 +251,7 @@ def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
 
 
 def _collisions(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the numbers of checked pairs, and the share of random configurations in collision."""
+    """Return titles and texts of the collision results of a chain, for printing."""
     things = f"{len(facts['links'])} links with geometry, {len(facts['objects'])} objects"
     most = facts["random"]["most_often"]
     often = [("most often", " - ".join(most[0]["pair"]))] if most else []
@@ -244,7 +263,7 @@ def _collisions(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return rank, axes, reach and conditioning of a chain as lines."""
+    """Return titles and texts of a chain's rank, axes, reach and conditioning, for printing."""
     n, rank, redundancy = len(chain["joints"]), chain["rank"], chain["redundancy"]
     moves = f"{n} joint{' moves' if n == 1 else 's move'} the tip in {rank} of 6 directions"
     spare = f"redundant by {redundancy}" if redundancy else "not redundant"
@@ -268,7 +287,10 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
-    """Print the families of singular configurations."""
+    """Print the families of singular configurations.
+
+    If there are none, print the configuration that is closest to singular.
+    """
     found = chain["singularities"]
     families = found["families"]
     if not families:
@@ -299,7 +321,11 @@ def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
 
 
 def _condition(group: list[dict[str, Any]]) -> str:
-    """Return the joint positions of families that differ in positions only, as text."""
+    """Return a text with the joint positions that define families of singular configurations.
+
+    Args:
+        group: Families that fix the same joints, at different positions.
+    """
     names = list(group[0]["joints"])
     if not names:
         return "everywhere"
@@ -312,7 +338,7 @@ def _condition(group: list[dict[str, Any]]) -> str:
 
 
 def _loss(family: dict[str, Any]) -> str:
-    """Return a lost motion as text."""
+    """Return a text that describes the tip motion lost at a singular configuration."""
     if not np.any(family["force"]):
         return f"rotation about {_vector(family['moment'], 2)}"
     line = f"motion along {_vector(family['force'], 2)} through {_vector(family['point'], 2)} m"
@@ -320,10 +346,10 @@ def _loss(family: dict[str, Any]) -> str:
 
 
 def _joint_values(q: dict[str, float]) -> str:
-    """Return joint positions by name in one line."""
+    """Return joint names and positions as one line of text."""
     return ", ".join(f"{name} = {figure(value)}" for name, value in q.items())
 
 
 def _vector(values: Any, digits: int = 3) -> str:
-    """Return three numbers in parentheses, without -0."""
+    """Return three numbers as text in parentheses; -0 is shown as 0."""
     return f"({', '.join(figure(float(value), digits) for value in values)})"

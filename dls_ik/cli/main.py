@@ -19,8 +19,7 @@ from dls_ik.core import NumbaStartError
 from dls_ik.errors import DlsIkError
 from dls_ik.text import did_you_mean, escape
 
-# Commands by section, with their help lines. The command NAME is the function NAME in the module
-# NAME.
+# Help lines of the commands by section. A command is a function in a module of the same name.
 SECTIONS: dict[str, dict[str, str]] = {
     "Robots": {
         "info": "Show joints, limits and reach of a robot.",
@@ -45,16 +44,16 @@ COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, l
 
 
 class OneLineGroup(click.Group):
-    """Group that reports errors in one line on stderr, and imports a command when it is used.
+    """Click group that reports errors in one line on stderr, and imports a command when it is used.
 
-    Help and completion use only the table of commands, so that they are fast.
+    Help and completion read the names in SECTIONS and import no command, so that they are fast.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **named: Any) -> NoReturn:
-        """Run the command line and exit."""
+        """Run the command line and exit; an error is printed in one line and sets the exit code."""
         named["standalone_mode"] = False
         if threading.current_thread() is threading.main_thread():
-            # Shells start background jobs of scripts with SIGINT ignored.
+            # Background jobs of shell scripts start with SIGINT ignored; make Ctrl-C work there.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code = super().main(args, *rest, **named)
@@ -79,18 +78,18 @@ class OneLineGroup(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an unhandled Ctrl-C ends it with one line."""
+        """Run a command; exit with a one-line message if it does not handle a KeyboardInterrupt."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             output.exit_interrupted()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands of the table in order, then commands added later."""
+        """Return the names in COMMANDS in order, then the names of commands added later."""
         return [*COMMANDS, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, which is imported if it is in the table."""
+        """Return the command with a name, imported from its module if the name is in COMMANDS."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(f"dls_ik.cli.{cmd_name}"), cmd_name)
@@ -99,7 +98,7 @@ class OneLineGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; suggest similar names for an unknown one."""
+        """Return the command called `args[0]`; suggest a similar name if the command is unknown."""
         known = self.list_commands(ctx)
         if args[0] not in known and args[0].isidentifier() and not ctx.resilient_parsing:
             hint = did_you_mean(args[0], known) or f"commands: {', '.join(known)}"
@@ -107,14 +106,14 @@ class OneLineGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections of commands."""
+        """Write the help lines of all commands, one block per section."""
         width = max(map(len, COMMANDS))
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", line) for name, line in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Return completions: command names, and options of the group."""
+        """Return shell completions for `incomplete`: names of commands and options of the group."""
         from click.shell_completion import CompletionItem
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -123,13 +122,13 @@ class OneLineGroup(click.Group):
 
 
 def _discard_output() -> None:
-    """Discard unwritten output, which Python would try to write again at exit."""
+    """Redirect stdout to /dev/null, because Python would write buffered output again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: click.ClickException) -> str:
-    """Return the message of an error; an unknown option gets a suggestion."""
+    """Return the message of a click error, with a suggestion if an option is unknown."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
     known = [word for param in error.ctx.command.get_params(error.ctx) for word in param.opts]

@@ -23,7 +23,7 @@ EPILOG = (
 @click.option("--options", "as_options", is_flag=True, help="List the solver options.")
 @output.json_option
 def methods(names: tuple[str, ...], as_bibtex: bool, as_options: bool, as_json: bool) -> None:
-    """List methods with short and long name, source and use; without NAME all listed methods."""
+    """List the methods with short name, long name, summary and source; NAME selects methods."""
     from dls_ik.solver.method import method_info, method_table
     from dls_ik.solver.plugins import plugin_names
 
@@ -53,7 +53,7 @@ def methods(names: tuple[str, ...], as_bibtex: bool, as_options: bool, as_json: 
 
 
 def _print_options() -> None:
-    """Print the solver options: meaning, unit, default, valid values."""
+    """Print meaning, unit, default and valid values of each solver option."""
     from dataclasses import fields
 
     from dls_ik.solver.options import SolverOptions
@@ -74,7 +74,7 @@ def _print_options() -> None:
 
 
 def _shown(value: object) -> str:
-    """Return a value as text."""
+    """Return the value of an option as text, as it is written on the command line."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
     return f"{value:.4g}" if isinstance(value, (int, float)) else str(value)

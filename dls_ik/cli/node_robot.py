@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a running node, for commands that plot it, record it or show its page."""
+"""Robot of a running node, for commands that plot it, record it or show it on the web page."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ if TYPE_CHECKING:
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
-POLL_PERIOD = 0.02  # [s]
-CONFIRM_TIMEOUT = 1.0  # maximum time until a node confirms base and tip [s]
+POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
+CONFIRM_TIMEOUT = 1.0  # [s] maximum time to wait for base and tip of a node that may not run yet
 
 
 class RobotPicture(NamedTuple):
-    """A robot to draw, and the names of its joints in joint_states."""
+    """Robot to draw, and the names of its n joints in the topic joint_states."""
 
     robot: RobotModel
-    names: tuple[str, ...]  # (n,)
+    names: tuple[str, ...]  # (n,) names in joint_states
 
 
 def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture:
-    """Return the robot of the node, or a named robot, with the base, tip and joints of the node.
+    """Return the robot of a running node, or a named robot with base and tip of the node.
+
+    Returns once all joint positions of the robot have been received.
 
     Args:
         publisher: Connection to the node.
@@ -56,14 +58,16 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
 
 
 def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str | None:
-    """Return the URDF of the node's robot or of a named robot, or None, with a warning.
+    """Return the URDF to write to a bag, as a file or as text.
+
+    Returns None, with a warning, if the robot of the node cannot be read.
 
     Args:
         publisher: Connection to the node.
         named: Name or file of the robot; None stands for the robot of the node.
 
     Raises:
-        RobotModelError: If the robot is not usable.
+        RobotModelError: If `named` is given and is not usable.
     """
     if named is not None:
         from dls_ik.model.load import find_urdf
@@ -80,15 +84,17 @@ def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str 
 def _described_robot(
     publisher: TargetPublisher, named: str | None, use: str
 ) -> tuple[DescribedRobot, NodeParameters]:
-    """Return the robot of the node or a named robot, and the parameters of the node.
+    """Return the robot of a node or a named robot, and the parameters of the node.
+
+    A named robot gets the base and tip of the node.
 
     Args:
         publisher: Connection to the node.
         named: Name or file of the robot; None stands for the robot of the node.
-        use: Purpose of the robot, for a message.
+        use: Purpose of the robot, such as "bag", for the error message.
 
     Raises:
-        DlsIkError: If there is no robot, or it is not usable.
+        DlsIkError: If there is no robot, or the robot is not usable.
     """
     from dls_ik.ros.robot_source import ForeignFileError, served_robot, subscribe_descriptions
     from dls_ik.ros.viewer_source import NodeParameters
@@ -108,10 +114,10 @@ def _described_robot(
 
 
 def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
-    """Wait until all joint positions of a robot have been received.
+    """Wait until a position of each joint of a robot has been received.
 
     Raises:
-        NoAnswerError: If a joint position is missing after the timeout.
+        NoAnswerError: If a joint position is missing after the timeout of `publisher`.
     """
     from dls_ik.ros.client.connection import NoAnswerError
 
@@ -127,10 +133,12 @@ def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
 
 
 def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
-    """Return the node as a source of the page; it may start later if the robot is chosen here.
+    """Connect the web page to a node, and return the connection.
+
+    If a robot with a unique tip is chosen on the command line, the node may start later.
 
     Args:
-        chosen: Robot; None stands for the robot of the node.
+        chosen: Robot chosen on the command line; None stands for the robot of the node.
         namespace: Namespace of the node.
         patience: Timeout to find the node [s].
     """
@@ -144,7 +152,7 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
     name = chosen.name
     try:
         alone: DescribedRobot | None = _described(chosen)
-    except ChainError:  # several links could be the tip; the node decides
+    except ChainError:  # several links can be the tip; the node selects one
         alone = None
     try:
         return NodeSource(
@@ -156,7 +164,7 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
 
 
 def _described(chosen: ChosenRobot) -> DescribedRobot:
-    """Return a chosen robot with its URDF."""
+    """Return the robot model and the URDF of a robot chosen on the command line."""
     from dls_ik.model.load import find_urdf
     from dls_ik.ros.robot_source import DescribedRobot
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shared arguments and options of commands: robot, task, solver options, joint positions."""
+"""Arguments and options that several commands share: robot, scene, solver, joint positions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ROBOT = (
     "package://NAME/PATH; xacro arguments follow in quotes: 'FILE.xacro NAME:=VALUE'."
 )
 TASKS = ("pose", "position", "pointing", "pointing-x", "pointing-y")
-WORDS = {"true": True, "false": False, "none": None}  # words as values of --set
-PAIRS = "NAME=VALUE,..."  # metavar of joint_values
+WORDS = {"true": True, "false": False, "none": None}  # meanings of words in --set
+PAIRS = "NAME=VALUE,..."  # metavar of options whose callback is joint_values
 TURN_TOLERANCE = 1e-2  # [rad] excess over a turn that counts as rounding
 
 SECONDS, TIMEOUT = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
@@ -40,7 +40,12 @@ POSITIVE = click.FloatRange(0.0, min_open=True)
 
 
 def text_option(name: str, **settings: Any) -> Callable[[Command], Command]:
-    """Return a decorator that adds a text option, empty by default."""
+    """Return a decorator that adds a text option to a command; the default is an empty text.
+
+    Args:
+        name: Name of the option, such as ``--frame``.
+        **settings: Further arguments of ``click.option``.
+    """
     return click.option(name, default="", show_default=False, **settings)
 
 
@@ -59,17 +64,17 @@ task_option = click.option(
 
 
 class ChosenRobot(NamedTuple):
-    """Robot chosen on the command line."""
+    """Robot given on the command line, with base link and tip link if given."""
 
     name: str  # name, file or package path, see dls_ik.model.load.find_tree
     base: str | None = None
     tip: str | None = None
 
     def read(self) -> RobotModel:
-        """Return the robot model.
+        """Load the robot, and return its model.
 
         Raises:
-            RobotModelError: If there is no such robot, or it has no such chain.
+            RobotModelError: If the robot does not exist, or has no chain from base to tip.
         """
         from dls_ik.model.load import find_tree
         from dls_ik.model.robot import RobotModel
@@ -84,12 +89,18 @@ class ChosenRobot(NamedTuple):
 
 
 def robot_argument(**argument: Any) -> Callable[[Command], Command]:
-    """Return a decorator that adds ROBOT, --base and --tip, as the argument `chosen`."""
+    """Return a decorator that adds ROBOT, --base and --tip to a command.
+
+    The command receives them as one argument `chosen` of type ChosenRobot.
+
+    Args:
+        **argument: Further arguments of ``click.argument``.
+    """
 
     def decorate(command: Command) -> Command:
         @click.argument("robot", **argument)
         @click.option("--base", metavar="LINK", help="Base link; default: the root.")
-        @click.option("--tip", metavar="LINK", help="Tip link; found if unique.")
+        @click.option("--tip", metavar="LINK", help="Tip link; default: the only leaf.")
         @wraps(command)
         def run(robot: str, base: str | None, tip: str | None, **rest: Any) -> Any:
             return command(chosen=ChosenRobot(robot, base, tip), **rest)
@@ -104,17 +115,17 @@ robot_options = robot_argument()
 
 # Scene
 
-FOUND = "auto"  # value of --srdf: pairs that may touch are found by sampling
+FOUND = "auto"  # value of --srdf by which the pairs that may touch are found by sampling
 
 
 class ChosenScene(NamedTuple):
-    """Scene chosen on the command line."""
+    """Collision options given on the command line: SRDF file and scene files."""
 
     srdf: str | None = None  # file, or FOUND
     files: tuple[str, ...] = ()
 
     def read(self, robot: RobotModel) -> PlanningScene | None:
-        """Return the scene of a robot; None without --srdf and --scene.
+        """Return the scene of a robot, or None if neither --srdf nor --scene is given.
 
         Raises:
             MissingPartError: If coal is not installed.
@@ -123,7 +134,7 @@ class ChosenScene(NamedTuple):
         return self.read_always(robot) if self.srdf or self.files else None
 
     def read_always(self, robot: RobotModel) -> PlanningScene:
-        """Return the scene of a robot, without options only with its own shapes.
+        """Return the scene of a robot, which has no obstacles if --scene is not given.
 
         Raises:
             MissingPartError: If coal is not installed.
@@ -141,19 +152,19 @@ class ChosenScene(NamedTuple):
 
 
 def scene_options(command: Command) -> Command:
-    """Add --srdf and --scene to a command, as the argument `around`."""
+    """Add --srdf and --scene to a command, which receives them as one argument `around`."""
 
     @click.option(
         "--srdf",
         metavar="FILE",
-        help="Avoid collisions; pairs that may touch are those of an SRDF, or auto: found here.",
+        help="Avoid collisions; an SRDF gives the pairs that may touch, auto finds them.",
     )
     @click.option(
         "--scene",
         "files",
         metavar="FILE",
         multiple=True,
-        help="Avoid obstacles in MoveIt's .scene or YAML file; may be repeated.",
+        help="Avoid the obstacles in a .scene or YAML file of MoveIt; may be repeated.",
     )
     @wraps(command)
     def run(srdf: str | None, files: tuple[str, ...], **rest: Any) -> Any:
@@ -166,7 +177,7 @@ def scene_options(command: Command) -> Command:
 
 
 def parse_task(name: str) -> Task | None:
-    """Return the task with a name in `TASKS`; None for the full pose."""
+    """Return the solver task for a name in `TASKS`; None stands for the full pose."""
     from dls_ik.solver.task import Task
 
     if name == "pose":
@@ -175,10 +186,10 @@ def parse_task(name: str) -> Task | None:
 
 
 def _parse_settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, Any]:
-    """Return options given as NAME=VALUE; a callback of click.
+    """Convert values of --set, such as ``max_restarts=10``, to a dict; used as a click callback.
 
     Raises:
-        click.BadParameter: If an option has another form.
+        click.BadParameter: If a value is not of the form NAME=VALUE.
     """
     found: dict[str, Any] = {}
     for words in given:
@@ -190,7 +201,7 @@ def _parse_settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[st
 
 
 def _parse_value(word: str) -> Any:
-    """Return a boolean, None, a number, a tuple, or the word itself."""
+    """Convert a word to a boolean, None, a number or a tuple; return any other word unchanged."""
     if word.lower() in WORDS:
         return WORDS[word.lower()]
     if "," in word:
@@ -222,10 +233,14 @@ seed_option = click.option(
 
 
 def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
-    """Return finite numbers separated by commas or spaces, whose count is one of `counts`.
+    """Return the finite numbers in a text, separated by commas, semicolons or spaces.
+
+    Args:
+        given: Text with the numbers.
+        *counts: Valid counts of numbers; none if every count is valid.
 
     Raises:
-        click.BadParameter: If a word is not a finite number, or the count is wrong.
+        click.BadParameter: If a word is not a finite number, or the count is not valid.
     """
     words = given.translate(str.maketrans(",;[]", "    ")).split()
     found = tuple(map(parse_number, words))
@@ -239,7 +254,7 @@ def parse_numbers(given: str, *counts: int) -> tuple[float, ...]:
 
 
 def parse_number(word: str) -> float:
-    """Return a word as a number; NaN if it is not a number."""
+    """Convert a word to a float, or to NaN if the word is not a number."""
     try:
         return float(word)
     except ValueError:
@@ -247,7 +262,7 @@ def parse_number(word: str) -> float:
 
 
 def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, float]:
-    """Return values by name from ``j1=0.1`` or ``j1=0.1,j2=0.2``; a callback of click.
+    """Convert ``j1=0.1`` or ``j1=0.1,j2=0.2`` to positions by joint name; used as a click callback.
 
     Raises:
         click.BadParameter: If a pair is not valid, or a joint is given twice.
@@ -267,18 +282,19 @@ def joint_values(context: Any, param: Any, given: tuple[str, ...]) -> dict[str, 
 def joint_vector(
     robot: RobotModel, given: tuple[str, ...], option: str, deg: bool = False
 ) -> tuple[Array, dict[str, float]]:
-    """Return joint positions given as ``0.1,0.2`` or ``j1=0.1,j2=0.2``.
+    """Convert joint positions given as ``0.1,0.2`` or ``j1=0.1,j2=0.2`` to numbers.
 
-    Joints of the chain that are not named are at 0, or at the limit closest to 0.
+    Joints of the chain that are not given are at 0, or at the limit closest to 0.
 
     Args:
-        robot: Robot.
-        given: Words of the option.
+        robot: Robot with n joints in the chain.
+        given: Values of the option, which may be repeated.
         option: Name of the option, for messages.
         deg: Whether positions of revolute joints are in degrees.
 
     Returns:
-        Positions of the chain (n,) [rad or m], and positions of other joints by name.
+        Positions (n,) of the joints of the chain [rad or m], and a dict with the positions of
+        joints outside the chain by name.
 
     Raises:
         click.UsageError: If the positions are not valid.
@@ -300,12 +316,12 @@ def joint_vector(
 
 
 def start_values(robot: RobotModel, seed: tuple[str, ...], deg: bool) -> Array | None:
-    """Return the configuration (n,) of --seed, or None."""
+    """Return the start configuration (n,) given by --seed [rad or m], or None without --seed."""
     return joint_vector(robot, seed, "--seed", deg)[0] if seed else None
 
 
 def _parse_by_name(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
-    """Return joint positions by name.
+    """Convert values such as ``j1=0.1`` to a dict of positions by joint name.
 
     Raises:
         click.BadParameter: If a joint is unknown or mimics another.
@@ -324,10 +340,10 @@ def _parse_by_name(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float
 
 
 def _parse_in_order(robot: RobotModel, given: tuple[str, ...]) -> dict[str, float]:
-    """Return joint positions given in the order of the chain.
+    """Convert values such as ``0.1,0.2``, in the order of the chain, to positions by joint name.
 
     Raises:
-        click.BadParameter: If there is not one number for each joint.
+        click.BadParameter: If the count of numbers differs from the count of joints.
     """
     numbers = parse_numbers(" ".join(given))
     if len(numbers) != robot.n:
@@ -339,7 +355,7 @@ def _parse_in_order(robot: RobotModel, given: tuple[str, ...]) -> dict[str, floa
 
 
 def _load_plugins(context: click.Context, option: click.Parameter, paths: Sequence[str]) -> None:
-    """Load plug-ins; a callback of click."""
+    """Load Python files that define methods; used as a click callback."""
     del context, option
     from dls_ik.solver.plugins import load_plugin
 
@@ -359,7 +375,12 @@ plugin_option = click.option(
 
 
 def warn_large_angles(subject: str, angles: Iterable[float]) -> None:
-    """Warn of angles [rad] beyond a full turn, which may be meant as degrees."""
+    """Warn if an angle [rad] exceeds a full turn, because it may be meant in degrees.
+
+    Args:
+        subject: Option or file with the angles, for the message.
+        angles: Angles [rad].
+    """
     largest = max((abs(angle) for angle in angles), default=0.0)
     if 2.0 * np.pi + TURN_TOLERANCE < largest < np.inf:
         output.warn(

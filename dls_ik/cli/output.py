@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Output of commands: exit codes, messages on stderr, Ctrl-C, atomic files, JSON."""
+"""Output of commands: exit codes, messages on stderr, Ctrl-C, atomic writing of files, JSON."""
 
 import os
 import signal
@@ -28,7 +28,11 @@ json_option = click.option(
 
 
 def plot_option(subject: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds --plot; `subject` names the content of the picture."""
+    """Return a decorator that adds the option --plot to a command.
+
+    Args:
+        subject: Content of the picture, for the help text.
+    """
     return click.option("--plot", metavar="FILE", help=f"Draw {subject}: .png, .svg or .pdf.")
 
 
@@ -36,32 +40,32 @@ def plot_option(subject: str) -> Callable[[Any], Any]:
 
 
 class MissingPartError(click.ClickException):
-    """A part must be installed or started first; the message names it."""
+    """A package or a node that the command needs is not installed or not running."""
 
     exit_code = MISSING
 
 
 def warn(message: str) -> None:
-    """Print one line on stderr; control characters are escaped."""
+    """Print a message as one line on stderr; control characters are escaped."""
     click.echo(f"dls-ik: {escape(message)}", err=True)
 
 
 def exit_with(message: str, code: int) -> NoReturn:
-    """Exit with one line on stderr."""
+    """Print a message as one line on stderr, and exit with a code."""
     warn(" ".join(message.split()))
     sys.exit(code)
 
 
 def exit_interrupted(message: str = "interrupted") -> NoReturn:
-    """Exit as after Ctrl-C; the message says which results are kept."""
+    """Exit with code 130, as after Ctrl-C; the message may say which results are kept."""
     if sys.stderr.isatty():
-        click.echo(err=True)  # starts a new line after ^C in the terminal
+        click.echo(err=True)  # ends the line in which the terminal shows ^C
     exit_with(message, INTERRUPTED)
 
 
 @contextmanager
 def ros_imports() -> Iterator[None]:
-    """Convert a failed import of a ROS 2 package to a MissingPartError."""
+    """Convert an ImportError raised in a ``with`` block to a MissingPartError about ROS 2."""
     try:
         yield
     except ImportError as error:
@@ -76,7 +80,10 @@ def ros_imports() -> Iterator[None]:
 
 @contextmanager
 def _sigint_handler(handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """Replace the handler of SIGINT; only the main thread receives signals."""
+    """Replace the handler of SIGINT during a ``with`` block.
+
+    Outside the main thread nothing is done, because only the main thread receives signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -89,7 +96,7 @@ def _sigint_handler(handler: Callable[[int, Any], None]) -> Iterator[None]:
 
 @contextmanager
 def defer_sigint() -> Iterator[None]:
-    """Delay Ctrl-C until the end of a block that must not be interrupted."""
+    """Delay Ctrl-C until the end of a ``with`` block that must not be interrupted."""
     received: list[int] = []
     try:
         with _sigint_handler(lambda number, _: received.append(number)):
@@ -101,9 +108,10 @@ def defer_sigint() -> Iterator[None]:
 
 @contextmanager
 def record_sigint() -> Iterator[threading.Event]:
-    """Yield an event that is set at Ctrl-C, in addition to the KeyboardInterrupt.
+    """Yield an event that Ctrl-C sets; Ctrl-C also raises a KeyboardInterrupt as usual.
 
-    Python drops a KeyboardInterrupt that is raised in a finalizer or in a callback from C.
+    The event is needed because Python drops a KeyboardInterrupt that is raised in a finalizer or in
+    a callback from C.
     """
     ended = threading.Event()
 
@@ -119,11 +127,15 @@ def record_sigint() -> Iterator[threading.Event]:
 
 
 def check_outputs(*paths: str | None, plot: str | None = None) -> None:
-    """Check that files and a picture can be written later, and that all paths differ.
+    """Check that output files can be written, so that a command fails before its computation.
+
+    Args:
+        *paths: Paths of files; None and "-" are ignored.
+        plot: Path of a picture, or None.
 
     Raises:
         click.ClickException: If a file cannot be written, or two outputs have the same path.
-        OptionError: If the suffix is not supported.
+        OptionError: If the suffix of the picture is not supported.
     """
     if plot == STDOUT:
         raise click.UsageError("--plot needs a file; standard output is not supported")
@@ -143,7 +155,7 @@ def check_new_folder(path: str) -> None:
     """Check that a folder does not exist and can be created.
 
     Raises:
-        click.UsageError: If it exists, or cannot be created.
+        click.UsageError: If the folder exists, or cannot be created.
     """
     if path == STDOUT:
         raise click.UsageError("the output is a folder, which cannot go to standard output")
@@ -152,17 +164,17 @@ def check_new_folder(path: str) -> None:
 
 
 def _refuse(path: object, reason: str | None) -> None:
-    """Raise an error if there is a reason why a path cannot be written.
+    """Raise an error if a reason is given why a path cannot be written.
 
     Raises:
-        click.UsageError: If there is a reason.
+        click.UsageError: If `reason` is not empty.
     """
     if reason:
         raise click.UsageError(f"cannot write {path}: {reason}")
 
 
 def _obstacle(file: Path) -> str | None:
-    """Return why a file cannot be written, or None."""
+    """Return why a file cannot be written, or None if it can."""
     if file.is_dir():
         return "it is a directory"
     if file.exists():
@@ -173,10 +185,14 @@ def _obstacle(file: Path) -> str | None:
 
 
 def write_whole(path: str, write: Callable[[Path], object]) -> None:
-    """Write a file or folder next to `path` by a function, then move it to `path` in one step.
+    """Write a file or folder atomically: `write` creates a temporary one, which is then renamed.
+
+    Args:
+        path: Final path.
+        write: Called with the temporary path.
 
     Raises:
-        click.ClickException: If the file cannot be written; old content is then kept.
+        click.ClickException: If the file cannot be written; existing content is then kept.
     """
     target = Path(path).resolve()
     try:
@@ -194,7 +210,7 @@ def write_whole(path: str, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text file in one step, or write to standard output."""
+    """Write a text atomically to a file, or to standard output if `path` is "-"."""
     if path == STDOUT:
         click.echo(text, nl=False)
     else:
@@ -202,18 +218,18 @@ def write_text(path: str, text: str) -> None:
 
 
 def write_picture(path: str, figure: "Figure") -> None:
-    """Write a picture in one step."""
+    """Write a matplotlib figure atomically to a file."""
     from dls_ik.plot import save_picture
 
     write_whole(path, lambda part: save_picture(part, figure))
 
 
 def save_plot(path: str, figure: "Figure") -> None:
-    """Write a picture in one step, and report it on stderr."""
+    """Write a matplotlib figure atomically to a file, and print the path on stderr."""
     write_picture(path, figure)
     click.echo(f"picture: {path}", err=True)
 
 
 def print_json(document: Any) -> None:
-    """Print a JSON document of dicts, lists, arrays and numbers; non-finite numbers are null."""
+    """Print dicts, lists, arrays and numbers as a JSON document; non-finite numbers become null."""
     click.echo(json_text(document))

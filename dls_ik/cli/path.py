@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik path``: a joint trajectory from a file of poses, solved, timed and written."""
+"""``dls-ik path``: solution and timing of a file of poses, written as a joint trajectory."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ FASTEST = "as fast as the velocity limits allow"
     help="Report joint changes above X [rad or m].",
 )
 @unit_options
-@click.option("--approximate", is_flag=True, help="Use the closest configuration if missed.")
+@click.option("--approximate", is_flag=True, help="Accept the closest configurations.")
 @settings_option
 @click.option(
     "--plot",
@@ -127,7 +127,7 @@ def path(
     with ProgressBars() as bars:
         count = bars.counter("poses")
         result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, count)
-    trajectory = Trajectory(robot, given, result, *_timed(robot, result.q, given.times, rate))
+    trajectory = Trajectory(robot, given, result, *_path_times(robot, result.q, given.times, rate))
     facts = _summary(trajectory, max_joint_step)
     is_refused = bool(facts["missed"] or facts["collisions"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
@@ -140,17 +140,17 @@ def path(
 
 
 class Trajectory(NamedTuple):
-    """Poses (b), the joint path that reaches them, and its times."""
+    """Given poses (b), the joint path that reaches them, and the times of the poses."""
 
     robot: RobotModel
     given: PoseFile
     result: IkPathResult
     t: Array  # (b,) [s]
-    source: str  # origin of the times
+    source: str  # text that says how the times were determined
 
     @property
     def q(self) -> Array:
-        """(b, n) joint positions [rad or m]."""
+        """Joint positions (b, n) [rad or m]."""
         return self.result.q
 
 
@@ -165,18 +165,18 @@ def solve_along(
     max_step: float,
     progress: Callable[[int, int], None],
 ) -> IkPathResult:
-    """Solve successive poses (b, 4, 4).
+    """Solve successive poses (b, 4, 4), each starting from the solution of the previous pose.
 
-    Without a seed, further solutions of the first pose are used as starts if the first one leads to
-    missed poses, collisions or jumps.
+    If no seed is given and the path has missed poses, collisions or jumps, the path is solved again
+    from further solutions of the first pose, and the best result is returned.
 
     Args:
         solver: Solver.
-        poses: (b, 4, 4).
+        poses: (b, 4, 4) poses to reach.
         seed: (n,) start configuration [rad or m], or None.
-        task: Rows of the pose that count.
-        max_step: Larger joint changes between poses are jumps [rad or m].
-        progress: Called with the number of solved poses and the total.
+        task: Components of the pose that are solved; None for all.
+        max_step: Maximum joint change between two poses [rad or m]; a larger change is a jump.
+        progress: Called with the number of solved poses and the number of all poses.
     """
     best = solver.solve_path(poses, seed, task, max_joint_step=max_step, progress=progress)
     if seed is not None or not any(_flaws(best)):
@@ -190,18 +190,28 @@ def solve_along(
 
 
 def _flaws(result: IkPathResult) -> tuple[int, int, int]:
-    """Return the numbers of missed poses (also if approximated), collisions and jumps."""
+    """Return the numbers of missed poses, collisions and jumps of a solved path, for comparison.
+
+    A pose for which the closest configuration was accepted counts as missed too.
+    """
     touching = sum(each is not None for each in result.contacts)
     return int(np.count_nonzero(result.status)), touching, int(result.jumps.sum())
 
 
-def _timed(
+def _path_times(
     robot: RobotModel, q: Array, given: Array | None, rate: float | None
 ) -> tuple[Array, str]:
-    """Return the times (b,) of a joint path q (b, n) [s], and their origin.
+    """Return the times (b,) [s] of a joint path, and a text that says how they were determined.
+
+    Args:
+        robot: Robot with velocity limits.
+        q: (b, n) joint path [rad or m].
+        given: (b,) times in the file of poses [s], or None.
+        rate: Poses per second [Hz], which overrides `given`, or None.
 
     Raises:
-        OptionError: If there are no times, and a moving joint has no velocity limit.
+        OptionError: If neither times nor a rate are given, and a moving joint has no velocity
+            limit.
     """
     from dls_ik.solver.trajectory import path_times
 
@@ -220,18 +230,23 @@ def _timed(
 
 
 def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
-    """Return the figures of a trajectory; changes above `max_step` are jumps."""
+    """Return the statistics of a trajectory as a JSON document.
+
+    Args:
+        trajectory: Trajectory.
+        max_step: Joint changes between two poses above this value are jumps [rad or m].
+    """
     robot, given, result, t, source = trajectory
     places, q = given.places, result.q
     missed = np.flatnonzero(result.status).tolist()
-    steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n), the first row is 0
+    steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n) joint changes; the first row is 0
     margins = np.minimum(q - robot.lower, robot.upper - q)
     rates = steps[1:] / np.diff(t)[:, None]
-    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # (b - 1,) relative to the limit
+    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # (b - 1,) 1 is at a velocity limit
     jumps = np.flatnonzero((steps > max_step).any(axis=1))
 
     def about(index: np.intp) -> dict[str, str]:
-        """Return the unit, joint and place of an entry of values (b, n)."""
+        """Return unit, joint and place in the file for a flat index into an array (b, n)."""
         i, j = divmod(int(index), robot.n)
         return {"unit": robot.units[j], "joint": robot.joint_names[j], "place": places[i]}
 
@@ -270,13 +285,13 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
 
 
 def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
-    """Print the figures of a trajectory."""
+    """Print the statistics of a trajectory, and a description of each written file."""
     margin = facts["nearest_limit"]
     pairs = [
         ("poses", f"{facts['poses']}, {facts['reached']} reached"),
         ("error", f"{facts['position_error']:.2g} m, {facts['rotation_error']:.2g} rad"),
-        ("largest step", _entry(facts["largest_step"])),
-        ("closest limit", _entry(margin) if np.isfinite(margin["value"]) else "none"),
+        ("largest step", _value_text(facts["largest_step"])),
+        ("closest limit", _value_text(margin) if np.isfinite(margin["value"]) else "none"),
         ("duration", f"{facts['duration']:.4g} s, {facts['times']}"),
     ]
     if facts["times"] != FASTEST:
@@ -286,15 +301,21 @@ def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
     print_pairs(stdout_console(), pairs)
 
 
-def _entry(facts: dict[str, Any]) -> str:
-    """Return a figure with its unit, joint and place."""
+def _value_text(facts: dict[str, Any]) -> str:
+    """Return a value with its unit, joint and place in the file as text."""
     return f"{facts['value']:.4g} {facts['unit']} ({facts['joint']}, {facts['place']})"
 
 
 def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> None:
-    """Warn of missed poses, collisions, jumps and too fast motions."""
-    _warn_some(f"{each['place']}: {each['status']}, {_reason(each)}" for each in facts["missed"])
-    _warn_some(
+    """Warn of missed poses, collisions, jumps, and motions that exceed a velocity limit.
+
+    Args:
+        facts: Statistics of the trajectory.
+        max_joint_step: Joint changes above this value are jumps [rad or m].
+        is_refused: Whether nothing is written, because a pose is missed or in collision.
+    """
+    _warn_briefly(f"{each['place']}: {each['status']}, {_reason(each)}" for each in facts["missed"])
+    _warn_briefly(
         f"{each['place']}: {' - '.join(each['pair'])} collide on the straight joint path to this "
         f"pose, at {each['share_of_way']:.0%}"
         for each in facts["collisions"]
@@ -302,24 +323,24 @@ def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> 
     if is_refused:
         output.warn("nothing is written; --approximate uses the closest configurations instead")
         return
-    _warn_some(
+    _warn_briefly(
         f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
         f"{max_joint_step:g}: the tip does not move straight to this pose"
         for each in facts["jumps"]
     )
-    _warn_some(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
+    _warn_briefly(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
 
 
 def _reason(missed: dict[str, Any]) -> str:
-    """Return why a pose is missed."""
+    """Return a text that explains why a pose is missed."""
     if missed["pair_in_the_way"]:
         return f"most frequent collision: {' - '.join(missed['pair_in_the_way'])}"
     position, rotation = missed["position_error"], missed["rotation_error"]
     return f"the closest configuration is off by {position:.3g} m and {rotation:.3g} rad"
 
 
-def _warn_some(lines: Any) -> None:
-    """Print warnings, at most `MAX_LINES` of them."""
+def _warn_briefly(lines: Any) -> None:
+    """Print the first `MAX_LINES` warnings of one kind, and the number of the omitted warnings."""
     lines = list(lines)
     shown = lines if len(lines) <= MAX_LINES + 1 else lines[:MAX_LINES]
     for line in shown:
@@ -332,16 +353,22 @@ def _warn_some(lines: Any) -> None:
 
 
 class TrajectoryFiles(NamedTuple):
-    """Files of a trajectory and its pictures."""
+    """Path and format of a trajectory file, and paths of its pictures."""
 
     path: str
     kind: str  # one of KINDS
     storage: str  # one of bag.STORAGES
-    pictures: tuple[str, ...]  # pictures of the joints and of the tip, or none
+    pictures: tuple[str, ...]  # paths of the pictures of the joints and of the tip; () for none
 
 
 def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -> TrajectoryFiles:
-    """Return the files to write, after checking that they can be written.
+    """Check that the output files can be written, and return their paths and format.
+
+    Args:
+        path: File or folder given by --out.
+        kind: Format given by --format; None selects the format by the suffix of `path`.
+        storage: Storage format of a bag.
+        plot: Path of a picture, or None.
 
     Raises:
         click.UsageError: If a file cannot be written, or its format is unknown.
@@ -364,7 +391,13 @@ def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -
 
 
 def _write(target: TrajectoryFiles, trajectory: Trajectory, robot: str) -> dict[str, str]:
-    """Write all files, and return a description of each; `robot` names the robot of a bag."""
+    """Write trajectory file and pictures, and return a description of each file by its path.
+
+    Args:
+        target: Paths and format of the files.
+        trajectory: Trajectory to write.
+        robot: Name or file of the robot, whose URDF is added to a bag.
+    """
     from dls_ik.solver.trajectory import csv_text
 
     count = len(trajectory.q)
@@ -383,7 +416,7 @@ def _write(target: TrajectoryFiles, trajectory: Trajectory, robot: str) -> dict[
 
 
 def _topics(trajectory: Trajectory, robot: str) -> list[bag.BagTopic]:
-    """Return the topics of a bag: a JointState per pose, one JointTrajectory, and the robot."""
+    """Return the topics of a bag: k JointState messages, one JointTrajectory, and the URDF."""
     from dls_ik.model.load import find_urdf
 
     names, times = trajectory.robot.joint_names, trajectory.t.tolist()
@@ -395,7 +428,7 @@ def _topics(trajectory: Trajectory, robot: str) -> list[bag.BagTopic]:
 
 
 def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
-    """Write the pictures, and return a description of each."""
+    """Write the pictures of a trajectory, and return a description of each file by its path."""
     if not target.pictures:
         return {}
     from dls_ik.plot import joint_bands, tip_path
@@ -408,7 +441,7 @@ def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
 
 
 def _document(trajectory: Trajectory) -> dict[str, Any]:
-    """Return a trajectory as a JSON document."""
+    """Return the times, positions and errors of a trajectory as a JSON document."""
     robot, result = trajectory.robot, trajectory.result
     return {
         "robot": robot.name,

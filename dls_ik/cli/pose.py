@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses on the command line: options, files of poses, and printing."""
+"""Poses on the command line: options that give a pose, files of poses, and printing of poses."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 MILLI = 1e-3
 MAX_REACH = 20.0  # [m] larger than the reach of any arm
-MAX_LENGTHS = 10.0  # plausible maximum distance of a pose, in lengths of the arm
+MAX_LENGTHS = 10.0  # maximum plausible distance of a pose from the base, in lengths of the arm
 
 Entry = tuple[str, Array, float | None]  # place in the file, pose (4, 4), time [s]
 POSITION = ("x", "y", "z")
 RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
 HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
 PIPE_TIMEOUT = 10.0  # maximum time until the first byte of a pipe [s]
-MAX_BYTES = 2**29  # maximum size of a file, millions of poses
+MAX_BYTES = 2**29  # maximum size of a file, sufficient for millions of poses
 MAX_TIME = 2.0**31  # [s] upper bound of a ROS time
 
 
@@ -50,7 +50,7 @@ MAX_TIME = 2.0**31  # [s] upper bound of a ROS time
 
 
 def unit_options(command: Command) -> Command:
-    """Add --deg and --mm to a command."""
+    """Add the flags --deg and --mm, which select the units of given values, to a command."""
     for name, words in (
         ("--mm", "Positions are in millimetres."),
         ("--deg", "Roll, pitch and yaw are in degrees."),
@@ -60,7 +60,7 @@ def unit_options(command: Command) -> Command:
 
 
 class ChosenPose(NamedTuple):
-    """Pose given on the command line, and the unit options."""
+    """Pose given on the command line, and the values of the flags --deg and --mm."""
 
     T: Array | None  # (4, 4) [m], or None if no pose is given
     deg: bool
@@ -68,7 +68,10 @@ class ChosenPose(NamedTuple):
 
 
 def pose_options(command: Command) -> Command:
-    """Add --xyz, --rpy, --quat, --matrix, --deg and --mm to a command, as the argument `pose`."""
+    """Add --xyz, --rpy, --quat, --matrix, --deg and --mm to a command.
+
+    The command receives them as one argument `pose` of type ChosenPose.
+    """
 
     @_numbers_option("--xyz", 3, "X Y Z", "Position of the pose [m].")
     @_numbers_option("--rpy", 3, "R P Y", "Roll, pitch, yaw as in URDF [rad]. Default: 0.")
@@ -93,14 +96,22 @@ def pose_options(command: Command) -> Command:
 def _numbers_option(
     name: str, count: int, metavar: str, words: str
 ) -> Callable[[Command], Command]:
-    """Return a decorator that adds an option with several numbers."""
+    """Return a decorator that adds an option with `count` numbers and the help text `words`."""
     return click.option(name, type=float, nargs=count, metavar=metavar, help=words)
 
 
 def given_pose(
     xyz: Vector, rpy: Vector, quat: Vector, matrix: Vector, deg: bool = False, mm: bool = False
 ) -> Array | None:
-    """Return the pose (4, 4) [m] given by the options, or None.
+    """Return the pose (4, 4) [m] given by the options, or None if no pose is given.
+
+    Args:
+        xyz: (3,) value of --xyz.
+        rpy: (3,) value of --rpy.
+        quat: (4,) value of --quat, x y z w.
+        matrix: (12,) or (16,) value of --matrix, row by row.
+        deg: Whether `rpy` is in degrees.
+        mm: Whether positions are in millimetres.
 
     Raises:
         click.UsageError: If options exclude each other, or the position is missing.
@@ -129,7 +140,12 @@ def given_pose(
 
 
 def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> Array:
-    """Return the pose (4, 4) of a position [m], with roll, pitch, yaw [rad] or x y z w.
+    """Return the pose (4, 4) with a given position and rotation.
+
+    Args:
+        xyz: (3,) position [m].
+        rpy: (3,) roll, pitch, yaw [rad]; None for no rotation.
+        quat: (4,) quaternion x y z w, used instead of `rpy` if given.
 
     Raises:
         PoseError: If a number is not finite, or the quaternion has zero length.
@@ -141,7 +157,7 @@ def pose_of(xyz: tuple[float, ...], rpy: Vector = None, quat: Vector = None) -> 
 
 
 def _checked(T: Array) -> Array:
-    """Return a pose (4, 4) after validation.
+    """Check that T (4, 4) is a pose, and return it as an array for the kernels.
 
     Raises:
         PoseError: If the pose is not valid.
@@ -152,7 +168,13 @@ def _checked(T: Array) -> Array:
 
 
 def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> None:
-    """Warn of poses (..., 4, 4) far out of reach, which may be meant in millimetres."""
+    """Warn if a pose is far out of reach, because it may be meant in millimetres.
+
+    Args:
+        subject: Subject of the message, such as "the pose".
+        T: (..., 4, 4) poses [m].
+        robot: Robot whose length bounds the reach; None bounds it by MAX_REACH.
+    """
     distance = float(np.linalg.norm(T[..., :3, 3], axis=-1).max())
     if robot is None:
         is_far, than = distance > MAX_REACH, "beyond the reach of any arm"
@@ -172,7 +194,7 @@ def warn_far_poses(subject: str, T: Array, robot: RobotModel | None = None) -> N
 
 
 def pose_facts(T: Array) -> dict[str, Any]:
-    """Return a pose (4, 4) in all forms that commands accept."""
+    """Return a pose (4, 4) as a dict with position, roll, pitch, yaw, quaternion and matrix."""
     return {
         "xyz": T[:3, 3].tolist(),
         "rpy": rpy_from_rotation(T[:3, :3]),
@@ -182,13 +204,13 @@ def pose_facts(T: Array) -> dict[str, Any]:
 
 
 def pose_pairs(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines of a pose, rounded; each value can be given to an option."""
+    """Return names of options and rounded values for a pose, which the options accept as input."""
     pairs = [(name, columns(facts[name])) for name in ("xyz", "rpy", "quat")]
     return [*pairs, *zip(("matrix", "", ""), map(columns, facts["matrix"]), strict=False)]
 
 
 def columns(numbers: Iterable[float]) -> str:
-    """Return numbers in columns."""
+    """Return numbers as text in columns of equal width."""
     return " ".join(f"{figure(x, 6):>10}" for x in numbers)
 
 
@@ -196,7 +218,7 @@ def columns(numbers: Iterable[float]) -> str:
 
 
 class PoseFile(NamedTuple):
-    """Poses of a file."""
+    """Content of a file of b poses."""
 
     poses: Array  # (b, 4, 4) [m]
     times: Array | None  # (b,) [s]
@@ -204,11 +226,16 @@ class PoseFile(NamedTuple):
 
 
 def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
-    """Read a CSV or JSON file of poses; ``-`` is standard input.
+    """Read a CSV or JSON file of poses; the path ``-`` stands for standard input.
+
+    Args:
+        path: Path of the file.
+        deg: Whether roll, pitch and yaw are in degrees.
+        mm: Whether positions are in millimetres.
 
     Raises:
-        PoseError: If the file cannot be read or does not contain poses; the message gives the line
-            and the valid forms.
+        PoseError: If the file cannot be read or does not contain poses; the message contains the
+            line and the valid forms.
     """
     text = _read_text(path)
     shown = "standard input" if path == output.STDOUT else path
@@ -229,10 +256,10 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
 
 
 def _read_text(path: str) -> str:
-    """Return the text of a file or of standard input.
+    """Return the text of a file, or of standard input if the path is ``-``.
 
     Raises:
-        PoseError: If it cannot be read, or is not text.
+        PoseError: If the file cannot be read, or is not text.
     """
     try:
         data = _read_bounded(sys.stdin.buffer) if path == output.STDOUT else _read_file(path)
@@ -245,13 +272,13 @@ def _read_text(path: str) -> str:
 
 
 def _read_file(path: str) -> bytes:
-    """Return the content of a file, or of a pipe that is written to, such as ``<(command)``.
+    """Return the content of a regular file, or of a pipe such as ``<(command)`` in a shell.
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If it is a device or too large, or nothing is written to the pipe.
+        ValueError: If the file is a device or too large, or no data arrives in the pipe in time.
     """
-    # Non-blocking, because opening a pipe would wait for a writer.
+    # A blocking open would wait until another process opens the pipe for writing.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         kind = os.fstat(file.fileno()).st_mode
         if stat.S_ISFIFO(kind):
@@ -264,10 +291,10 @@ def _read_file(path: str) -> bytes:
 
 
 def _read_bounded(file: Any) -> bytes:
-    """Return the content of an open file.
+    """Return the content of an open file of at most MAX_BYTES.
 
     Raises:
-        ValueError: If it is too large.
+        ValueError: If the file is larger than MAX_BYTES.
     """
     data = bytes(file.read(MAX_BYTES + 1))
     if len(data) > MAX_BYTES:
@@ -276,7 +303,11 @@ def _read_bounded(file: Any) -> bytes:
 
 
 def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
-    """Yield the poses of a CSV text.
+    """Yield place, pose and time of each line of a CSV text with a header.
+
+    Args:
+        text: CSV text.
+        deg: Whether roll, pitch and yaw are in degrees.
 
     Raises:
         PoseError: If a line is not valid.
@@ -308,7 +339,11 @@ def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
 
 
 def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:
-    """Return the names of the rotation columns in a header.
+    """Return the names of the rotation columns in a header: RPY or QUATERNION.
+
+    Args:
+        names: Names of all columns.
+        number: Line number of the header, for the message.
 
     Raises:
         PoseError: If the header is not valid.
@@ -322,10 +357,15 @@ def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:
 
 
 def _finite(word: str, name: str, place: str) -> float:
-    """Return a word as a finite number.
+    """Convert a word to a finite number.
+
+    Args:
+        word: Text of the number.
+        name: Name of the column, for the message.
+        place: Place in the file, for the message.
 
     Raises:
-        PoseError: If it is not a finite number.
+        PoseError: If the word is not a finite number.
     """
     value = parse_number(word)
     if not np.isfinite(value):
@@ -334,7 +374,7 @@ def _finite(word: str, name: str, place: str) -> float:
 
 
 def _json_entries(text: str) -> Iterator[Entry]:
-    """Yield the poses of a JSON text.
+    """Yield place, pose and time of each entry of a JSON text.
 
     Raises:
         PoseError: If a pose is not valid.
@@ -350,7 +390,11 @@ def _json_entries(text: str) -> Iterator[Entry]:
 
 
 def _json_entry(given: Any, place: str) -> Entry:
-    """Return a pose of a JSON document.
+    """Return place, pose and time of one entry of a JSON document.
+
+    Args:
+        given: Matrix (4, 4), or a dict with the matrix and possibly the time.
+        place: Place of the entry in the file, for messages.
 
     Raises:
         PoseError: If the pose is not valid.
@@ -371,10 +415,10 @@ def _json_entry(given: Any, place: str) -> Entry:
 
 
 def _times(entries: list[Entry]) -> Array | None:
-    """Return increasing times (b,) [s], or None.
+    """Check the times of all poses, and return them (b,) [s]; return None if no pose has a time.
 
     Raises:
-        PoseError: If times are missing, out of range, or do not increase.
+        PoseError: If only some poses have times, or times are out of range or do not increase.
     """
     times: list[float] = []
     for i, (place, _, t) in enumerate(entries):

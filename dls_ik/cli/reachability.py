@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik reachability``: map of the poses that an arm reaches."""
+"""``dls-ik reachability``: map of the share of poses that an arm reaches in each voxel."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ EPILOG = (
     "FILE.parts. docs/reachability.md describes the computation, and clusters."
 )
 HOUR, DAY = 3600.0, 86400.0  # [s]
-ESTIMATE_AFTER = 8  # chunks before the remaining time is estimated; their order is random
+ESTIMATE_AFTER = 8  # number of finished chunks after which the remaining time is estimated
 NOTHING = "no chunk was finished"
-MIN_REMAINING = 60.0  # [s] remaining time above which the estimate is printed
+MIN_REMAINING = 60.0  # [s] the remaining time is printed if it is longer
 
 
 @click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
@@ -105,13 +105,13 @@ def reachability(
     if json_path is not None:
         output.write_text(json_path, json_text(summary) + "\n")
     if plot is not None:
-        from dls_ik.reachability.map import map_picture
+        from dls_ik.reachability.picture import map_picture
 
         output.save_plot(plot, map_picture(found, show, scene))
 
 
 def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
-    """Compute the map; after Ctrl-C print how to continue."""
+    """Compute a map; after Ctrl-C, exit with a message that explains how to continue."""
     from dls_ik.reachability.compute import compute
 
     bars = ProgressBars()
@@ -126,7 +126,7 @@ def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
 
 
 def _print_summary(summary: dict[str, Any], has_scene: bool) -> None:
-    """Print the figures of a map."""
+    """Print the totals of a map."""
     voxels = f"{summary['voxels_reached']} of {summary['voxels']} voxels"
     click.echo(f"reached       {summary['volume']:.4g} m3 in {voxels}")
     click.echo(f"poses         {summary['poses_reached']} of {summary['poses']}")
@@ -140,7 +140,7 @@ def _print_summary(summary: dict[str, Any], has_scene: bool) -> None:
 
 
 class ChunkProgress:
-    """Progress of a map on stderr: its size, a bar, and an estimate of the remaining time."""
+    """Progress display on stderr: size of the map, a bar, and an estimate of the remaining time."""
 
     def __init__(self, job: MapJob, bars: ProgressBars) -> None:
         self.done = 0
@@ -149,7 +149,7 @@ class ChunkProgress:
         self._begin = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        """Update the number of finished chunks."""
+        """Display that `done` of `total` chunks are finished."""
         self.done = done
         self._bar(done, total)
         if self._first is None:
@@ -166,7 +166,7 @@ class ChunkProgress:
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration [s] as text in a suitable unit."""
+    """Return a duration [s] as text in minutes, hours or days."""
     if seconds >= 2.0 * DAY:
         return f"{seconds / DAY:.1f} days"
     return f"{seconds / HOUR:.1f} h" if seconds >= 2.0 * HOUR else f"{seconds / 60.0:.0f} min"

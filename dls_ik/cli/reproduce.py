@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik reproduce``: a published table or figure, computed again.
+"""``dls-ik reproduce``: repeated computation of a published table or figure.
 
-The terminal shows the printed figures dim below the measured ones. Reports have the same content as
-HTML or Markdown: one HTML file, or a Markdown file with its pictures in a folder next to it.
+The terminal shows each published number dim below the measured one. A report has the same content
+as one HTML file, or as a Markdown file with its pictures in a folder next to it.
 """
 
 import shutil
@@ -81,7 +81,7 @@ def reproduce(
     report_path: str | None,
     latex_path: str | None,
 ) -> None:
-    """Run a published experiment again, and print it next to the published figures."""
+    """Run a published experiment again, and print the results next to the published ones."""
     if what == ALL:
         report_path = report_path or DEFAULT_REPORT
         if plot is not None:
@@ -97,40 +97,49 @@ def reproduce(
         raise click.UsageError(f"--rows and --reading need a single experiment; got {ALL}")
     only = [] if rows is None else [name.strip() for name in rows.split(",")]
     run: Run = [
-        (each, begin(each, _enough(each, what, samples), seed, only, reading or ""))
+        (each, begin(each, _num_samples(each, what, samples), seed, only, reading or ""))
         for each in experiments
     ]
     is_complete = _complete(run, quiet=json_path == output.STDOUT)
     finished = [(each, report) for each, report in run if report.rows or report.complete]
-    kept = _Kept()
+    writer = _ResultWriter()
     if json_path is not None:
         whole = {"what": what, "reports": [report for _, report in finished]}
         text = json_text(whole if what == ALL else run[0][1]) + "\n"
-        kept.write(json_path, lambda path: output.write_text(path, text))
+        writer.write(json_path, lambda path: output.write_text(path, text))
     if plot is not None and finished:
         figure = finished[0][0].plot(finished[0][1])
-        kept.write(plot, lambda path: output.write_picture(path, figure))
+        writer.write(plot, lambda path: output.write_picture(path, figure))
     if finished and (report_path is not None or latex_path is not None):
         left_out = [each.what for each, report in run if not (report.rows or report.complete)]
         document = document_of(finished, ["dls-ik", *sys.argv[1:]], left_out)
         if latex_path is not None:
-            kept.write(latex_path, lambda path: output.write_text(path, latex(document)))
+            writer.write(latex_path, lambda path: output.write_text(path, latex(document)))
         if report_path is not None:
-            kept.write(report_path, lambda path: _write_report(path, document))
-    if kept.failed:
+            writer.write(report_path, lambda path: _write_report(path, document))
+    if writer.failed:
         sys.exit(output.BAD_INPUT)
     if not is_complete:
         sys.exit(output.INTERRUPTED)
 
 
-class _Kept:
-    """Writer of results; a result that cannot be written goes to a temporary folder."""
+class _ResultWriter:
+    """Writer of results that falls back to a temporary folder, so that no result is lost.
+
+    Attributes:
+        failed: Whether a result could not be written to its path.
+    """
 
     def __init__(self) -> None:
         self.failed = False
 
     def write(self, path: str, write: Callable[[str], object]) -> None:
-        """Write to a path, or else to a new temporary folder with a warning."""
+        """Write a file to `path`; if that fails, to a new temporary folder, with a warning.
+
+        Args:
+            path: Path of the file.
+            write: Called with the path to write to.
+        """
         try:
             write(path)
         except (click.UsageError, OSError) as error:
@@ -146,8 +155,16 @@ class _Kept:
             self.failed = True
 
 
-def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
-    """Return the number of samples; in a run of all at least the minimum of the experiment."""
+def _num_samples(each: Experiment, what: str, samples: int | None) -> int | None:
+    """Return the number of samples for an experiment; None selects its default.
+
+    If all experiments run, the number is raised to the minimum of the experiment.
+
+    Args:
+        each: Experiment.
+        what: Name of an experiment, or ALL.
+        samples: Number of samples given on the command line, or None.
+    """
     if what != ALL or samples is None or samples < 1:
         return samples
     if each.needs_all:
@@ -156,7 +173,12 @@ def _enough(each: Experiment, what: str, samples: int | None) -> int | None:
 
 
 def _complete(run: Run, quiet: bool) -> bool:
-    """Run and print the experiments in order; return False after Ctrl-C."""
+    """Run the experiments in order and print each; return False if Ctrl-C interrupts them.
+
+    Args:
+        run: Experiments, each with the report that receives its results.
+        quiet: Whether to print no results.
+    """
     console = stdout_console()
     try:
         for each, report in run:
@@ -173,7 +195,7 @@ def _complete(run: Run, quiet: bool) -> bool:
 
 
 def _write_report(path: str, document: Document) -> None:
-    """Write the files of a report."""
+    """Write the report file, and the pictures of a Markdown report."""
     for file, content in report_files(Path(path), document).items():
         file.parent.mkdir(exist_ok=True)
         output.write_whole(str(file), partial(Path.write_bytes, data=content))
@@ -184,7 +206,7 @@ def _write_report(path: str, document: Document) -> None:
 
 
 def _print_report(console: Console, experiment: Experiment, report: Reproduction) -> None:
-    """Print the tables and notes of an experiment."""
+    """Print the tables and notes of an experiment that has run."""
     console.print()
     console.print(Text(experiment.title, style="bold"))
     console.print(Text(f"{experiment.source}; {experiment.about(report)}", style="dim"))
@@ -202,7 +224,14 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
 def _print_table(
     console: Console, table: ResultTable, lines: list[list[Cell]], mark_means: str
 ) -> None:
-    """Print a table, without spare columns if the terminal is too narrow."""
+    """Print a table of results; if the terminal is too narrow, without the less important columns.
+
+    Args:
+        console: Console to print to.
+        table: Columns of the table.
+        lines: Cells of the table.
+        mark_means: Meaning of the mark of results that differ from the published ones.
+    """
     unbounded, shown = console.options.update(width=10**4), _rich_table(table, lines, True)
     if Measurement.get(console, unbounded, shown).minimum > console.width:
         kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
@@ -211,7 +240,7 @@ def _print_table(
     shown = _rich_table(table, lines, break_headings=False)
     if table_width(console, shown) > console.width:
         shown = _rich_table(table, lines, break_headings=True)
-    # Longer lines are wrapped by the terminal, so that no figure is cut off.
+    # The table may be wider than the terminal, which wraps lines; rich would cut numbers off.
     width = max(console.width, Measurement.get(console, console.options, shown).minimum)
     console.print(shown, width=width, crop=False)
     if any(cell.printed for line in lines for cell in line):
@@ -221,7 +250,13 @@ def _print_table(
 
 
 def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: bool) -> RichTable:
-    """Return a table for the terminal."""
+    """Convert a table of results to a rich table.
+
+    Args:
+        table: Columns of the table.
+        lines: Cells of the table.
+        break_headings: Whether to put each word of a heading on its own line.
+    """
     shown = empty_table(table.title)
     for i, column in enumerate(table.columns):
         words = column.heading.split()
@@ -237,7 +272,10 @@ def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: boo
 
 
 def _min_width(column: Column, cells: list[Cell]) -> int:
-    """Return the width of the longest figure and heading word; other text may wrap."""
+    """Return the minimum width of a column [characters], so that numbers and heading words fit.
+
+    Cells with text may be wrapped to a smaller width.
+    """
     words = column.heading.split()
     if not column.is_text:
         words += [text for cell in cells for text in (cell.measured, cell.printed)]
@@ -245,9 +283,9 @@ def _min_width(column: Column, cells: list[Cell]) -> int:
 
 
 def _cell(cell: Cell, below: bool) -> Text:
-    """Return a cell with the measured figure, and the published one below."""
+    """Return the text of a cell: the measured number, and with `below` the published number."""
     text = Text(cell.measured, style="bold yellow" if cell.differs else "")
     if below:
-        mark = " " * cell.measured.count(MARK)  # aligns the digits
+        mark = " " * cell.measured.count(MARK)  # aligns the digits of both numbers
         text.append(f"\n{cell.printed}{mark if cell.printed else ''}", style="dim not bold")
     return text

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik solve``: joint positions for a pose, by one method or by several for comparison."""
+"""``dls-ik solve``: joint positions for a pose, by one method, or by several methods to compare."""
 
 from __future__ import annotations
 
@@ -126,24 +126,24 @@ def solve(
 
 
 class Question(NamedTuple):
-    """A pose to reach, and the solver options."""
+    """Pose to reach from the command line, with robot, scene and solver options."""
 
     robot: RobotModel
     T: Array  # (4, 4) [m]
     seed: Array | None  # (n,) [rad or m]
     task: Task | None
     settings: dict[str, Any]  # solver options
-    asked: dict[str, Any]  # timeout, solve_type, approximate
+    asked: dict[str, Any]  # the arguments timeout, solve_type and approximate of a solve
     scene: PlanningScene | None = None
 
     def solver(self, method: str) -> IkSolver:
-        """Return a solver with a method."""
+        """Return a solver that uses a method with the given solver options."""
         from dls_ik.solver.solver import IkSolver
 
         return IkSolver(self.robot, method, scene=self.scene, **self.settings)
 
     def facts(self) -> dict[str, Any]:
-        """Return the question as a JSON document."""
+        """Return robot, target pose and seed as a JSON document."""
         return {
             "robot": self.robot.name,
             "base": self.robot.base,
@@ -157,7 +157,7 @@ class Question(NamedTuple):
 
 
 def _list_solutions(question: Question, method: str, count: int, as_json: bool) -> list[str]:
-    """Print all solutions; return a message if no solution was found."""
+    """Print up to `count` solutions of the pose; return an error message if there is none."""
     solver = question.solver(method)
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:
@@ -173,7 +173,7 @@ def _list_solutions(question: Question, method: str, count: int, as_json: bool) 
 
 
 def _compare(question: Question, methods: list[str], plot: str | None, as_json: bool) -> list[str]:
-    """Print the results of all methods; return a line for each method that missed the pose."""
+    """Print the result of each method; return a message for each method that missed the pose."""
     results = solve_by_each(question, methods)
     if plot is not None:
         output.save_plot(plot, draw_comparison(question, results))
@@ -188,7 +188,10 @@ def _compare(question: Question, methods: list[str], plot: str | None, as_json: 
 
 
 def solve_by_each(question: Question, methods: Sequence[str]) -> dict[str, IkResult]:
-    """Solve once with each method, after its kernels are loaded, so that times are comparable."""
+    """Solve the pose once with each method, and return the results by name of the method.
+
+    The kernels of a method are loaded before, so that the times are comparable.
+    """
     given = {name: value for name, value in question.asked.items() if value not in (None, False)}
     results = {}
     for solver in map(question.solver, methods):
@@ -200,7 +203,7 @@ def solve_by_each(question: Question, methods: Sequence[str]) -> dict[str, IkRes
 
 
 def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]:
-    """Return a result as a JSON document."""
+    """Return the result of one method as a JSON document."""
     q, robot, seed = result.q, question.robot, question.seed
     return {
         "method": method,
@@ -215,12 +218,12 @@ def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]
         "restarts": result.restarts,
         "duration": result.duration,
         "largest_change": None if seed is None else float(np.abs(q - seed).max()),
-        **({} if question.scene is None else _nearness(question.scene, result)),
+        **({} if question.scene is None else _clearance_facts(question.scene, result)),
     }
 
 
-def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
-    """Return the closest pair of a result, and the most frequent collision."""
+def _clearance_facts(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
+    """Return a dict with the closest pair at a result, and the pair that most often collided."""
     closest = scene.distance(result.q) if np.isfinite(result.q).all() else None
     return {
         "clearance": np.nan if closest is None else closest.distance,
@@ -230,7 +233,12 @@ def _nearness(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
 
 
 def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each method that missed the pose."""
+    """Return a message for each method that missed the pose.
+
+    Args:
+        question: Pose to reach.
+        answers: Results of the methods, see :func:`_answer`.
+    """
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.task import too_few_joints
 
@@ -242,17 +250,20 @@ def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
         names = " or ".join(
             f"--task {name.partition('_')[0].partition('(')[0]}" for name in reached
         )
-        hint = f"; {few}: {names or 'neither position nor pointing'} reaches this one"
+        hint = f"; {few}: {names or 'neither position nor pointing'} reaches this target"
     return [
         f"{answer['method'] + ': ' if len(answers) > 1 else ''}{answer['status']}: "
-        f"{answer['explanation']}; {_closest(answer)}{hint}"
+        f"{answer['explanation']}; {_miss_reason(answer)}{hint}"
         for answer in answers
         if not answer["success"]
     ]
 
 
-def _closest(answer: dict[str, Any]) -> str:
-    """Return the errors of the closest configuration, or the joints beyond their limits."""
+def _miss_reason(answer: dict[str, Any]) -> str:
+    """Return a text that explains a missed pose.
+
+    The text names joints beyond their limits, the most frequent collision, or the remaining error.
+    """
     margins = answer["distance_to_limit"].items()
     beyond = [f"{name} by {-margin:.3g}" for name, margin in margins if margin < 0.0]
     if answer["status"] == "OUTSIDE_LIMITS" and beyond:
@@ -261,11 +272,11 @@ def _closest(answer: dict[str, Any]) -> str:
         return f"most frequent collision: {' - '.join(answer['pair_in_the_way'])}"
     position, rotation = answer["position_error"], answer["rotation_error"]
     off = f"{position:.3g} m and {rotation:.3g} rad"
-    return f"the closest configuration is off by {off}{_looser(answer)}"
+    return f"the closest configuration is off by {off}{_tolerance_hint(answer)}"
 
 
-def _looser(answer: dict[str, Any]) -> str:
-    """Return options with looser tolerances that accept a near miss, or ""."""
+def _tolerance_hint(answer: dict[str, Any]) -> str:
+    """Return a hint with tolerances that would accept a result, or "" if its error is too large."""
     errors = answer["position_error"], answer["rotation_error"]
     if not (errors[0] <= NEAR_MISS[0] and errors[1] <= NEAR_MISS[1]):
         return ""
@@ -278,7 +289,7 @@ def _looser(answer: dict[str, Any]) -> str:
 
 
 def _print_answer(console: Console, question: Question, answer: dict[str, Any]) -> None:
-    """Print the result of one method."""
+    """Print joint positions, status, errors and time of the result of one method."""
     _print_joints(console, question, answer)
     console.print()
     position, rotation = short(answer["position_error"]), short(answer["rotation_error"])
@@ -295,7 +306,7 @@ def _print_answer(console: Console, question: Question, answer: dict[str, Any]) 
 
 
 def _print_joints(console: Console, question: Question, answer: dict[str, Any]) -> None:
-    """Print the joint positions of a result with their limits."""
+    """Print a table of the joint positions of a result with limits and changes from the seed."""
     robot, q = question.robot, answer["joints"]
     headings = ["joint", "value", "lower", "upper", "to limit"]
     limits = zip(robot.lower, robot.upper, answer["distance_to_limit"].values(), strict=True)
@@ -311,7 +322,7 @@ def _print_joints(console: Console, question: Question, answer: dict[str, Any]) 
 
 
 def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
-    """Print the results of several methods as a table."""
+    """Print the results of several methods as a table with one row per method."""
     has_seed, has_scene = answers[0]["largest_change"] is not None, "clearance" in answers[0]
     rows = [
         [
@@ -338,12 +349,17 @@ def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
 
 
 def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
-    """Draw all results, and error and step size of each iteration of methods with steps."""
+    """Draw the result of each method, and the error and step size of each iteration.
+
+    KDL methods expose no iterations; only their results are drawn.
+    """
     from dls_ik.plot import compare_methods
     from dls_ik.solver.method import KDL
 
     traces = {name: _trace(question, name) for name in results if name not in KDL}
-    lengths = {name: _attempt(question, name, results[name], each) for name, each in traces.items()}
+    lengths = {
+        name: _drawn_part(question, name, results[name], each) for name, each in traces.items()
+    }
     title = "One pose by several methods" if len(results) > 1 else "One pose"
     return compare_methods(
         traces,
@@ -353,9 +369,16 @@ def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
     )
 
 
-def _attempt(question: Question, method: str, result: IkResult, trace: Trace) -> str:
-    """Return the drawn part of the work of a method as text, or "" if all of it is drawn."""
-    # Without a seed the solver may start close to the pose, which is not drawn.
+def _drawn_part(question: Question, method: str, result: IkResult, trace: Trace) -> str:
+    """Return a text that says which iterations of a method are drawn, or "" if all are drawn.
+
+    Args:
+        question: Pose to reach.
+        method: Name of the method.
+        result: Result of the method.
+        trace: Iterations that are drawn.
+    """
+    # With starts="table" and no seed, the solver starts from a table; the trace does not.
     if question.seed is None and question.solver(method).options.starts == "table":
         return "an attempt from mid-range"
     if result.restarts:
@@ -365,7 +388,10 @@ def _attempt(question: Question, method: str, result: IkResult, trace: Trace) ->
 
 
 def _trace(question: Question, method: str) -> Trace:
-    """Return the first attempt from the seed or from mid-range, up to the solver's last step."""
+    """Return the iterations of a method's first attempt, up to the last iteration of the solver.
+
+    The attempt starts from the seed, or from mid-range if no seed is given.
+    """
     from dls_ik.solver.stepper import Stepper
 
     question = question._replace(settings={**question.settings, "max_restarts": 0})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik stream``: targets for a running node, and statistics of its motion."""
+"""``dls-ik stream``: sending of targets to a running node, and statistics of the arm's motion."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from dls_ik.ros.client.target_publisher import StreamOutcome, TargetPublisher
 
 MAX_TARGETS = 10**7
-MAX_SPEED = 1e3  # [m/s, rad/s]
-RUN_IN_SHARE = 0.25  # part of a period for the motion between centre and circle
-PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # axes
+MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
+RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
+PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 LINE_PERIOD = 0.1  # period of updates of the line on stderr [s]
 GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
 POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
@@ -69,7 +69,9 @@ BAG = ".bag"
 )
 @text_option("--namespace", metavar="NAME", help="Namespace of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
-@click.option("--patience", type=SECONDS, default=5.0, metavar="S", help="Timeout to find it [s].")
+@click.option(
+    "--patience", type=SECONDS, default=5.0, metavar="S", help="Timeout to find the node [s]."
+)
 @output.json_option
 @click.option(
     "--record",
@@ -97,13 +99,14 @@ def stream(
     robot: str | None,
     **motion: Any,
 ) -> None:
-    """Send targets to a running node, and show how it follows them.
+    """Send targets to a running node, and show how the arm follows them.
 
-    A pose (--xyz or --matrix) or a path (--file) is sent until the arm is there, a velocity
-    (--twist) for a duration. --circle starts and ends at the current tip pose.
+    A pose (--xyz or --matrix) or a path (--file) is sent until the arm reaches the last pose. A
+    velocity (--twist) is sent for the duration --for. The motion of --circle starts and ends at the
+    current tip pose.
 
-    Files of poses are as for dls-ik path. With times [s], poses are sent at these times and
-    interpolated in between.
+    Files of poses are as for dls-ik path. Poses with times [s] are sent at these times, with
+    interpolated poses in between.
     """
     plan = _read_plan(pose, path, **motion)
     if not rate * plan.duration <= MAX_TARGETS:
@@ -140,13 +143,22 @@ def stream(
                 _draw_or_keep(plot, drawn, outcome, keep=record is None)
     except NOT_THERE as error:
         output.exit_with(str(error), output.MISSING)
-    _end(outcome)
+    _exit_if_failed(outcome)
 
 
 def _run(
     publisher: TargetPublisher, plan: StreamPlan, tip: Array, frame: str, rate: float, wait: float
 ) -> StreamOutcome:
-    """Send the targets of a plan."""
+    """Send all targets of a plan to a node, and return the recorded motion.
+
+    Args:
+        publisher: Connection to the node.
+        plan: Targets to send.
+        tip: (4, 4) current tip pose, the centre of a circle.
+        frame: Frame of the targets; empty for the root of the robot.
+        rate: Rate of the messages [Hz].
+        wait: Timeout to reach the last pose [s].
+    """
     from dls_ik.ros.client.target_publisher import stream_poses, stream_twist
 
     with _live_line(publisher, rate) as update:
@@ -162,7 +174,10 @@ def _run(
 
 @contextmanager
 def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[], None]]:
-    """Show the state of the stream in a line on stderr if it is a terminal."""
+    """Yield a function that updates a status line on stderr, to be called for each target.
+
+    If stderr is no terminal, the function prints one line at the first call only.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         messages = iter([f"streaming at {rate:g} Hz"])
@@ -171,7 +186,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
             for message in messages:
                 click.echo(message, err=True)
 
-        yield print_once  # called at the first target
+        yield print_once
         return
     live = Live(console=console, transient=True, auto_refresh=False)
     begin = last = time.monotonic()
@@ -181,7 +196,7 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
         now = time.monotonic()
         if now - last >= LINE_PERIOD:
             last = now
-            line = _line(publisher, now - begin)
+            line = _status_line(publisher, now - begin)
             line.truncate(console.width)
             live.update(line, refresh=True)
 
@@ -193,8 +208,8 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
         live.stop()
 
 
-def _line(publisher: TargetPublisher, seconds: float) -> Text:
-    """Return a line with time, state, errors and rate."""
+def _status_line(publisher: TargetPublisher, seconds: float) -> Text:
+    """Return the status line: elapsed `seconds` [s], state, errors, and rate of the targets."""
     row = publisher.monitor.rows[-1]
     position, rotation = row.errors()
     line = Text(f"{seconds:5.1f} s ")
@@ -204,12 +219,12 @@ def _line(publisher: TargetPublisher, seconds: float) -> Text:
     return line.append(f" {publisher.sent / seconds:4.0f} Hz")
 
 
-def _end(outcome: StreamOutcome) -> None:
-    """Exit with the code and message of an outcome that is no success."""
+def _exit_if_failed(outcome: StreamOutcome) -> None:
+    """Exit with an error code and a message, unless the stream succeeded."""
     if outcome.interrupted:
         output.exit_interrupted("interrupted; the arm was commanded to stop")
     if outcome.lost:
-        output.exit_with("the node is gone: no more data received from it", output.MISSING)
+        output.exit_with("the node has stopped: no data received from it", output.MISSING)
     if outcome.refused:
         output.exit_with(f"rejected by the node: {outcome.refused}", output.NO_SOLUTION)
     if outcome.reached is False:
@@ -234,7 +249,7 @@ class StreamPlan(NamedTuple):
 
     @property
     def duration(self) -> float:
-        """Time to send all targets [s]."""
+        """Time that it takes to send all targets [s]."""
         if self.path is not None:
             times = self.path.times
             return 0.0 if times is None else float(times[-1] - times[0])
@@ -242,10 +257,15 @@ class StreamPlan(NamedTuple):
 
 
 def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
-    """Return the plan given by the options.
+    """Return the targets given by the options.
+
+    Args:
+        pose: Value of --xyz or --matrix, and the unit options.
+        path: File of poses, or None.
+        **motion: Options of a twist and of a circle, see :class:`StreamPlan`.
 
     Raises:
-        click.UsageError: If there is not exactly one kind of target.
+        click.UsageError: If not exactly one kind of target is given.
         DlsIkError: If the file does not contain poses.
     """
     twist = motion["twist"]
@@ -261,10 +281,15 @@ def _read_plan(pose: ChosenPose, path: str | None, **motion: Any) -> StreamPlan:
 
 
 def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Array]:
-    """Return times (m,) [s] and poses (m, 4, 4), sampled at a rate [Hz].
+    """Sample a path at a constant rate; return times (m,) [s] and poses (m, 4, 4).
 
-    Poses without times are sent one per period. Poses with times are interpolated: the tip moves
-    straight and rotates at a constant rate.
+    Poses without times are sent one per period. Poses with times are interpolated: between two
+    poses, the tip moves straight and rotates at a constant rate.
+
+    Args:
+        times: (b,) times of the poses [s], or None.
+        poses: (b, 4, 4) poses of the path.
+        rate: Rate of the samples [Hz].
     """
     if times is None:
         return np.arange(len(poses)) / rate, poses
@@ -286,10 +311,18 @@ def sampled(times: Array | None, poses: Array, rate: float) -> tuple[Array, Arra
 def circle(
     centre: Array, radius: float, period: float, laps: float, plane: str, rate: float
 ) -> tuple[Array, Array]:
-    """Return times (m,) [s] and poses (m, 4, 4) on a circle around a pose, in a plane of its frame.
+    """Return times (m,) [s] and poses (m, 4, 4) on a circle around a pose.
 
-    The motion starts and ends at rest at the centre: the radius grows before the laps and shrinks
-    after the laps, in a quarter of a period each.
+    The motion starts and ends at rest at the centre: the radius grows from 0 before the laps and
+    shrinks to 0 after the laps, each time in a quarter of a period.
+
+    Args:
+        centre: (4, 4) pose at the centre.
+        radius: Radius of the circle [m].
+        period: Duration of a lap [s].
+        laps: Number of laps.
+        plane: Plane of the circle along axes of the root frame, one of PLANES.
+        rate: Rate of the samples [Hz].
     """
     first, second = PLANES[plane]
     run_in = RUN_IN_SHARE * period
@@ -308,7 +341,7 @@ def circle(
 
 
 def summary(outcome: StreamOutcome) -> dict[str, Any]:
-    """Return the figures of a stream; lengths in [m], angles in [rad], times in [s]."""
+    """Return the statistics of a stream as a JSON document with values in [m], [rad] and [s]."""
     rows, duration = outcome.rows, outcome.end - outcome.begin
     states = Counter(row.state for row in rows)
     errors = np.array([row.errors() for row in rows]).reshape(-1, 2)
@@ -322,16 +355,16 @@ def summary(outcome: StreamOutcome) -> dict[str, Any]:
         "send_rate": outcome.sent / duration if duration > 0.0 else 0.0,
         "heard": len(rows),
         "heard_rate": len(rows) / duration if duration > 0.0 else 0.0,
-        "position_error": _spread(errors[:, 0]),
-        "rotation_error": _spread(errors[:, 1]),
+        "position_error": _error_statistics(errors[:, 0]),
+        "rotation_error": _error_statistics(errors[:, 1]),
         "states": {name: count / len(rows) for name, count in states.most_common()},
         "last_state": rows[-1].state if rows else None,
         "words": rows[-1].message if rows else "",
     }
 
 
-def _spread(values: Array) -> dict[str, float] | None:
-    """Return mean, largest and last of the finite values, or None."""
+def _error_statistics(values: Array) -> dict[str, float] | None:
+    """Return mean, largest and last finite value of an error over time; None if none is finite."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
@@ -339,7 +372,7 @@ def _spread(values: Array) -> dict[str, float] | None:
 
 
 def print_summary(found: dict[str, Any]) -> None:
-    """Print the figures of a stream."""
+    """Print the statistics of a stream, see :func:`summary`."""
     ends = {True: "reached", False: "not reached", None: "finished"}
     stops = [word for word in ("interrupted", "lost", "refused") if found[word]]
     end = stops[0] if stops else ends[found["reached"]]
@@ -369,7 +402,7 @@ def write_record(path: str, outcome: StreamOutcome) -> None:
             writer.writerow(["t", "state", *heads, "position_error", "rotation_error", *names])
             for row in outcome.rows:
                 joints = [row.q.get(name, "") for name in names]
-                poses = [*_numbers(row.target), *_numbers(row.tip)]
+                poses = [*_pose_cells(row.target), *_pose_cells(row.tip)]
                 errors = ["" if np.isnan(error) else error for error in row.errors()]
                 t = f"{row.time - outcome.begin:.6f}"
                 writer.writerow([t, row.state, *poses, *errors, *joints])
@@ -381,15 +414,16 @@ def write_record(path: str, outcome: StreamOutcome) -> None:
 def record_bag(
     path: str, outcome: StreamOutcome, urdf: Path | str | None, namespace: str, node: str
 ) -> None:
-    """Write targets, tip and joints of each cycle as a bag, with the robot.
+    """Write a rosbag2 with the target, the tip pose and the joints of each cycle, and the URDF.
 
-    Messages have the system time of their arrival. Tip and joints keep the stamps of the node.
-    Targets have no stamp, so that they are not stale when the bag is played.
+    Messages are recorded at the system time of their arrival. Messages of tip and joints keep their
+    header stamps. Targets have the header stamp 0, so that the node does not reject them as stale
+    when the bag is played.
 
     Args:
         path: Folder of the bag.
         outcome: Recorded stream.
-        urdf: File or text of the robot; None omits the robot.
+        urdf: File or text of the URDF; None writes no URDF.
         namespace: Namespace of the node with a leading slash.
         node: Name of the node.
 
@@ -415,15 +449,15 @@ def record_bag(
     click.echo(f"record: {path}", err=True)
 
 
-def _numbers(T: Array | None) -> list[Any]:
-    """Return a pose as position and quaternion, or as empty cells."""
+def _pose_cells(T: Array | None) -> list[Any]:
+    """Return the cells of a CSV file for a pose: position and quaternion; empty cells for None."""
     if T is None:
         return [""] * len(POSE)
     return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
 
 
 def _draw_or_keep(path: str, drawn: RobotPicture, outcome: StreamOutcome, keep: bool) -> None:
-    """Draw a stream; if that fails, write the measurements to a file if `keep`."""
+    """Draw a stream; if drawing fails and `keep` is set, write the recorded cycles as CSV."""
     try:
         draw(path, drawn, outcome)
     except Exception:
@@ -433,9 +467,9 @@ def _draw_or_keep(path: str, drawn: RobotPicture, outcome: StreamOutcome, keep: 
 
 
 def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
-    """Draw the tip with its targets, or the joints if targets are not in the root frame.
+    """Draw the path of the tip with its targets; without targets in the root frame, the joints.
 
-    The picture starts with the first target that the node reported.
+    The picture starts at the first cycle in which the node reported a target.
     """
     from dls_ik.plot import joint_bands, tip_path
 
@@ -452,6 +486,7 @@ def draw(path: str, drawn: RobotPicture, outcome: StreamOutcome) -> None:
         figure = joint_bands(robot, times, q)
     else:
         roots = [inverse(robot.tree.pose(robot.base, robot.named(row))) for row in q]
-        places = [(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)]  # base frame
+        # Positions of the targets in the base frame
+        places = [(T @ goal)[:3, 3] for T, goal in zip(roots, goals, strict=True)]
         figure = tip_path(robot, times, q, places)
     output.save_plot(path, figure)

@@ -24,13 +24,16 @@ from dls_ik.text import escape
 if TYPE_CHECKING:
     from dls_ik.reproduce.experiment import Item
 
-MIN_VALUE_WIDTH = 20  # [characters] even in a narrower terminal
-FILE_WIDTH = 110  # [characters]
-BAR_DELAY = 2.0  # delay of the progress display [s]
+MIN_VALUE_WIDTH = 20  # [characters] minimum width of wrapped text, even in a narrower terminal
+FILE_WIDTH = 110  # [characters] width of output that goes to a file
+BAR_DELAY = 2.0  # [s] time after which progress bars are shown
 
 
 def stdout_console() -> Console:
-    """Return a console with the width of the terminal or COLUMNS, or `FILE_WIDTH` for a file."""
+    """Return a rich console for stdout.
+
+    The width is that of the terminal, the environment variable COLUMNS, or `FILE_WIDTH` for a file.
+    """
     console = Console(highlight=False, markup=False, emoji=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
@@ -38,7 +41,7 @@ def stdout_console() -> Console:
 
 
 def empty_table(title: str = "") -> Table:
-    """Return a table without frame, with a line below its headings."""
+    """Return a rich table without rows and without a frame; a line separates headings and rows."""
     return Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -55,13 +58,13 @@ def print_table(
     rows: Sequence[Sequence[str]],
     left: Sequence[int] = (0,),
 ) -> None:
-    """Print a table; if it is too wide, print each row as a block of lines.
+    """Print a table; if it is wider than the console, print each row as a block of lines.
 
     Args:
-        console: Console.
+        console: Console to print to.
         headings: Headings of the columns.
         rows: Cells of the rows.
-        left: Indices of text columns; other columns are numbers, aligned to the right.
+        left: Indices of the columns aligned to the left; other columns are aligned to the right.
     """
     table = _table_of(headings, rows, left)
     if table_width(console, table) <= console.width:
@@ -73,7 +76,7 @@ def print_table(
 
 
 def _table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
-    """Return a table with headings and rows."""
+    """Return a rich table with headings and rows; columns in `left` are aligned to the left."""
     table = empty_table()
     for i, heading in enumerate(headings):
         justify = "left" if i in left else "right"
@@ -89,7 +92,17 @@ def print_method_table(
     rows: Sequence[Sequence[str]],
     left: Sequence[int] = (0,),
 ) -> None:
-    """Print rows that start with a method's name; its long name is in a column or below."""
+    """Print a table whose first column is the short name of a method, and add the long names.
+
+    The long names are a second column if the console is wide enough, and otherwise follow the
+    table.
+
+    Args:
+        console: Console to print to.
+        headings: Headings of the columns.
+        rows: Cells of the rows.
+        left: Indices of the columns aligned to the left.
+    """
     from dls_ik.solver.method import long_name
 
     names = [(row[0], long_name(row[0])) for row in rows]
@@ -105,7 +118,13 @@ def print_method_table(
 
 
 def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
-    """Print names and values, one pair per line; long values are wrapped."""
+    """Print names and values, one pair per line; long values are wrapped within their column.
+
+    Args:
+        console: Console to print to.
+        pairs: Names and values.
+        indent: Number of spaces before each name.
+    """
     column = indent + max((len(name) for name, _ in pairs), default=0) + 2
     for name, value in pairs:
         lines = _wrapped(value, console.width - column) or [""]
@@ -115,41 +134,41 @@ def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int 
 
 
 def print_heading(console: Console, words: str) -> None:
-    """Print a heading after an empty line."""
+    """Print an empty line and a bold heading."""
     console.print()
     console.print(Text(words, style="bold"))
 
 
 def print_note(console: Console, words: str, style: str = "dim") -> None:
-    """Print a wrapped text."""
+    """Print a text in a style, wrapped to the width of the console."""
     lines = _wrapped(words, console.width)
     console.print(Text("\n".join(lines), style=style), soft_wrap=True)
 
 
 def _wrapped(words: str, width: int) -> list[str]:
-    """Return escaped text, wrapped to a width."""
+    """Return the lines of a text, escaped and wrapped to a width [characters]."""
     return wrap(escape(words, keep="\n"), max(width, MIN_VALUE_WIDTH), break_on_hyphens=False)
 
 
 def table_width(console: Console, table: Table) -> int:
-    """Return the width of a table without line breaks [characters]."""
+    """Return the width [characters] that a table needs without line breaks in cells."""
     return Measurement.get(console, console.options.update(width=10**4), table).maximum
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """Return a number with a number of decimals, never -0."""
+    """Return a number as text with `digits` decimals; -0 is shown as 0."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def limit(value: float) -> str:
-    """Return a joint limit as text; "none" if it is infinite."""
+    """Return a joint limit as text; an infinite limit is "none"."""
     return f"{value:.4f}" if math.isfinite(value) else "none"
 
 
 class ProgressBars:
-    """Progress bars on stderr, shown only in a terminal and after `BAR_DELAY`.
+    """Progress bars on stderr, shown only in a terminal and only after `BAR_DELAY` seconds.
 
-    A ``with`` statement restores the terminal.
+    To be used in a ``with`` statement, which removes the bars and restores the terminal.
     """
 
     def __init__(self) -> None:
@@ -166,16 +185,16 @@ class ProgressBars:
         self._begin = time.monotonic()
 
     def __enter__(self) -> ProgressBars:
-        """Start the delay, and return the bars."""
+        """Start the delay after which bars are shown."""
         self._begin = time.monotonic()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the bars."""
+        """Remove the bars from the terminal."""
         self._bars.stop()
 
     def counter(self, title: str) -> Callable[[int, int], None]:
-        """Return a function to call with the numbers of finished and of all items."""
+        """Add a bar; return a function that sets it to the counts of finished and all items."""
         task = self._bars.add_task(title, total=None)
 
         def update(done: int, total: int) -> None:
@@ -185,7 +204,7 @@ class ProgressBars:
         return update
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
-        """Yield the items, and show a bar that counts them."""
+        """Yield the items one by one, and show a bar that counts them."""
         task = self._bars.add_task(title, total=len(items))
         try:
             for item in items:
@@ -196,7 +215,7 @@ class ProgressBars:
             self._bars.remove_task(task)
 
     def _show_after_delay(self) -> None:
-        """Show the bars once the delay is over."""
+        """Show the bars if `BAR_DELAY` seconds have passed and the bars are not shown yet."""
         if time.monotonic() - self._begin > BAR_DELAY and not self._bars.live.is_started:
             with defer_sigint():  # rich cannot stop a display that is only half started
                 self._bars.start()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dls-ik view``: a web page that shows an arm and its methods.
 
-The arm is simulated in this process, or is that of a running node.
+The arm is simulated in this process, or is the arm of a running node.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "wam"  # default robot
 LOCAL = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::")  # noqa: S104  used only if given by --host
+ANY = ("0.0.0.0", "::")  # noqa: S104  the server binds to them only if --host says so
 MAX_ARMS = 4
 
 
@@ -92,7 +92,7 @@ def view(
 ) -> None:
     """Show an arm in the browser: drag its target, compare methods, watch limits and singularities.
 
-    The default ROBOT is wam; with --ros it is that of the node.
+    The default ROBOT is wam; with --ros it is the robot of the node.
     """
     methods = _methods(method)
     if ros and (methods or task or replay or around.srdf):
@@ -107,7 +107,9 @@ def view(
             f"{name} cannot be combined with --ros: the page shows the motion of the node"
         )
     if ros and not chosen.name and (chosen.base or chosen.tip):
-        raise click.UsageError("--base and --tip need ROBOT with --ros; else the node has them")
+        raise click.UsageError(
+            "with --ros, --base and --tip need ROBOT; otherwise base and tip of the node are used"
+        )
     output.check_outputs(record)
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
@@ -132,11 +134,14 @@ def view(
         raise output.MissingPartError(message) from None
     except KeyboardInterrupt:
         pass
-    _end()
+    _exit_at_once()
 
 
 def _methods(given: str) -> list[str]:
-    """Return the methods given, after checking that they can follow targets.
+    """Check that the methods given on the command line can follow targets, and return their names.
+
+    Args:
+        given: Names separated by commas; empty for the default.
 
     Raises:
         click.UsageError: If there are too many methods.
@@ -151,7 +156,7 @@ def _methods(given: str) -> list[str]:
 
 
 def _read_path(robot: RobotModel, file: str) -> ReplayPath:
-    """Return the joint path in a file.
+    """Read a file with a joint path that the page replays.
 
     Raises:
         click.UsageError: If the file cannot be read.
@@ -169,7 +174,7 @@ def _read_path(robot: RobotModel, file: str) -> ReplayPath:
 
 
 def _shapes(arm: ViewedArm) -> Shapes:
-    """Return the shapes of a robot's links; warn of missing shapes."""
+    """Load the shapes of a robot's links; warn if shapes are missing."""
     from dls_ik.viewer.shapes import robot_shapes
 
     shapes = robot_shapes(arm.robot, arm.description, arm.is_foreign)
@@ -179,13 +184,13 @@ def _shapes(arm: ViewedArm) -> Shapes:
 
 
 def _save(record: str, content: bytes) -> str:
-    """Write a recording, and return its path."""
+    """Write the content of a recording to the path `record`, and return that path."""
     output.write_whole(record, lambda part: part.write_bytes(content))
     return record
 
 
 def _announce(host: str, port: int, no_browser: bool) -> None:
-    """Print the address of the page, and open a browser."""
+    """Print the address of the page, and open it in a browser if there is a screen."""
     name = {**dict.fromkeys(LOCAL, "localhost"), **dict.fromkeys(ANY, socket.gethostname())}
     url = f"http://{name.get(host, host)}:{port}"
     click.echo(f"{url}  (Ctrl-C stops it)")
@@ -199,8 +204,8 @@ def _announce(host: str, port: int, no_browser: bool) -> None:
         webbrowser.open(url)
 
 
-def _end() -> NoReturn:
-    """Exit immediately, because running server threads may crash an interpreter that shuts down."""
+def _exit_at_once() -> NoReturn:
+    """Exit without shutting down the interpreter, which running server threads could crash."""
     with contextlib.suppress(OSError):  # stdout or stderr may be a closed pipe
         click.echo("dls-ik: stopped", err=True)
         sys.stdout.flush()
@@ -208,17 +213,17 @@ def _end() -> NoReturn:
 
 
 class ViewedArm(NamedTuple):
-    """An arm shown on the page."""
+    """Arm shown on the page, with its shapes and a function that starts its session."""
 
     robot: RobotModel
-    description: Path | str | None  # URDF with shapes
+    description: Path | str | None  # file or text of the URDF, which contains the shapes
     begin: Callable[[Callable[[Array], Array]], tuple[Session, Sequence[Preset]]]
     is_foreign: bool = False  # whether the URDF was received over the network
-    note: str = ""  # a line on the page
+    note: str = ""  # text shown on the page
 
 
 def _read_robot(chosen: ChosenRobot) -> RobotModel:
-    """Return the robot; --tip may be several links separated by commas."""
+    """Load the robot given on the command line; --tip may list links separated by commas."""
     from dls_ik.model.load import find_tree
     from dls_ik.model.robot import RobotModel
 
@@ -232,7 +237,14 @@ def _read_robot(chosen: ChosenRobot) -> RobotModel:
 def local(
     chosen: ChosenRobot, methods: Sequence[str], task: str | None, around: ChosenScene
 ) -> Iterator[ViewedArm]:
-    """Yield an arm moved by a controller of this process, or several arms for several methods."""
+    """Yield an arm moved by a controller in this process; with several methods one arm for each.
+
+    Args:
+        chosen: Robot given on the command line.
+        methods: Names of the methods; empty for the default.
+        task: Components of the target that are followed; None selects the default for the robot.
+        around: Scene options of the command line.
+    """
     from dls_ik.model.load import find_urdf
 
     robot, path = _read_robot(chosen), find_urdf(chosen.name)
@@ -254,11 +266,11 @@ def local(
 def remote(
     chosen: ChosenRobot | None, namespace: str, patience: float, scenes: Sequence[str] = ()
 ) -> Iterator[ViewedArm]:
-    """Yield the arm of a node.
+    """Yield the arm of a running node.
 
     Args:
-        chosen: Robot; None stands for the robot of the node. A base or tip that is not given is
-            that of the node.
+        chosen: Robot given on the command line, for which a missing base or tip is taken from the
+            node; None stands for the robot of the node.
         namespace: Namespace of the node.
         patience: Timeout to find the node [s].
         scenes: Scene files whose objects are added to the scene of the node.

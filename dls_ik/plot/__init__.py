@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of motions and of methods.
 
-Functions take arrays and a robot and return a matplotlib figure, which can be saved without a
+The functions take arrays and a robot and return a matplotlib figure, which can be saved without a
 display: ``joint_bands(robot, times, q).savefig("joints.png")``. Each function is imported at its
-first use, so that a picture that needs no kernels does not load the compiled kernels.
+first use, so that pictures that need no compiled kernels do not load them.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stick figures of the arm at several instants in one picture, from pale (early) to dark (late)."""
+"""Stick figures of an arm at several times in one picture, from pale (early) to dark (late)."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 AXES = "xyz"
 Colour = tuple[float, float, float, float]
 ELEVATION, AZIMUTH = 26.0, -52.0  # [deg] view direction of 3D pictures
-# Minimum extents of an axis and of an axis with ticks, relative to the largest extent
+# Minimum extent of an axis, and of an axis that has ticks, relative to the largest extent
 MIN_EXTENT, MIN_TICKED_EXTENT = 0.04, 0.15
-MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # size of the projected box; labels need the remaining space
+MAX_WIDTH, MAX_HEIGHT = 0.93, 0.86  # maximum size of the box without labels, relative to axes
 POINT_TOLERANCE = 1e-9  # [m] maximum distance of points that count as equal
 VIEWS = {"space": (0, 1, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
-MAX_FLAT = 1e-6  # [m] maximum extent normal to a plane of a motion that is drawn in 2D
+MAX_FLAT = 1e-6  # [m] a motion that extends less normal to a plane is drawn in that plane
 
 
 class Scene(NamedTuple):
-    """Geometry that both panels of ``stroboscope`` draw."""
+    """Geometry of an arm and a target that both panels of :func:`stroboscope` draw."""
 
     arms: list[Array]  # one array per tip, (k, m, 2 or 3): m points of the arm at k instants [m]
     goals: Array | None  # (j, 2 or 3) target points [m]
@@ -56,7 +56,7 @@ def stroboscope(
     count: int = 24,
     title: str = "The arm, pale to dark",
 ) -> Figure:
-    """Draw the arm at instants evenly spaced in time, and the paths of all joints.
+    """Draw the arm at several times of a motion, and the paths of all joints.
 
     The style follows Tabaczynski 2005.
 
@@ -64,10 +64,11 @@ def stroboscope(
         robot: Robot.
         times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
-        target: Target point (3,), or points or path (j, 3) [m]; drawn as a line if j is large.
+        target: Target point (3,), or points of a path (j, 3) [m]; fewer than 8 points are drawn as
+            crosses, otherwise a line through the points is drawn.
         view: ``space`` for 3D, or a plane of the base frame: ``xy``, ``xz``, ``yz``. ``auto``
-            chooses the plane if the arm moves in one, otherwise ``space``.
-        count: Number of instants, at least 2.
+            selects the plane in which the arm moves, or ``space`` if there is none.
+        count: Number of times, evenly spaced, at which the arm is drawn; at least 2.
         title: Title of the picture.
 
     Raises:
@@ -100,12 +101,12 @@ def stroboscope(
 
 
 def _scene(arms: list[Array], target: ArrayLike | None, view: str) -> Scene:
-    """Return the geometry to draw, projected to the coordinates of the view.
+    """Project the points of the arm and the target to the coordinates of the view.
 
     Args:
-        arms: For each tip, the points (k, m, 3) of the arm [m].
+        arms: Points (k, m, 3) of the arm at k times for each tip [m].
         target: Points to mark, or None.
-        view: View as in ``stroboscope``.
+        view: View as in :func:`stroboscope`.
 
     Raises:
         OptionError: If the view is unknown.
@@ -126,7 +127,7 @@ def _scene(arms: list[Array], target: ArrayLike | None, view: str) -> Scene:
 
 
 def _flat_view(points: Array) -> str:
-    """Return the name of the view in whose plane all points (k, m, 3) are, or ``space``."""
+    """Return the name of the view in whose plane all points (k, m, 3) lie, or ``space`` if none."""
     thickness = np.ptp(points.reshape(-1, 3), axis=0)
     flat = [
         view for view, across in (("xy", 2), ("xz", 1), ("yz", 0)) if thickness[across] < MAX_FLAT
@@ -135,13 +136,24 @@ def _flat_view(points: Array) -> str:
 
 
 def _moving_points(points: Array) -> Array:
-    """Remove from points (k, m, 3) each point that coincides with the previous one at all times."""
+    """Remove points of the arm that always coincide with the previous point along the arm.
+
+    Args:
+        points: (k, m, 3) positions of m points of the arm at k times [m].
+    """
     apart = np.linalg.norm(np.diff(points, axis=1), axis=2).max(axis=0) > POINT_TOLERANCE
     return points[:, np.concatenate([[True], apart])]
 
 
 def _draw_instants(axes: Any, scene: Scene, chosen: Any, shares: Array) -> None:
-    """Draw the arm at the chosen instants, with a thick line at the last instant."""
+    """Draw the arm at the chosen times, with a thick line at the last one.
+
+    Args:
+        axes: Axes to draw in.
+        scene: Geometry to draw.
+        chosen: Indices of the times.
+        shares: Chosen times relative to the duration, which determine the colours.
+    """
     colours = fading(shares)
     for arm in scene.arms:
         draw_arms(axes, arm[chosen], colours)
@@ -151,7 +163,7 @@ def _draw_instants(axes: Any, scene: Scene, chosen: Any, shares: Array) -> None:
 
 
 def _draw_joint_paths(axes: Any, scene: Scene, shares: Array) -> None:
-    """Draw the paths of joints and tips."""
+    """Draw the paths of joints and tips; `shares` (k,) are the times relative to the duration."""
     colours = fading(shares)
     for arm in scene.arms:
         _draw_paths(axes, arm[:, 1:-1], colours, 0.9)
@@ -159,7 +171,14 @@ def _draw_joint_paths(axes: Any, scene: Scene, shares: Array) -> None:
 
 
 def _draw_paths(axes: Any, points: Array, colours: Sequence[Any], width: float) -> None:
-    """Draw the paths of m points (k, m, 2 or 3); `colours` has the colour of each instant."""
+    """Draw the paths of m points over k times.
+
+    Args:
+        axes: Axes to draw in.
+        points: (k, m, 2) or (k, m, 3) positions of the points [m].
+        colours: Colour at each of the k times.
+        width: Width of the lines [pt].
+    """
     from matplotlib.collections import LineCollection
     from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 
@@ -177,7 +196,7 @@ def _draw_paths(axes: Any, points: Array, colours: Sequence[Any], width: float) 
 
 
 def _mark(axes: Any, scene: Scene) -> None:
-    """Mark the base; mark targets as crosses, or as a line if there are many targets."""
+    """Mark the base, and the target by crosses, or by a line if it has at least 8 points."""
     base = scene.arms[0][0, 0]
     axes.plot(*([x] for x in base), "s", color=GREY, markersize=7)
     if scene.goals is not None:
@@ -189,7 +208,7 @@ def _mark(axes: Any, scene: Scene) -> None:
 
 
 def _share_limits(left: Any, right: Any, directions: int) -> None:
-    """Set the limits of both panels to their common range."""
+    """Set the limits of the first `directions` axes of both panels to their common range."""
     for name in AXES[:directions]:
         limits = [getattr(axes, f"get_{name}lim")() for axes in (left, right)]
         for axes in (left, right):
@@ -197,7 +216,7 @@ def _share_limits(left: Any, right: Any, directions: int) -> None:
 
 
 def _finish(axes: Any, scene: Scene) -> None:
-    """Set scale and labels of a panel."""
+    """Set the scale and the axis labels of a panel."""
     if len(scene.seen) == 3:
         space_axes(axes)
         return
@@ -206,7 +225,7 @@ def _finish(axes: Any, scene: Scene) -> None:
 
 
 def _time_bar(figure: Figure, t: Array) -> None:
-    """Add a colour bar with the times."""
+    """Add a colour bar that shows which colour stands for which of the times t (k,) [s]."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -222,7 +241,7 @@ def _time_bar(figure: Figure, t: Array) -> None:
 def arm_points(robot: RobotModel, q: Array) -> list[Array]:
     """Return the positions of base, joints and tip in the base frame at q (k, n) [rad or m].
 
-    A prismatic joint has two points: at position 0 and at its current position.
+    A prismatic joint has two points: one at joint position 0, one at the current joint position.
 
     Returns:
         For each tip, the positions (k, m, 3) [m] of m points.
@@ -234,7 +253,14 @@ def arm_points(robot: RobotModel, q: Array) -> list[Array]:
 
 
 def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array:
-    """Return the points (m, 3) [m] from the base to one tip at q (n,) [rad or m]."""
+    """Return the positions (m, 3) [m] of base, joints and one tip at q (n,) [rad or m].
+
+    Args:
+        robot: Robot.
+        tip: Name of the tip link.
+        offset: (4, 4) pose of the tip in the frame of the tip link.
+        q: (n,) joint positions [rad or m].
+    """
     values = robot.tree.values(robot.named(q))
     T = np.eye(4)
     places = [T[:3, 3]]
@@ -242,14 +268,14 @@ def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array
         T = T @ joint.origin
         places.append(T[:3, 3])
         T = T @ joint.motion(values.get(joint.name, 0.0))
-        if joint.kind == "prismatic":  # second point, at the current position
+        if joint.kind == "prismatic":  # adds a second point, at the current joint position
             places.append(T[:3, 3])
     places.append((T @ offset)[:3, 3])
     return np.array(places)
 
 
 def instants(t: Array, count: int) -> NDArray[np.int64]:
-    """Return the indices of at most `count` of the times t (k,), nearly evenly spaced.
+    """Return the indices of at most `count` of the times t (k,) that are nearly evenly spaced.
 
     The first and the last time are included.
     """
@@ -260,26 +286,33 @@ def instants(t: Array, count: int) -> NDArray[np.int64]:
 
 
 def fading(shares: Array) -> list[Colour]:
-    """Return a colour for each share of the duration, from pale (0) to dark (1)."""
+    """Return a colour for each time, given relative to the duration: pale at 0, dark at 1."""
     shades = _fading_map()
     return [shades(float(share)) for share in shares]
 
 
 def _fading_map() -> Any:
-    """Return the colour map from pale to dark."""
+    """Return the matplotlib colour map from pale to dark."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("fading", (PALE, "#6FA8D6", BLUE, "#003A5C"))
 
 
 def draw_arms(axes: Any, points: Array, colours: Sequence[Any], width: float = 1.2) -> None:
-    """Draw k configurations (k, m, 2 or 3) as lines through m points; `colours` has k colours."""
+    """Draw k configurations of an arm as lines through m points.
+
+    Args:
+        axes: Axes to draw in.
+        points: (k, m, 2) or (k, m, 3) positions of the points [m].
+        colours: Colour of each configuration.
+        width: Width of the lines [pt].
+    """
     for arm, colour in zip(points, colours, strict=True):
         axes.plot(*arm.T, color=colour, linewidth=width, solid_joinstyle="round")
 
 
 def space_axes(axes: Any) -> None:
-    """Set equal scales and labels on three axes, and a view from above and from the side."""
+    """Set equal scales, labels and the view direction of 3D axes."""
     from matplotlib.ticker import MaxNLocator
 
     limits = np.array([getattr(axes, f"get_{name}lim")() for name in AXES])
@@ -306,7 +339,7 @@ def space_axes(axes: Any) -> None:
 
 
 def _zoom(extent: Array) -> float:
-    """Return the zoom at which a box with edge lengths (3,) and its labels fit into the drawing."""
+    """Return the zoom at which a box with edges `extent` (3,) and its labels fit into the axes."""
     x, y, z = extent / np.linalg.norm(extent)
     up, turn = np.radians((ELEVATION, AZIMUTH))
     width = x * abs(np.sin(turn)) + y * np.cos(turn)

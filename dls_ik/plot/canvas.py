@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Figures, colours, axes and files shared by all pictures."""
+"""Figures, colours, axes and files that all pictures use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colours of Okabe and Ito, distinct in print and for colour-blind people.
+# Palette of Okabe and Ito, whose colours are distinct in print and for colour-blind people.
 BLUE = "#0072B2"  # actual motion
 ORANGE = "#E69F00"  # target
 RED = "#D55E00"  # positions and velocities beyond a limit
@@ -31,17 +31,21 @@ BLACK = "#000000"
 GREY = "#5A5A5A"
 PALE = "#C9CED6"
 SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # colours of lines without a fixed meaning
-DASHES = ("-", "--", ":", "-.")  # the next style is used when all colours are used
+DASHES = ("-", "--", ":", "-.")  # line styles; each is combined with all colours before the next
 
-NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # resolution and palette size of pictures in a notebook
+NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # resolution and number of colours of pictures in notebooks
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size [inch] that needs no display and no pyplot.
+    """Return an empty matplotlib figure, which can be saved without a display.
 
     A notebook shows the figure if it is the last expression of a cell.
+
+    Args:
+        width: Width [inch].
+        height: Height [inch].
 
     Raises:
         DlsIkError: If matplotlib is not installed.
@@ -56,7 +60,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def _notebook_png(figure: Figure, **_: Any) -> bytes:
-    """Return a figure as a PNG file with a palette, which keeps notebook files small."""
+    """Return a figure as a PNG file with a reduced palette, which keeps notebook files small."""
     from PIL import Image
 
     drawn, small = io.BytesIO(), io.BytesIO()
@@ -79,7 +83,7 @@ def check_picture(path: Path) -> None:
 
 
 def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
-    """Save a figure in the format of the file suffix; equal figures give equal files.
+    """Save a figure in the format given by the file suffix; equal figures give equal files.
 
     Raises:
         DlsIkError: If the suffix is not supported, or matplotlib is not installed.
@@ -88,12 +92,12 @@ def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
 
     check_picture(path)
     date = _DATES.get(path.suffix.lower())
-    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # equal ids in each SVG file of a figure
+    with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # same ids at each save
         figure.savefig(path, dpi=dpi, metadata={date: None} if date else None)
 
 
 def plain(axes: Axes, x: str = "", y: str = "") -> None:
-    """Remove decoration from axes, and set the labels of the x and y axes."""
+    """Apply the style of this package to axes: no frame, pale grid; set the axis labels x and y."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#E6E6E6", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -105,18 +109,25 @@ def plain(axes: Axes, x: str = "", y: str = "") -> None:
 
 
 def heading(figure: Figure, title: str) -> None:
-    """Write a title above all panels."""
+    """Write a bold title above all panels of a figure."""
     figure.suptitle(title, fontsize=13, fontweight="bold")
 
 
 def panel_title(axes: Axes, title: str, note: str = "") -> None:
-    """Write the title of a panel on its left, and a note on its right."""
+    """Write a title above a panel at its left side, and a small note at its right side."""
     axes.set_title(title, fontsize=10, loc="left")
     axes.set_title(note, fontsize=8.5, color=GREY, loc="right")
 
 
 def legend_below(figure: Any, handles: Any, columns: int, **look: Any) -> None:
-    """Draw a legend below all panels of a figure."""
+    """Draw a legend below all panels of a figure.
+
+    Args:
+        figure: Figure.
+        handles: Lines and patches that the legend explains.
+        columns: Number of columns of the legend.
+        **look: Further arguments of ``Figure.legend``.
+    """
     figure.legend(
         handles=handles,
         loc="outside lower center",
@@ -128,7 +139,7 @@ def legend_below(figure: Any, handles: Any, columns: int, **look: Any) -> None:
 
 
 def series_look(i: int) -> dict[str, Any]:
-    """Return the line options `color` and `linestyle` of the i-th line of a panel."""
+    """Return the line options `color` and `linestyle` for line number i of a panel."""
     return {"color": SERIES[i % len(SERIES)], "linestyle": DASHES[i // len(SERIES) % len(DASHES)]}
 
 
@@ -142,18 +153,18 @@ def log_axis(axes: Axes, values: Array) -> None:
 
 
 def above_zero(values: Array) -> Array:
-    """Return values in which numbers that a logarithmic axis cannot show are replaced by NaN."""
+    """Return values with NaN in place of 0 and negative numbers, for a logarithmic axis."""
     return np.where(values > 0.0, values, np.nan)
 
 
 def show_times(axes: Axes, t: Array) -> None:
-    """Set the horizontal axis to the range of times (k,) [s], with a margin at both ends."""
+    """Set the horizontal axis to the range of the times t (k,) [s], with a small margin."""
     margin = 0.005 * (t[-1] - t[0])
     axes.set_xlim(t[0] - margin, t[-1] + margin)
 
 
 def checked_motion(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
-    """Check times and joint positions; return them as arrays (k,) [s] and (k, n) [rad or m].
+    """Check a motion, and return times (k,) [s] and joint positions (k, n) [rad or m] as arrays.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times, or times

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Picture that compares methods at a target and along a path.
 
-Panels show the error, joint speed, condition number and distance to joint limits of each method.
+Its panels show the error, joint speed, condition number and distance to joint limits of the
+methods.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT = 11.0, 11.0  # [inch]
+WIDTH, HEIGHT = 11.0, 11.0  # [inch] size of the picture
 SHOWN_STEPS = 60  # maximum number of steps toward the target that are shown
 LINE_HEIGHT = 0.115  # height of a label, relative to a panel
 LABEL_GAP = 0.04  # gap between the panel and the labels on its right, relative to a panel
@@ -39,22 +40,22 @@ WIDE_RANGE = 30.0  # ratio of largest to smallest value above which an axis is l
 
 
 class _Panel(NamedTuple):
-    """Panel of one quantity: axis label, values of each method, title with the extremes."""
+    """Content of a panel that shows one quantity for all methods."""
 
     label: str
     values: Callable[[MethodRun], Array]
     title: str
     is_log: bool = False
-    is_least: bool = False  # True: the smallest value is labelled; False: the largest value
+    is_least: bool = False  # whether labels give the smallest value instead of the largest
     floor: float = 1e-4  # lower end of a logarithmic axis, relative to the largest value
 
 
 def path_comparison(compared: PathComparison, title: str = "") -> Figure:
     """Draw how methods reach a target, over iterations, and follow a path, over time.
 
-    The left column shows the target, the right column the path. The rows show the error, the speed
-    of the joints, the condition number and the distance to joint limits. The title of each panel
-    gives the extreme values.
+    The left column of panels shows the iterations at the target, the right column the path. The
+    rows show the error, the speed of the joints, the condition number and the distance to joint
+    limits. The title of each panel contains extreme values.
 
     Args:
         compared: Result of :func:`dls_ik.solver.comparison.compare_on_path`.
@@ -104,7 +105,13 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
 def _at_target(
     compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]
 ) -> list[_Panel]:
-    """Return the panels of the left column: methods at the target."""
+    """Return the panels of the left column, which show the iterations of each method at the target.
+
+    Args:
+        compared: Results of the methods.
+        peaks: Extreme values of each method.
+        units: Units of the joints, without duplicates.
+    """
     unit = " or ".join(units)
     counts = {name: peak.iterations for name, peak in peaks.items() if peak.iterations is not None}
     steps = {name: peak.largest_step for name, peak in peaks.items()}
@@ -114,29 +121,37 @@ def _at_target(
         _Panel(
             "scaled error [m]",
             lambda run: run.error,
-            _arrival(counts, list(peaks)),
+            _iterations_title(counts, list(peaks)),
             True,
             floor=1e-8,
         ),
         _Panel(
             f"step of a joint [{unit}]",
             _steps,
-            _range(steps, unit, "steps by up to"),
+            _range_title(steps, unit, "steps by up to"),
             True,
             floor=1e-8,
         ),
-        _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
+        _Panel(
+            "condition number [-]", lambda run: run.condition, _condition_title(condition), True
+        ),
         _Panel(
             f"distance to a limit [{unit}]",
             lambda run: run.margin,
-            _margin_note(margin, unit),
+            _margin_title(margin, unit),
             is_least=True,
         ),
     ]
 
 
 def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]) -> list[_Panel]:
-    """Return the panels of the right column: methods along the path."""
+    """Return the panels of the right column, which show each method along the path.
+
+    Args:
+        compared: Results of the methods.
+        peaks: Extreme values of each method.
+        units: Units of the joints, without duplicates.
+    """
     dt, unit, speed = compared.path.dt, " or ".join(units), " or ".join(f"{u}/s" for u in units)
     errors = {name: float(run.position_error.max()) for name, run in compared.along.items()}
     speeds = {name: peak.fastest_joint for name, peak in peaks.items()}
@@ -151,30 +166,34 @@ def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str
         _Panel(
             f"fastest joint [{speed}]",
             lambda run: np.append(run.step / dt, np.nan),
-            _range(speeds, speed, "commands up to"),
+            _range_title(speeds, speed, "commands up to"),
             bool(values.max() > WIDE_RANGE * values.min()),
         ),
-        _Panel("condition number [-]", lambda run: run.condition, _singularity(condition), True),
+        _Panel(
+            "condition number [-]", lambda run: run.condition, _condition_title(condition), True
+        ),
         _Panel(
             f"distance to a limit [{unit}]",
             lambda run: run.margin,
-            _margin_note(margin, unit),
+            _margin_title(margin, unit),
             is_least=True,
         ),
     ]
 
 
 def _steps(run: MethodRun) -> Array:
-    """Return the step sizes of a run, with NaN appended for the last iteration."""
+    """Return the step size of each iteration of a run; the last iteration has none, hence NaN."""
     return np.append(run.step, np.nan)
 
 
-def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
-    """Return a title: the fastest method, and a method that fails or else the slowest method.
+def _iterations_title(counts: Mapping[str, int], names: list[str]) -> str:
+    """Return a panel title that names the fastest method to the target and the worst method.
+
+    The worst method is one that fails, or the slowest method if all reach the target.
 
     Args:
-        counts: Iterations to the target, of methods that reach it.
-        names: All methods.
+        counts: Number of iterations of each method that reaches the target.
+        names: Names of all methods.
     """
     missing = [name for name in names if name not in counts]
     if not counts:
@@ -187,22 +206,32 @@ def _arrival(counts: Mapping[str, int], names: list[str]) -> str:
     return f"{said}, {last} after {counts[last]}" if last != first else said
 
 
-def _range(values: Mapping[str, float], unit: str, verb: str) -> str:
-    """Return a title with the largest and the smallest value, and the methods that have them."""
+def _range_title(values: Mapping[str, float], unit: str, verb: str) -> str:
+    """Return a panel title with the largest and the smallest value and their methods.
+
+    Args:
+        values: Value of each method.
+        unit: Unit of the values.
+        verb: Words between the first method and its value, such as "steps by up to".
+    """
     largest, smallest = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
     said = f"{largest} {verb} {short(values[largest], 3)} {unit}"
     return f"{said}, {smallest} {short(values[smallest], 2)}" if smallest != largest else said
 
 
-def _singularity(condition: float) -> str:
-    """Return a title with the largest condition number."""
+def _condition_title(condition: float) -> str:
+    """Return a panel title with the largest condition number of all methods."""
     return f"the condition number is up to {short(condition, 2)}"
 
 
-def _margin_note(margins: Mapping[str, float], unit: str) -> str:
-    """Return a title with the smallest distance of a joint to a limit.
+def _margin_title(margins: Mapping[str, float], unit: str) -> str:
+    """Return a panel title with the smallest distance of a joint to a limit, over all methods.
 
-    If a joint is beyond a limit, the title has the distance beyond the limit instead.
+    If a joint is beyond a limit, the title names the method and the distance beyond the limit.
+
+    Args:
+        margins: Smallest distance of each method, negative beyond a limit.
+        unit: Unit of the distances.
     """
     name = min(margins, key=margins.__getitem__)
     margin = margins[name]
@@ -217,7 +246,7 @@ def _margin_note(margins: Mapping[str, float], unit: str) -> str:
 
 
 def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
-    """Draw a line for each run in a panel, over x."""
+    """Draw the values of each run as a line in a panel, over x."""
     every = []
     for i, run in enumerate(runs.values()):
         values = panel.values(run)
@@ -236,12 +265,12 @@ def _draw(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) ->
 
 
 def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
-    """Draw the smallest velocity limit of the joints, and shade distances beyond joint limits.
+    """Draw a line at the smallest velocity limit, and shade distances beyond joint limits.
 
     Args:
         speed: Axes of the joint speed.
         margins: Axes of the distances to limits.
-        compared: Results to draw.
+        compared: Results of the methods.
     """
     slowest = float(compared.robot.velocity.min())
     low, high = speed.get_ylim()
@@ -259,7 +288,7 @@ def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
 
 
 def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
-    """Write the name of each method to the right of the panel, connected to the end of its line."""
+    """Write the names of the methods to the right of a panel, connected to the line ends."""
     from matplotlib.lines import Line2D
 
     right, low = axes.get_xlim()[1], axes.get_ylim()[0]
@@ -286,7 +315,7 @@ def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Arr
 
 
 def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) -> None:
-    """Write the name and extreme value of each method to the right of the panel, at its height."""
+    """Write name and extreme value of each method next to a panel, at the height of the value."""
     pick = np.nanmin if panel.is_least else np.nanmax
     extremes = {name: float(pick(panel.values(run))) for name, run in runs.items()}
     shown = {name: value for name, value in extremes.items() if np.isfinite(value)}
@@ -301,16 +330,19 @@ def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) ->
 
 
 def _in_axes(axes: Axes, point: tuple[float, float]) -> tuple[float, float]:
-    """Convert a point from data coordinates to axes coordinates (0 to 1)."""
+    """Convert a point from data coordinates to axes coordinates, which are 0 to 1 in the panel."""
     x, y = axes.transAxes.inverted().transform(axes.transData.transform(point))
     return float(x), float(y)
 
 
 def _spread(heights: Array) -> Array:
-    """Move label heights as little as possible, so that they are at least LINE_HEIGHT apart."""
+    """Return label heights close to the given ones that are at least LINE_HEIGHT apart.
+
+    Heights are relative to the panel.
+    """
     order = np.argsort(heights, kind="stable")
     rungs = LINE_HEIGHT * np.arange(len(heights))
-    # Isotonic regression: neighbours whose order would change get their mean.
+    # Isotonic regression: values in the wrong order are replaced by their mean.
     blocks: list[list[float]] = []
     for value in heights[order] - rungs:
         blocks.append([float(value)])

@@ -32,18 +32,19 @@ if TYPE_CHECKING:
 
 PAD = 0.12  # margin of the axis beyond each limit, relative to the joint's range
 TICK_MARGIN = 0.15  # minimum distance of a tick at 0 from a limit, relative to the joint's range
-COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # maximum number of joints, number of columns
-MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
-MINUS = "\N{MINUS SIGN}"  # matplotlib's tick labels have this sign too
-NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character
+# Pairs of a maximum number of joints and the number of columns of panels for up to so many joints
+COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))
+MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width for each number of columns
+MINUS = "\N{MINUS SIGN}"  # used in tick labels, as matplotlib does
+NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character of a note and of a joint name
 
 
 class Band(NamedTuple):
-    """Content of the panel of one joint."""
+    """Content of the panel of one joint: its values and limits over time."""
 
     name: str
     unit: str
-    lower: float  # -inf if unlimited
+    lower: float  # -inf without a limit; inf for `upper`
     upper: float
     values: Array  # (k,) positions or velocities of the joint
     note: str
@@ -55,7 +56,7 @@ def joint_bands(
     q: ArrayLike,
     title: str = "Joint positions and their limits",
 ) -> Figure:
-    """Draw the position of each joint over time in its own panel, and shade the forbidden range.
+    """Draw the position of each joint over time in its own panel; shade the ranges beyond limits.
 
     Args:
         robot: Robot.
@@ -77,7 +78,14 @@ def joint_bands(
 
 
 def _distance_note(lower: float, upper: float, values: Array, unit: str) -> str:
-    """Return a note with the smallest distance of a joint's positions `values` to its limits."""
+    """Return a note with the smallest distance of a joint to its limits.
+
+    Args:
+        lower: Lower limit.
+        upper: Upper limit.
+        values: (k,) positions of the joint.
+        unit: Unit of the positions and limits.
+    """
     margins = {"lower": values.min() - lower, "upper": upper - values.max()}
     side, margin = min(margins.items(), key=lambda item: item[1])
     if not np.isfinite(margin):
@@ -94,7 +102,7 @@ def joint_velocities(
     velocity: ArrayLike | None = None,
     title: str = "Joint velocities and their limits",
 ) -> Figure:
-    """Draw the velocity of each joint over time in its own panel, and shade the forbidden range.
+    """Draw the velocity of each joint over time in its own panel; shade the ranges beyond limits.
 
     Args:
         robot: Robot.
@@ -127,14 +135,15 @@ def joint_velocities(
 
 
 def _mean_velocities(t: Array, values: Array) -> tuple[Array, Array]:
-    """Return the mean velocity between successive times t (k,), as points of a step curve.
+    """Return the mean joint velocities between successive times, as points of a step curve.
 
     Args:
         t: (k,) times [s].
         values: (k, n) joint positions [rad or m].
 
     Returns:
-        Start and end (2 (k - 1),) of each interval [s], and the velocities there.
+        Start and end of each interval, times (2 (k - 1),) [s], and the mean velocities in the
+        interval (2 (k - 1), n) [rad/s or m/s].
 
     Raises:
         JointValueError: If two times are equal.
@@ -147,7 +156,13 @@ def _mean_velocities(t: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _speed_note(limit: float, values: Array, unit: str) -> str:
-    """Return a note with the largest absolute value of a joint's velocities `values`."""
+    """Return a note with the largest speed of a joint, relative to its limit if it has one.
+
+    Args:
+        limit: Velocity limit.
+        values: (k,) velocities of the joint.
+        unit: Unit of the velocities and the limit.
+    """
     top = float(np.abs(values).max())
     if not np.isfinite(limit):
         return f"at most {short(top)} {unit}, no limit"
@@ -158,11 +173,11 @@ def _speed_note(limit: float, values: Array, unit: str) -> str:
 
 
 def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figure:
-    """Draw a panel for each band over times t (k,) [s], and a legend with the name of the lines."""
+    """Draw a panel for each joint over times t (k,) [s]; `label` names the lines in the legend."""
     columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
-    length = 72.0 * width / columns - 60.0  # [pt] size of a title
+    length = 72.0 * width / columns - 60.0  # [pt] width of a title
     needed = [NAME_WIDTH * (1 + len(band.name)) + NOTE_WIDTH * len(band.note) for band in bands]
     lines = 2 if max(needed) > length else 1
     figure = new_figure(width, 1.1 + (1.4 + 0.2 * lines) * rows)
@@ -181,7 +196,7 @@ def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figu
 
 
 def _draw_panel(axes: Axes, t: Array, band: Band) -> None:
-    """Draw the values of one joint over times t (k,) [s], with the ranges beyond its limits."""
+    """Draw the values of a joint over times t (k,) [s], and shade the ranges beyond its limits."""
     ends = [end for end in (band.lower, band.upper) if np.isfinite(end)]
     shown = np.array([*ends, band.values.min(), band.values.max()])
     pad = PAD * max(np.ptp(shown), 0.1)
@@ -197,7 +212,7 @@ def _draw_panel(axes: Axes, t: Array, band: Band) -> None:
 
 
 def _set_ticks(axes: Axes, ends: list[float]) -> None:
-    """Set ticks at the limits, and at 0 unless it is too close to a limit."""
+    """Set ticks at the limits `ends` of a joint, and at 0 unless 0 is too close to a limit."""
     if not ends:
         axes.locator_params(axis="y", nbins=3)
         return
@@ -208,12 +223,19 @@ def _set_ticks(axes: Axes, ends: list[float]) -> None:
 
 
 def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
-    """Write the name of the joint, with the note to its right (1 line) or below it (2 lines)."""
+    """Write the name and the note of a joint above its panel.
+
+    Args:
+        axes: Axes of the panel.
+        band: Content of the panel.
+        lines: 1 writes the note to the right of the name, 2 below it.
+        letters: Number of letters that fit in a line; a longer name is shortened.
+    """
     half = max(3, letters // 2 - 1)
     is_long = len(band.name) > 2 * half + 2
     name = f"{band.name[:half]}..{band.name[-half:]}" if is_long else band.name
     is_beyond = band.values.min() < band.lower or band.values.max() > band.upper
-    pad = 6.0 if lines == 1 else 18.0  # [pt]
+    pad = 6.0 if lines == 1 else 18.0  # [pt] distance between panel and name
     axes.set_title(name, fontsize=10, fontweight="bold", loc="left", pad=pad)
     axes.annotate(
         band.note, (0.0, 1.0) if lines == 2 else (1.0, 1.0), (0.0, 6.0),
@@ -223,7 +245,7 @@ def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
 
 
 def _draw_legend(figure: Figure, label: str) -> None:
-    """Draw the legend of the lines, named `label`, and of the shaded ranges."""
+    """Draw the legend below all panels; `label` names the blue lines."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Results = Mapping[str, IkResult | IkBatchResult]
-BAR_HEIGHT = 0.3  # [inch]
+BAR_HEIGHT = 0.3  # [inch] height of a bar and the gap to the next bar
 MAX_TICKS = 8
 
 
 class Measure(NamedTuple):
-    """Quantity that is drawn as a bar for each method."""
+    """Quantity that is drawn as a bar for each method, in one panel."""
 
     title: str
     label: str
@@ -54,14 +54,15 @@ def compare_methods(
 ) -> Figure:
     """Draw errors and step sizes over iterations, and bars of success, time and iterations.
 
-    Lines need `traces`, bars need `results`; at least one of both must be given.
+    Lines over iterations are drawn from `traces`, and bars from `results`; at least one of both
+    must be given.
 
     Args:
         traces: Results of :meth:`dls_ik.Stepper.run` by method.
         results: Results of ``solve`` or ``solve_batch`` of :class:`dls_ik.IkSolver` by method. For
             single poses the final error is drawn instead of the share of solved poses.
         title: Title of the picture.
-        parts: Notes by method if a trace shows a part of a solve only: ``attempt 1 of 3``.
+        parts: Note for each method whose trace shows only a part of a solve: ``attempt 1 of 3``.
 
     Raises:
         OptionError: If neither traces nor results are given, or a trace has no step.
@@ -92,7 +93,14 @@ def _draw_lines(
     looks: Mapping[str, dict[str, Any]],
     notes: Mapping[str, str],
 ) -> None:
-    """Draw a line for each method in two panels: error and step size over iterations."""
+    """Draw a line for each method in two panels: error and step size over iterations.
+
+    Args:
+        part: Part of the figure to draw in.
+        runs: Trace of each method.
+        looks: Line options of each method.
+        notes: Note in the legend for some methods.
+    """
     error, step = part.subplots(1, 2, sharex=True)
     panels = (
         (error, "error before each iteration", "scaled error [m]", _errors),
@@ -111,17 +119,23 @@ def _draw_lines(
 
 
 def _errors(trace: Trace) -> Array:
-    """Return the norm of the error at each iteration of a trace."""
+    """Return the norm of the scaled error before each iteration of a trace [m]."""
     return np.asarray(np.linalg.norm(trace.error, axis=1))
 
 
 def _steps(trace: Trace) -> Array:
-    """Return the norm of each joint step of a trace."""
+    """Return the norm of the joint step of each iteration of a trace [rad or m]."""
     return np.asarray(np.linalg.norm(np.diff(trace.q, axis=0), axis=1))
 
 
 def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]]) -> None:
-    """Draw a bar for each method in a panel for each quantity."""
+    """Draw a panel for each quantity, with a bar for each method.
+
+    Args:
+        part: Part of the figure to draw in.
+        answers: Result of each method.
+        looks: Line options of each method, whose colour and style the bars use.
+    """
     are_single = all(isinstance(answer, IkResult) for answer in answers.values())
     kinds = (REMAINING if are_single else SOLVED, TIME, ITERATIONS)
     names = list(answers)
@@ -145,7 +159,7 @@ def _draw_bars(part: Any, answers: Results, looks: Mapping[str, dict[str, Any]])
 
 
 def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -> None:
-    """Write each value and its note at the end of its bar, and extend the axis for the text."""
+    """Write the value and a note at the end of each bar, and extend the axis for the text."""
     good = values[np.isfinite(values) & (values > 0.0)]
     margin = 1.25 + 0.025 * max(map(len, notes))
     if is_log and len(good):
@@ -166,7 +180,7 @@ def _label_bars(axes: Axes, values: Array, notes: Sequence[str], is_log: bool) -
 
 
 def _note(answer: IkResult | IkBatchResult) -> str:
-    """Return a note if a result is not a success; else an empty text."""
+    """Return a note that says how a result failed, or "" if it is a success."""
     if np.all(answer.success):
         return ""
     is_beyond = isinstance(answer, IkResult) and answer.status == Status.OUTSIDE_LIMITS
@@ -174,7 +188,7 @@ def _note(answer: IkResult | IkBatchResult) -> str:
 
 
 def _milliseconds(answer: IkResult | IkBatchResult) -> float:
-    """Return the time for one pose [ms]."""
+    """Return the mean time per pose of a result [ms]."""
     count = len(answer) if isinstance(answer, IkBatchResult) else 1
     return 1e3 * answer.duration / count
 
@@ -199,7 +213,7 @@ def solve_times(
     solved: Mapping[str, ArrayLike],
     title: str = "Poses solved within a time",
 ) -> Figure:
-    """Draw the share of k poses that each method solved within a time, as a curve over this time.
+    """Draw the share of k poses that each method has solved, as a curve over the solve time.
 
     Args:
         times: Solve times (k,) of the poses [s], by method.
@@ -239,14 +253,14 @@ def solve_times(
 
 
 def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
-    """Draw the share of solved poses over time [us], with a dot at the median time.
+    """Draw the share of solved poses over the solve time, with a dot at the median time.
 
     Args:
         axes: Axes to draw in.
         name: Name of the method.
-        t: (k,) solve times.
+        t: (k,) solve times [us].
         good: (k,) whether each pose was solved.
-        end: Time at the right end of the curve.
+        end: Time at the right end of the curve [us].
         look: Options of the line, such as its colour.
     """
     finished = np.sort(t[good])

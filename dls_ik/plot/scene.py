@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HALF_PLANE_SIZE = 10.0  # [m] half edge length of a drawn plane
-AROUND, ALONG = 24, 8  # number of faces of a round shape around its axis, and per quarter circle
+# Flat faces that approximate a round shape: number around its axis, and per quarter of its profile
+AROUND, ALONG = 24, 8
 CORNERS = np.array(
     [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
 )
@@ -30,13 +31,13 @@ CORNERS = np.array(
 def arm_among_obstacles(
     scene: PlanningScene, q: ArrayLike, title: str = "The arm among obstacles"
 ) -> Figure:
-    """Draw the obstacles, and the arm at each configuration with its closest pair of objects.
+    """Draw the obstacles, and the arm at each configuration with a line between the closest pair.
 
     The arm is pale in the first configuration and dark in the last. Planes of the scene are not
     drawn, because they are unbounded.
 
     Args:
-        scene: Scene.
+        scene: Scene with the robot.
         q: (n,) or (k, n) joint positions [rad or m].
         title: Title of the picture.
 
@@ -70,7 +71,13 @@ def arm_among_obstacles(
 
 
 def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
-    """Draw polygons, each (m, 3) in the frame of an object at pose T (4, 4)."""
+    """Draw the faces of a shape in 3D.
+
+    Args:
+        axes: 3D axes.
+        flat: Polygons (m, 3) in the frame of the shape [m].
+        T: (4, 4) pose of the shape in the base frame.
+    """
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 
     placed = [each @ T[:3, :3].T + T[:3, 3] for each in flat]
@@ -84,9 +91,9 @@ def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
 
 
 def faces(shape: Shape) -> list[Array]:
-    """Return the faces of a shape as polygons (m, 3) in the shape's frame [m].
+    """Return the faces of a shape as polygons (m, 3) in the frame of the shape [m].
 
-    Round shapes are approximated by flat faces.
+    Round shapes are approximated by flat faces. A plane has no faces.
     """
     match shape:
         case Box():
@@ -131,13 +138,16 @@ def sections(scene: PlanningScene, axis: int, at: float) -> Array:
 
 
 def _cut(polygons: Array, axis: int, at: float) -> Array:
-    """Return the segments (m, 2, 3) in which a plane cuts convex polygons (k, c, 3) [m].
+    """Return the segments (m, 2, 3) in which a plane intersects convex polygons (k, c, 3) [m].
 
-    The plane contains all points whose coordinate `axis` (0 to 2) is `at` [m].
+    Args:
+        polygons: (k, c, 3) corners of k polygons with c corners each [m].
+        axis: Normal of the plane: 0, 1 or 2 for x, y or z.
+        at: Coordinate of the plane along the axis [m].
     """
     ahead = np.roll(polygons, -1, axis=1)
     height, height_ahead = polygons[..., axis] - at, ahead[..., axis] - at
-    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c), two or no edges of a polygon
+    crosses = (height >= 0.0) != (height_ahead >= 0.0)  # (k, c) edges that the plane intersects
     cut = crosses.sum(axis=1) == 2
     share = height / np.where(crosses, height - height_ahead, 1.0)
     points = polygons + share[..., None] * (ahead - polygons)
@@ -146,7 +156,7 @@ def _cut(polygons: Array, axis: int, at: float) -> Array:
 
 
 def _sheet(plane: Plane) -> Array:
-    """Return the corners (4, 3) of a square in a plane, centred at the point closest to 0."""
+    """Return the corners (4, 3) [m] of a square in a plane, centred at the point closest to 0."""
     x = np.cross(plane.normal, np.eye(3)[np.abs(plane.normal).argmin()])
     x /= np.linalg.norm(x)
     y = np.cross(plane.normal, x)
@@ -155,7 +165,7 @@ def _sheet(plane: Plane) -> Array:
 
 
 def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]]:
-    """Yield radius and height [m] of a round shape, from its bottom to its top."""
+    """Yield the points of half the outline of a round shape, as radius and height [m], upward."""
     if isinstance(shape, Cylinder):
         half = 0.5 * shape.length
         yield from ((0.0, -half), (shape.radius, -half), (shape.radius, half), (0.0, half))
@@ -166,7 +176,7 @@ def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]
 
 
 def _turned(profile: Array) -> Array:
-    """Return the faces (m, 4, 3) of the surface of revolution of a profile about z.
+    """Return the faces (m, 4, 3) [m] of the surface that a profile generates by rotation about z.
 
     Args:
         profile: (k, 2) radius and height of each point of the profile [m].

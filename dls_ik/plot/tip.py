@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a tip's motion: path and target, errors, and conditioning of the Jacobian."""
+"""Pictures of the motion of a tip: path and target, errors, and conditioning of the Jacobian."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GHOSTS = 12  # number of instants at which the arm is drawn
-LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # number per metre, unit
+GHOSTS = 12  # number of times at which the arm is drawn
+LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # units per metre, name
 ROUNDING = 1e-12  # [m] maximum distance that counts as 0
 PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 
@@ -52,10 +52,10 @@ def tip_path(
     target: ArrayLike,
     title: str = "The tip and its target",
 ) -> Figure:
-    """Draw the path of the tip and its target in 3D and in 2D, and their distance over time.
+    """Draw the paths of the tip and its target in 3D and in 2D, and the distance between them.
 
-    The 3D picture also shows the arm. The 2D picture shows the plane in which the target extends
-    the most.
+    The 3D panel also shows the arm. The 2D panel shows the plane in which the target extends the
+    most. A third panel shows the distance from the tip to its target over time.
 
     Args:
         robot: Robot.
@@ -132,7 +132,7 @@ def _checked(robot: RobotModel, times: ArrayLike, q: ArrayLike) -> tuple[Array, 
 
 
 def _checked_places(target: ArrayLike, k: int) -> Array:
-    """Check the desired positions of the tip; return them as an array (k, 3) [m].
+    """Check the desired positions of the tip at k times; return them as an array (k, 3) [m].
 
     Raises:
         PoseError: If the shape is not (k, 3), or a value is not finite.
@@ -148,7 +148,16 @@ def _checked_places(target: ArrayLike, k: int) -> Array:
 def _draw_in_space(
     axes: Any, robot: RobotModel, t: Array, values: Array, tip: Array, goal: Array | None
 ) -> None:
-    """Draw stick figures of the arm at several instants, and the paths of tip and target in 3D."""
+    """Draw the arm at several times, and the paths of tip and target, in 3D.
+
+    Args:
+        axes: 3D axes.
+        robot: Robot.
+        t: (k,) times [s].
+        values: (k, n) joint positions [rad or m].
+        tip: (k, 3) positions of the tip [m].
+        goal: (k, 3) positions of the target [m], or None.
+    """
     ghosts = instants(t, GHOSTS)
     arms = arm_points(robot, values[[*ghosts, -1]])[0]
     draw_arms(axes, arms[:-1], [PALE] * len(ghosts))
@@ -164,10 +173,10 @@ def _draw_in_space(
 
 
 def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
-    """Draw the paths of tip and target in the plane in which the target extends the most."""
+    """Draw the paths of tip (k, 3) and target (k, 3) in the plane where the target extends most."""
     centre = goal.mean(axis=0)
     first, second = _main_directions(goal - centre)
-    across = np.array([first, second]).T * 1e2  # [cm]
+    across = np.array([first, second]).T * 1e2  # projects positions [m] to the plane [cm]
     axes.plot(*((goal - centre) @ across).T, color=ORANGE, linewidth=5.0, label="target")
     axes.plot(*((tip - centre) @ across).T, color=BLUE, linewidth=1.6, label="tip")
     axes.set_aspect("equal", adjustable="datalim")
@@ -178,7 +187,7 @@ def _draw_in_own_plane(axes: Axes, tip: Array, goal: Array) -> None:
 
 
 def _main_directions(points: Array) -> Array:
-    """Return the two orthogonal unit vectors (2, 3) along which points (k, 3) extend the most."""
+    """Return two orthogonal unit vectors (2, 3) along which points (k, 3) extend the most."""
     _, _, directions = np.linalg.svd(points, full_matrices=False)
     main = directions[:2]
     largest = np.abs(main).argmax(axis=1)
@@ -194,7 +203,7 @@ def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
     axes.plot(t, error, color=BLUE, linewidth=1.4)
     axes.fill_between(t, error, color=BLUE, alpha=0.15, linewidth=0)
     axes.axhline(error.mean(), color=GREY, linewidth=1.0, linestyle="--")
-    at_the_end = axes.get_yaxis_transform()  # x is relative to the axes
+    at_the_end = axes.get_yaxis_transform()  # x relative to the axes, y in data
     axes.text(1.01, error.mean(), "mean", transform=at_the_end, color=GREY, fontsize=8, va="center")
     note = f"mean {short(error.mean())} {unit}, largest {short(error.max())} {unit}"
     panel_title(axes, f"distance from tip to target: {note}")
@@ -204,14 +213,14 @@ def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
 
 
 def _length_unit(top: float) -> tuple[float, str]:
-    """Return the number per metre and the name of a unit in which a length `top` [m] reads well."""
+    """Return a unit in which a length `top` [m] is easy to read, as units per metre and name."""
     if top <= ROUNDING:
         return 1e3, "mm"
     return next(((scale, unit) for scale, unit in LENGTHS if scale * top >= 0.5), LENGTHS[-1])
 
 
 def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, int]) -> None:
-    """Draw the paths of tip and target in the plane of two axes, and mark start and end.
+    """Draw the paths of tip and target in the plane of two axes; mark start and end of the path.
 
     Args:
         axes: Axes to draw in.
@@ -233,7 +242,7 @@ def _draw_in_plane(axes: Axes, tip: Array, goal: Array | None, seen: tuple[int, 
 
 # Errors and conditioning
 
-ROTATION_WEIGHT = 0.5  # [m/rad] default of the solver
+ROTATION_WEIGHT = 0.5  # [m/rad] equal to the default of the solver
 
 
 def error_and_conditioning(
@@ -275,11 +284,11 @@ def error_and_conditioning(
     _error_panel(position, t, errors[..., 0], ("position error", "m"), robot.tips)
     _error_panel(rotation, t, errors[..., 1], ("rotation error", "rad"), robot.tips)
     _panel(smallest, t, s[:, -1], "smallest singular value [m]")
-    title_at = f"smallest {_at(t, s[:, -1], np.argmin)}"
+    title_at = f"smallest {_value_and_time(t, s[:, -1], np.argmin)}"
     panel_title(smallest, "distance from a singularity", title_at)
     numbers = s[:, 0] / np.maximum(s[:, -1], np.finfo(float).tiny)
     _panel(condition, t, numbers, "condition number [-]")
-    panel_title(condition, "conditioning", f"largest {_at(t, numbers, np.argmax)}")
+    panel_title(condition, "conditioning", f"largest {_value_and_time(t, numbers, np.argmax)}")
     for axes in (smallest, condition):
         axes.set_xlabel("time [s]", fontsize=9)
     heading(figure, title)
@@ -289,8 +298,13 @@ def error_and_conditioning(
 def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
     """Return position error [m] and rotation error [rad] of j tips at k configurations (k, j, 2).
 
+    Args:
+        robot: Robot with j tips.
+        q: (k, n) joint positions [rad or m].
+        target: Targets as in :func:`error_and_conditioning`.
+
     Raises:
-        PoseError: If the targets do not fit the times or the tips.
+        PoseError: If the targets do not fit the configurations or the tips.
     """
     k, j = len(q), len(robot.tips)
     given = np.asarray(target, dtype=np.float64)
@@ -308,9 +322,10 @@ def _errors(robot: RobotModel, q: Array, target: ArrayLike) -> Array:
 
 
 def _singular_values(robot: RobotModel, q: Array, weight: float) -> Array:
-    """Return singular values (k, r) at q (k, n), descending, without columns that are always 0.
+    """Return the singular values (k, r) of the Jacobian at q (k, n), in descending order.
 
-    Rotation rows of the Jacobian are multiplied by `weight` [m/rad].
+    Rotation rows of the Jacobian are multiplied by `weight` [m/rad]. Singular values that are 0 at
+    all configurations are omitted.
     """
     J = robot.jacobian(q)
     rows = np.tile([1.0] * 3 + [weight] * 3, len(robot.tips))
@@ -321,11 +336,11 @@ def _singular_values(robot: RobotModel, q: Array, weight: float) -> Array:
 def _error_panel(
     axes: Axes, t: Array, errors: Array, quantity: tuple[str, str], tips: tuple[str, ...]
 ) -> None:
-    """Draw one error of each tip over times t (k,) [s].
+    """Draw the position error or the rotation error of each tip over time.
 
     Args:
         axes: Axes to draw in.
-        t: (k,) times.
+        t: (k,) times [s].
         errors: (k, j) errors of j tips.
         quantity: Name and unit of the error.
         tips: Names of the tips.
@@ -347,7 +362,7 @@ def _panel(axes: Axes, t: Array, values: Array, label: str) -> None:
 
 
 def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
-    """Set labels and axes of a panel; write a note if all values are 0."""
+    """Set labels and axes of a panel; write "0 throughout" in it if no value is positive."""
     plain(axes, y=label)
     show_times(axes, t)
     log_axis(axes, values)
@@ -356,7 +371,13 @@ def _finish(axes: Axes, t: Array, values: Array, label: str) -> None:
         axes.set_yticks([])
 
 
-def _at(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
-    """Return an extreme value and its time [s] as text; `which` selects the index, like argmax."""
+def _value_and_time(t: Array, values: Array, which: Callable[[Array], Any]) -> str:
+    """Return a text with an extreme value and its time.
+
+    Args:
+        t: (k,) times [s].
+        values: (k,) values.
+        which: Returns the index of the extreme value, like ``np.argmax``.
+    """
     i = int(which(values))
     return f"{short(values[i])} at {short(t[i], 3)} s"

@@ -12,8 +12,10 @@ from dls_ik.lazy import on_first_use
 if TYPE_CHECKING:
     from dls_ik.reachability.chunks import Voxels
     from dls_ik.reachability.compute import reachability_map
-    from dls_ik.reachability.map import ReachabilityMap, map_picture
-    from dls_ik.reachability.settings import MapSettings, ReachabilityError
+    from dls_ik.reachability.grid import ReachabilityError
+    from dls_ik.reachability.map import ReachabilityMap
+    from dls_ik.reachability.picture import map_picture
+    from dls_ik.reachability.settings import MapSettings
 
 __all__ = [
     "MapSettings",
@@ -27,11 +29,11 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "ReachabilityError": "settings",
+        "ReachabilityError": "grid",
         "ReachabilityMap": "map",
         "MapSettings": "settings",
         "Voxels": "chunks",
-        "map_picture": "map",
+        "map_picture": "picture",
         "reachability_map": "compute",
     },
 )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks of voxels, solved on the threads of this machine or on a Dask cluster."""
+"""Computation of reachability maps in chunks of voxels, on local threads or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -26,23 +26,24 @@ from numpy.typing import NDArray
 from dls_ik import __version__
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.reachability.settings import MapJob, ReachabilityError, checked_task, orientations
+from dls_ik.reachability.grid import ReachabilityError, orientations
+from dls_ik.reachability.settings import MapJob, checked_task
 from dls_ik.solver.calls import usable_cores
 from dls_ik.solver.result import IkBatchResult, Status
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import Task, task_jacobians
 
 LOG = logging.getLogger("dls_ik")
-# Retries of a chunk that raises an error; Dask also reassigns the chunks of a worker that dies
+# Number of retries of a chunk that raises an error; chunks of a worker that dies are always retried
 MAX_CHUNK_RETRIES = 5
-CHUNKS_PER_THREAD = 2  # number of chunks that each thread of the cluster has at a time
+CHUNKS_PER_THREAD = 2  # number of chunks submitted at a time for each thread of the cluster
 SCHEDULER_TIMEOUT = 5.0  # [s] maximum time to connect to a scheduler
 
 Single = NDArray[np.float32]
 
 
 class Voxels(NamedTuple):
-    """Results for v voxels, arrays of shape (v,), or for a map, arrays of shape (nx, ny, nz).
+    """Results for v voxels, arrays of shape (v,), or for a whole map, arrays of shape (nx, ny, nz).
 
     Dexterity measures are NaN in voxels without a reached orientation.
     """
@@ -58,10 +59,14 @@ class Voxels(NamedTuple):
 
 
 def solve_chunk(job: MapJob, chunk: int) -> Voxels:
-    """Solve every orientation in every voxel of a chunk.
+    """Solve every orientation in every voxel of a chunk, and return the results for the voxels.
 
-    No state is carried from one pose to the next. So the result does not depend on the order of the
-    chunks, on the thread, or on the machine if all machines are of the same kind.
+    The solver keeps no state from one pose to the next, so the result does not depend on the order
+    of the chunks or on the thread, nor on the machine if all machines are of the same kind.
+
+    Args:
+        job: Map to compute.
+        chunk: Number of the chunk.
     """
     solver = _solver(job)
     first, last = job.settings.voxels(chunk)
@@ -71,7 +76,7 @@ def solve_chunk(job: MapJob, chunk: int) -> Voxels:
 
 
 def chunk_poses(job: MapJob, first: int, last: int) -> Array:
-    """Return the poses of voxels `first` to `last` - 1 in all orientations.
+    """Return the poses to solve for voxels `first` to `last` - 1.
 
     Returns:
         T_base_tip ((last - first) * orientations, 4, 4), all orientations of a voxel in succession.
@@ -113,12 +118,12 @@ def _reduced(
 
     Args:
         combine: ``np.fmax`` for the maximum, or ``np.add`` for the sum.
-        values: Values of the solutions, one for each success.
-        success: Whether each pose has a solution.
+        values: One value for each pose that has a solution.
+        success: Whether each pose has a solution, for all poses of the v voxels.
         shape: (v, number of orientations).
 
     Returns:
-        (v,); NaN in voxels without a solution.
+        Combined values (v,); NaN in voxels without a solution.
     """
     every = np.full(len(success), 0.0 if combine is np.add else np.nan)
     every[success] = values
@@ -127,9 +132,9 @@ def _reduced(
 
 
 class Dexterity(NamedTuple):
-    """Dexterity measures of b configurations, see ``dexterity`` and ``limit_margin``."""
+    """Dexterity measures of b configurations, see :func:`dexterity` and :func:`limit_margin`."""
 
-    manipulability: Array  # (b,) Yoshikawa 1985
+    manipulability: Array  # (b,) see Yoshikawa 1985
     isotropy: Array  # (b,) ratio of smallest to largest singular value: 0 at a singularity
     # (b,) minimum relative distance to a joint limit: 0 at a limit, 1 with all joints mid-range
     margin: Array
@@ -139,8 +144,9 @@ def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -
     """Return the dexterity measures of configurations q (b, n) [rad or m].
 
     With the Jacobian J (r, n) of the task, the manipulability is sqrt(det(J J^T)), or
-    sqrt(det(J^T J)) if n < r (Yoshikawa 1985). For the isotropy, the rotation rows of J are first
-    multiplied by `rotation_weight` [m/rad].
+    sqrt(det(J^T J)) if n < r (Yoshikawa 1985). The isotropy is the ratio of the smallest to the
+    largest singular value of J, whose rotation rows are first multiplied by `rotation_weight`
+    [m/rad].
     """
     J = task_jacobians(robot, task, q)
     Jt = J.swapaxes(1, 2)
@@ -154,9 +160,9 @@ def dexterity(robot: RobotModel, task: Task, rotation_weight: float, q: Array) -
 
 
 def limit_margin(robot: RobotModel, q: Array) -> Array:
-    """Return the minimum distance (b,) of the joints to their limits at q (b, n).
+    """Return the smallest relative distance (b,) of a joint to its limits at q (b, n) [rad or m].
 
-    The distance of each joint is divided by half the range of the joint.
+    The distance of a joint is divided by half the range of the joint, and is thus 1 at mid-range.
     """
     limited = robot.limited
     lower, upper = robot.lower[limited], robot.upper[limited]
@@ -169,7 +175,7 @@ def limit_margin(robot: RobotModel, q: Array) -> Array:
 # Executors
 
 Keep = Callable[[int, Voxels], None]
-UnderWay = dict["Future[Voxels]", int]  # running chunks and their numbers
+UnderWay = dict["Future[Voxels]", int]  # submitted chunks and their numbers
 
 
 def run_chunks(
@@ -178,19 +184,19 @@ def run_chunks(
     """Solve chunks, and pass the results of each chunk to `keep` as soon as they are available.
 
     If a chunk raises an error, or at Ctrl-C, no further chunks are submitted and the submitted
-    chunks are cancelled. Chunks that cannot be cancelled, because they run in this process, are
+    chunks are cancelled. Chunks that already run in this process cannot be cancelled; they are
     completed and passed to `keep`.
 
     Args:
         job: Map to compute.
         chunks: Numbers of the chunks.
         executor: Runs the chunks.
-        depth: Returns the maximum number of submitted chunks; called repeatedly, because the number
-            of workers may change.
+        depth: Returns the maximum number of chunks that are submitted at a time; called repeatedly,
+            because the number of workers may change.
         keep: Called in this thread with the number and the results of a chunk.
 
     Raises:
-        Exception: If a chunk raises it.
+        Exception: If solving a chunk raises this exception.
     """
     waiting = iter(chunks)
     under_way: UnderWay = {}
@@ -204,7 +210,7 @@ def run_chunks(
             free = max(depth() - len(under_way), 0 if under_way else 1)
             _submit(job, islice(waiting, free), executor, under_way)
     finally:
-        for chunk, voxels in _last_ones(under_way):
+        for chunk, voxels in _uncancelled(under_way):
             keep(chunk, voxels)
 
 
@@ -213,8 +219,12 @@ def _submit(job: MapJob, chunks: Iterator[int], executor: Executor, under_way: U
         under_way[executor.submit(solve_chunk, job, chunk)] = chunk
 
 
-def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
-    """Cancel the submitted chunks; wait for those that cannot be cancelled, and yield them."""
+def _uncancelled(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
+    """Cancel submitted chunks; yield numbers and results of the chunks that cannot be cancelled.
+
+    Args:
+        under_way: Submitted chunks and their numbers.
+    """
     running = [future for future in under_way if not future.cancel()]
     wait(running)
     for future in running:
@@ -224,10 +234,10 @@ def _last_ones(under_way: UnderWay) -> Iterator[tuple[int, Voxels]]:
 
 @contextmanager
 def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """Yield an executor with one thread per core, and a function that returns their number.
+    """Yield an executor with one thread per core, and a function that returns the number of cores.
 
-    The kernels release the GIL. With at most one submitted chunk per thread, Ctrl-C waits for the
-    running chunks only.
+    The threads run in parallel, because the kernels release the GIL. The function limits the
+    submitted chunks to one per thread, so that Ctrl-C waits for the running chunks only.
     """
     cores = usable_cores()
     with ThreadPoolExecutor(cores, thread_name_prefix="reachability") as executor:
@@ -236,7 +246,7 @@ def local_threads() -> Iterator[tuple[Executor, Callable[[], int]]]:
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """Yield an executor on a Dask cluster, and a function that returns the chunks to submit.
+    """Yield an executor on a Dask cluster, and a function that returns how many chunks to submit.
 
     Args:
         address: Address of the Dask scheduler, such as ``tcp://10.0.0.1:8786``.
@@ -257,11 +267,11 @@ def dask_cluster(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
         yield executor, lambda: max(1, CHUNKS_PER_THREAD * sum(client.nthreads().values()))
     except (CancelledError, OSError) as error:
         raise ReachabilityError(
-            f"the Dask scheduler at {address} went away; what was finished is kept"
+            f"lost the connection to the Dask scheduler at {address}; finished chunks are kept"
         ) from error
     except KilledWorker as error:
         raise ReachabilityError(
-            f"several workers died over one chunk; what was finished is kept: {error}"
+            f"a chunk has killed several workers; finished chunks are kept: {error}"
         ) from error
     finally:
         client.close()
@@ -281,14 +291,13 @@ def _connected_client(address: str) -> Any:
             "a Dask cluster needs dask.distributed: pip install 'dls-ik[cluster]'"
         ) from error
     try:
-        with ThreadPoolExecutor(1) as thread:  # a notebook's main thread already runs an event loop
+        with ThreadPoolExecutor(1) as thread:  # the main thread of a notebook runs an event loop
             thread.submit(asyncio.run, _shake_hands(address)).result()
         return distributed.Client(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
-    except Exception as error:  # another kind of server may cause any error
+    except Exception as error:  # a server that is no Dask scheduler may cause any error
         raise ReachabilityError(
             f"no Dask scheduler answers at {address!r} within {SCHEDULER_TIMEOUT:g} s; "
-            "an address is like "
-            "tcp://10.0.0.1:8786"
+            "give an address such as tcp://10.0.0.1:8786"
         ) from error
 
 
@@ -302,9 +311,12 @@ async def _shake_hands(address: str) -> None:
 
 
 def _check_versions(client: Any) -> None:
-    """Check that the scheduler and the workers have this version of dls_ik.
+    """Check that the scheduler and the workers of a cluster have this version of dls_ik.
 
     Workers that join later, or stop before they answer, are not checked.
+
+    Args:
+        client: ``distributed.Client``.
 
     Raises:
         ReachabilityError: If a process has no dls_ik, or another version.
@@ -318,11 +330,12 @@ def _check_versions(client: Any) -> None:
         versions = {client.run_on_scheduler(_version), *there}
     except Exception as error:  # the import on a worker may raise any error
         raise ReachabilityError(
-            f"the scheduler and its workers need dls_ik {__version__} too: {error}"
+            f"the Dask scheduler and its workers must have dls_ik {__version__} too: {error}"
         ) from error
     if versions != {__version__}:
         raise ReachabilityError(
-            f"the cluster has dls_ik {', '.join(sorted(versions))}, here is {__version__}"
+            f"the Dask cluster must have dls_ik {__version__}, as this machine; it has "
+            f"{', '.join(sorted(versions))}"
         )
 
 

@@ -25,6 +25,7 @@ from dls_ik.model.files import read_file
 from dls_ik.model.load import find_tree
 from dls_ik.model.robot import RobotModel
 from dls_ik.reachability.chunks import Keep, Voxels, dask_cluster, local_threads, run_chunks
+from dls_ik.reachability.grid import ReachabilityError, reach_ball
 from dls_ik.reachability.map import ReachabilityMap, checked_store
 from dls_ik.reachability.settings import (
     RESOLUTION,
@@ -32,9 +33,7 @@ from dls_ik.reachability.settings import (
     TOLERANCE,
     MapJob,
     MapSettings,
-    ReachabilityError,
     new_job,
-    reach_ball,
 )
 
 if TYPE_CHECKING:
@@ -103,10 +102,15 @@ def compute(
     scheduler: str | None,
     progress: Progress | None,
 ) -> ReachabilityMap:
-    """Compute the map of a job, or read it from `out`; arguments as in :func:`reachability_map`."""
+    """Compute the map of a job; if the file `out` already contains the map, read it instead.
+
+    Args:
+        job: Map to compute.
+        out, scheduler, progress: See :func:`reachability_map`.
+    """
     if out is None:
         kept: dict[int, Voxels] = {}
-        _complete(job, set(), kept.__setitem__, scheduler, progress)
+        _solve_missing(job, set(), kept.__setitem__, scheduler, progress)
         return _merged(job, kept.__getitem__)
     store = checked_store(out)
     found = stored_map(job, store)
@@ -114,7 +118,7 @@ def compute(
         return found
     with open_parts(store, job.settings) as parts:
         if found is None:
-            _complete(job, parts.finished(), parts.keep, scheduler, progress)
+            _solve_missing(job, parts.finished(), parts.keep, scheduler, progress)
             found = _merged(job, parts.load)
             found.save(store)
         parts.remove()
@@ -122,10 +126,10 @@ def compute(
 
 
 def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
-    """Return the map of a job if its file `store` exists; otherwise return None.
+    """Read the map of a job from the file `store`; return None if the file does not exist.
 
     Raises:
-        ReachabilityError: If the file holds no map, or a map with other settings.
+        ReachabilityError: If the file contains no map, or a map with other settings.
     """
     if not store.exists():
         return None
@@ -142,7 +146,13 @@ def stored_map(job: MapJob, store: Path) -> ReachabilityMap | None:
 def find_robot(
     robot: RobotModel | str | os.PathLike[str], base: str | None, tip: str | None
 ) -> RobotModel:
-    """Return a robot; load it if `robot` is a shipped name, a file or URDF text."""
+    """Return a robot model; load it if `robot` is a shipped name, a file or URDF text.
+
+    Args:
+        robot: Robot model, name of a shipped robot, path of a file, or URDF text.
+        base: First link of the chain; None keeps the base of a model, or uses the root link.
+        tip: Last link of the chain; None keeps the tip of a model, or uses the only leaf link.
+    """
     if isinstance(robot, RobotModel):
         if base is None and tip is None:
             return robot
@@ -153,14 +163,22 @@ def find_robot(
     return RobotModel.from_tree(find_tree(given), base, tip)
 
 
-def _complete(
+def _solve_missing(
     job: MapJob,
     finished: set[int],
     keep: Keep,
     scheduler: str | None,
     progress: Progress | None,
 ) -> None:
-    """Solve the chunks of a job that are not in `finished`; pass each result to `keep`."""
+    """Solve the chunks of a job that are not finished yet, and pass each result to `keep`.
+
+    Args:
+        job: Map to compute.
+        finished: Numbers of the finished chunks.
+        keep: Called with the number and the results of a chunk.
+        scheduler: Address of a Dask scheduler; None uses the threads of this machine.
+        progress: Called with the number of finished chunks and the number of all chunks.
+    """
     total, count = job.settings.chunks, len(finished)
 
     def keep_and_count(chunk: int, voxels: Voxels) -> None:
@@ -172,7 +190,7 @@ def _complete(
 
     if progress is not None:
         progress(count, total)
-    # In random order, the mean time of the first chunks is an estimate for all chunks.
+    # The order is random, so that the first chunks are a fair sample for the remaining time.
     order: list[int] = np.random.default_rng(0).permutation(total).tolist()
     missing = [chunk for chunk in order if chunk not in finished]
     if missing:
@@ -197,11 +215,16 @@ LOG = logging.getLogger("dls_ik")
 MANIFEST = "settings.json"
 LOCK_NAME = "lock"
 CHUNK_NAME = re.compile(r"chunk-(\d+)\.npz")
-MAX_PART_BYTES = 64 * 1024 * 1024  # maximum size of a file of a chunk; typical: a few kilobytes
+MAX_PART_BYTES = 64 * 1024 * 1024  # maximum size of the file of a chunk, typically a few kilobytes
 
 
 class FolderParts:
-    """Folder with a file for each finished chunk; only complete files have the name of a chunk."""
+    """Folder with a file for each finished chunk of a map.
+
+    Args:
+        folder: The folder.
+        settings: Settings of the map.
+    """
 
     def __init__(self, folder: Path, settings: MapSettings) -> None:
         self._folder, self._settings = folder, settings
@@ -212,14 +235,14 @@ class FolderParts:
         return {int(match[1]) for match in names if match}
 
     def remove_damaged(self) -> None:
-        """Remove the files of unreadable chunks, so that these chunks are computed again."""
+        """Remove the files of chunks that cannot be read, so that the chunks are computed again."""
         damaged = sum(not self._is_whole(chunk) for chunk in self.finished())
         if damaged:
             words = "chunk was" if damaged == 1 else "chunks were"
-            LOG.warning("%d %s damaged in %s: computed anew", damaged, words, self._folder)
+            LOG.warning("%d %s damaged in %s: computed again", damaged, words, self._folder)
 
     def keep(self, chunk: int, voxels: Voxels) -> None:
-        """Write a chunk to a temporary file, then rename it.
+        """Write the results of a chunk to a file; an interruption leaves no incomplete file.
 
         Raises:
             ReachabilityError: If the file cannot be written.
@@ -238,7 +261,7 @@ class FolderParts:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
             raise ReachabilityError(
-                f"cannot write {path}: {error.strerror or error}; what was finished is kept"
+                f"cannot write {path}: {error.strerror or error}; finished chunks are kept"
             ) from error
 
     def load(self, chunk: int) -> Voxels:
@@ -255,13 +278,13 @@ class FolderParts:
             with np.load(io.BytesIO(read_file(path, MAX_PART_BYTES)), allow_pickle=False) as file:
                 voxels = Voxels(**file)
             if any(array.shape != (last - first,) for array in voxels):
-                raise ValueError("another number of voxels")
+                raise ValueError("wrong number of voxels")
             return voxels
         except Exception as error:
             with suppress(OSError):
                 path.unlink()
             raise ReachabilityError(
-                f"{path} was damaged and is removed: the same command computes it anew"
+                f"{path} was damaged and has been removed; run the same command to compute it again"
             ) from error
 
     def _is_whole(self, chunk: int) -> bool:
@@ -272,9 +295,9 @@ class FolderParts:
         return True
 
     def remove(self) -> None:
-        """Remove the chunks, then the rest of the folder.
+        """Remove the files of the chunks, then the rest of the folder.
 
-        After an interrupted removal, the manifest still identifies the folder.
+        In this order, the manifest with the settings remains if the removal is interrupted.
         """
         with suppress(OSError):
             for path in self._folder.glob("chunk-*"):
@@ -282,7 +305,7 @@ class FolderParts:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def remove_if_empty(self) -> None:
-        """Remove the folder if no chunk was finished."""
+        """Remove the folder if it contains no finished chunk."""
         if not self.finished():
             self.remove()
 
@@ -291,21 +314,23 @@ class FolderParts:
 
 
 def parts_folder(store: Path) -> Path:
-    """Return the folder for the chunks of an unfinished map whose final path is `store`."""
+    """Return the folder for the finished chunks of a map that will be written to `store`."""
     return store.with_name(f"{store.name}.parts")
 
 
 @contextmanager
 def open_parts(store: Path, settings: MapSettings) -> Iterator[FolderParts]:
-    """Yield the finished chunks of an unfinished map, locked against other processes.
+    """Yield the folder of the finished chunks of a map, locked against other processes.
+
+    At the end of the ``with`` block, the folder is removed if it contains no finished chunk.
 
     Args:
-        store: Final path of the map.
+        store: Path to which the complete map will be written.
         settings: Settings of the map.
 
     Raises:
         ReachabilityError: If the chunks belong to a map with other settings, another process uses
-            the chunks, or the folder cannot be written.
+            the folder, or the folder cannot be written.
     """
     folder = parts_folder(store)
     parts = FolderParts(folder, settings)
@@ -346,8 +371,8 @@ def _check_manifest(folder: Path, settings: MapSettings) -> None:
     differing = differences(_read_manifest(manifest), asked)
     if differing:
         raise ReachabilityError(
-            f"{folder} holds an unfinished map with other settings ({differing}): go on with "
-            "those, write to another file, or remove the folder"
+            f"{folder} holds an unfinished map with other settings ({differing}): use these "
+            "settings, write to another file, or remove the folder"
         )
 
 
@@ -360,6 +385,6 @@ def _read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def differences(found: dict[str, Any], asked: dict[str, Any]) -> str:
-    """Describe the differences between stored and requested settings; empty if they agree."""
+    """Describe the differences between stored and requested settings; "" if they agree."""
     keys = [key for key in asked if found.get(key) != asked[key]]
     return ", ".join(f"{key} {found.get(key)}, now {asked[key]}" for key in keys)

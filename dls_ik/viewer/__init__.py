@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Web page, served by viser, that shows an arm following a target.
+"""Web page, served by the package viser, that shows an arm following a target.
 
 ``dls_ik.viewer.open(robot)`` opens the page from Python; ``dls_ik.show(robot, q)`` and
-``dls_ik.play(robot, times, qs)`` show joint positions and paths.
+``dls_ik.play(robot, times, qs)`` show joint positions and paths on it.
 """
 
 from typing import TYPE_CHECKING

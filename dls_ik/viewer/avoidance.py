@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arm of the viewer that avoids collisions: it moves around obstacles, or stops before them."""
+"""Simulated arm of the viewer that avoids collisions by moving around obstacles or stopping."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-# Speed on a planned path: share of the velocity limits, or [rad/s or m/s] for unlimited joints
+# Joint speed on a planned path relative to the velocity limit; 1 rad/s or m/s replaces no limit
 PATH_SPEED_SHARE = 0.5
-# Minimum time [s] between searches with a new scene or target, and with the same scene and target
+# Minimum time [s] between two searches if scene or target have changed, and if they have not
 SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
 NUM_STEP_CHECKS = 4  # number of configurations that are tested for collisions in each step
 GOAL_TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
@@ -34,10 +34,10 @@ MAX_SEARCH_NODES = 1000  # maximum number of planner nodes in a search
 
 
 class AvoidingSource(LocalSource):
-    """Source that follows the target like :class:`LocalSource`, but avoids collisions.
+    """Simulated arm that follows the target like :class:`LocalSource`, but avoids collisions.
 
-    If the next step would collide, the arm stops, and the solver's thread plans a joint path around
-    the obstacle to a collision-free configuration at the target. Then the arm follows this path.
+    If the next step would collide, the arm stops, and another thread plans a joint path around the
+    obstacle to a collision-free configuration at the target. Then the arm follows this path.
 
     Args:
         scene: Scene of the robot; each step uses the current state of the scene.
@@ -61,7 +61,7 @@ class AvoidingSource(LocalSource):
         self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
         self._speed = PATH_SPEED_SHARE * bounded  # (n,) [rad/s or m/s]
-        self._path: list[Array] = []  # (n,) each
+        self._path: list[Array] = []  # remaining configurations (n,) of the planned path
         self._search: Future[MotionPlan] | None = None
         # Scene and target of the last search
         self._asked: tuple[SceneSnapshot, Array] | None = None
@@ -70,7 +70,7 @@ class AvoidingSource(LocalSource):
         super().__init__(robot, method, start, task, **options)
 
     def place(self, q: Array) -> None:
-        """Set the joint positions (n,) [rad or m] at once, even in collision."""
+        """Set the joint positions (n,) [rad or m] without motion, even if they are in collision."""
         super().place(q)
         self._path, self._pair = [], None
 
@@ -78,19 +78,25 @@ class AvoidingSource(LocalSource):
         before, world = self._motion.q.copy(), self._scene.snapshot
         self._take_plan()
         if self._path:
-            return self._go_around(now, dt, before, world)
+            return self._follow_plan(now, dt, before, world)
         sample = super()._move(now, dt)
         self._pair = contact(world, before, sample.q)
         if self._pair is None:
             return sample
         self._motion.seed(before)
-        self._look_around(now, before, world)
+        self._start_search(now, before, world)
         return self._sample(
             now, before, np.zeros(self.robot.n), ServoState.STALLED, BLOCKED_MESSAGE
         )
 
-    def _look_around(self, now: float, q: Array, world: SceneSnapshot) -> None:
-        """Start to search for a path from q (n,) to the target, at most once per interval."""
+    def _start_search(self, now: float, q: Array, world: SceneSnapshot) -> None:
+        """Start a search for a path from q to the target, unless a search is running or was recent.
+
+        Args:
+            now: Time [s].
+            q: (n,) current joint positions [rad or m].
+            world: Current state of the scene.
+        """
         target, asked = self._target, self._asked
         if target is None or self._search is not None:
             return
@@ -107,8 +113,15 @@ class AvoidingSource(LocalSource):
             plan, self._search = self._search.result(), None
             self._path = [*plan.path[1:]]
 
-    def _go_around(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
-        """Make one step of `dt` [s] along the planned path; discard a path that is now blocked."""
+    def _follow_plan(self, now: float, dt: float, before: Array, world: SceneSnapshot) -> Sample:
+        """Make one step along the planned path; discard the path if the step would collide.
+
+        Args:
+            now: Time [s].
+            dt: Duration of the step [s].
+            before: (n,) joint positions before the step [rad or m].
+            world: Current state of the scene.
+        """
         ahead = self._path[0] - before
         share = min(1.0, dt / max(float((np.abs(ahead) / self._speed).max()), 1e-9))
         q = before + share * ahead
@@ -122,15 +135,21 @@ class AvoidingSource(LocalSource):
     def _sample(
         self, now: float, q: Array, velocity: Array, state: ServoState, words: str
     ) -> Sample:
-        pair = " and ".join(self._pair) if self._pair else "what was in the way"
+        pair = " and ".join(self._pair) if self._pair else "an obstacle"
         return sample_at(self._probe, now, q, velocity, self._target, state, words.format(pair))
 
 
-BLOCKED_MESSAGE, AROUND_MESSAGE = "in the way: {}", "goes around: {}"
+BLOCKED_MESSAGE, AROUND_MESSAGE = "stopped before a collision: {}", "moving around: {}"
 
 
 def contact(world: SceneSnapshot, before: Array, q: Array) -> Pair | None:
-    """Return the first colliding pair on the straight path from `before` to `q` (n,), or None."""
+    """Return the first pair that collides on the straight joint path to q, or None.
+
+    Args:
+        world: State of the scene.
+        before: (n,) start of the path [rad or m].
+        q: (n,) end of the path [rad or m].
+    """
     steps = np.linspace(before, q, NUM_STEP_CHECKS + 1)[1:]
     for each in steps[world.in_collision(steps)]:
         return world.colliding_pair(each)

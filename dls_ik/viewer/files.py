@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Panels that open and save files: replayed paths, recordings, pictures of the scene, curves."""
+"""Panels of the page that open and save files.
+
+They open paths to replay, and save recordings, pictures of the scene and plotted curves.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from dls_ik.viewer.session import Session
 
 REPLAY_LINE = "A joint path of <code>dls-ik path</code> (CSV, JSON), or a recording of this page."
 LINE = f"<div style='padding:0 12px 6px;font-size:12px;color:{DIMMED}'>{{}}</div>"
-SEEK_STEP = 0.01  # [s]
+SEEK_STEP = 0.01  # [s] step of the time slider of a replay
 
 
 class ReplayPanel:
-    """Panel that opens a recorded path, replays the path instead of the arms, and seeks in it."""
+    """Panel that opens a recorded path, replays it instead of the arms, and jumps to a time."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
@@ -57,7 +60,7 @@ class ReplayPanel:
         self._time.update()
 
     def _time_now(self) -> float | None:
-        """Return the time since the start of the replay [s]; None if nothing is replayed."""
+        """Return the time since the start of the replay [s], or None if no path is replayed."""
         if self._session.replay is None:
             return None
         return float(np.clip(self._session.replay_time, 0.0, self._time.handle.max))
@@ -71,11 +74,11 @@ class ReplayPanel:
 START_RECORDING, STOP_RECORDING = "Record", "Stop recording"
 DOWNLOAD_NAME = "dls-ik-view.csv"
 
-Save = Callable[[bytes], str]  # takes the content, returns the name of the file
+Save = Callable[[bytes], str]  # argument: content of a file; result: name of the written file
 
 
 class RecordPanel:
-    """Panel that starts and stops a recording, and saves the recording or offers a download.
+    """Panel that starts and stops a recording; the recording is saved to a file or downloaded.
 
     Args:
         save: Writes the content to a file and returns its name; None offers a download instead.
@@ -85,7 +88,7 @@ class RecordPanel:
         self._session, self._save = session, save
         with gui.add_folder("Recording", expand_by_default=False):
             self._button = gui.add_button(START_RECORDING, color="gray")
-            self._line = gui.add_html(LINE.format("All that the arms do, as CSV."))
+            self._line = gui.add_html(LINE.format("Records the motion of all arms as CSV."))
         self._button.on_click(self._start_or_finish)
 
     def _start_or_finish(self, event: Any) -> None:
@@ -129,7 +132,7 @@ class ExportPanel:
         with gui.add_folder("Export", expand_by_default=False):
             picture = gui.add_button("Scene as PNG", color="gray")
             curves = gui.add_button("Curves as CSV", color="gray")
-            self._line = gui.add_html(LINE.format("The scene as it is seen, the plotted seconds."))
+            self._line = gui.add_html(LINE.format("View of the scene; plotted curves."))
         picture.on_click(self._send_picture)
         curves.on_click(self._send_curves)
 
@@ -141,7 +144,7 @@ class ExportPanel:
                 *size, transport_format="png", timeout=RENDER_TIMEOUT
             )
         except TimeoutError:
-            self._line.content = LINE.format("the browser sent no picture in time")
+            self._line.content = LINE.format("the browser sent no picture before the timeout")
             return
         content = png(rendered)
         event.client.send_file_download(PICTURE_NAME, content, save_immediately=True)
@@ -157,7 +160,11 @@ class ExportPanel:
 
 
 def png(image: Any) -> bytes:
-    """Return an image (height, width, 3 for RGB or 4 for RGBA) of bytes as a PNG file."""
+    """Convert an image to the content of a PNG file.
+
+    Args:
+        image: Array (height, width, 3) for RGB or (height, width, 4) for RGBA of bytes.
+    """
     from PIL import Image
 
     file = io.BytesIO()

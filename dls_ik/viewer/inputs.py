@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Widgets of the page whose values both a person and the program change."""
+"""Widgets of the page whose values both a person and the program can change."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Changed = Callable[[Any], object]
 
 
 class Input:
-    """Widget that shows a value of the program, and passes on the values that a person enters.
+    """Widget that shows a value of the program, and reports the values that a person enters.
 
-    viser's thread stores an entered value in the widget; callbacks run in other threads. If the
-    program wrote to the widget before a callback reads it, the entered value would be lost. So this
-    class reads the entered value in viser's thread, and writes to the widget only in this thread.
-    The widget shows no value of the program until all entered values are handled.
+    The thread of viser stores an entered value in the widget; callbacks run in other threads. If
+    the program wrote to the widget before a callback reads it, the entered value would be lost. So
+    this class reads the entered value in viser's thread, and writes to the widget only in viser's
+    thread. The widget shows no value of the program until all entered values are handled.
 
     Args:
         server: Server of viser.
         handle: Handle of the widget.
         current: Returns the value to show; None leaves the widget unchanged.
         changed: Called with each entered value, in another thread, one call at a time. If several
-            values are entered during a call, only the last value is passed on.
+            values are entered during a call, only the last value is reported.
         tolerance: Smaller changes of numbers are not shown.
     """
 
@@ -61,7 +61,7 @@ class Input:
             self.handle.value = value
 
     async def _accept(self, event: Any) -> None:
-        if event.client is None:  # set by the program
+        if event.client is None:  # the program, not a person, has changed the widget
             return
         self._given = [event.target.value]
         if self._is_busy:

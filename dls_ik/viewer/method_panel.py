@@ -18,15 +18,15 @@ from dls_ik.viewer.source import Source, TunableParameter, follower_names, slide
 
 NO_METHOD = "none"
 BARE_HINT = (
-    "one step of the method every 10 ms, as in the papers: without the controller's limits of "
-    "speed, its shorter steps, and its substitute where a method makes the error larger"
+    "one step of the method every 10 ms, as in the papers, without the controller, which limits "
+    "speeds, shortens steps, and replaces steps that increase the error"
 )
 
 
 class MethodPanel:
-    """Panel with a list of methods for each arm, a switch for bare steps, and parameters.
+    """Panel with a list of methods for each arm, a switch for bare steps, and method parameters.
 
-    A bare step is the step of the method without limits of the controller.
+    A bare step is one step of the method without the limits of the controller.
 
     Args:
         changed: Called after a change of a method or of the number of arms.
@@ -34,7 +34,7 @@ class MethodPanel:
 
     def __init__(self, server: Any, session: Session, changed: Callable[[], None]) -> None:
         self._session, self._changed = session, changed
-        self._lock = threading.Lock()  # the page's loop and callbacks update the panel
+        self._lock = threading.Lock()  # several threads call update()
         self._lists: dict[int, Input] = {}  # key: number of the arm
         gui, first = server.gui, session.sources[0]
         with gui.add_folder("Methods"):
@@ -53,7 +53,7 @@ class MethodPanel:
         self.update()
 
     def update(self) -> None:
-        """Show the current methods and parameters of the session's arms."""
+        """Show the current method and parameters of each arm of the session."""
         with self._lock:
             sources = self._session.sources
             own = plugin_names() if not sources[0].is_remote else ()
@@ -94,8 +94,9 @@ Key = tuple[int, TunableParameter]  # number of an arm, and a parameter without 
 class ParameterWidgets:
     """Widgets for the parameters of the arms' methods: a slider or a list for each parameter.
 
-    Unneeded widgets are hidden and reused, never removed. The page applies removals before changes
-    of values in the same frame, and logs an error for each new value of a removed widget.
+    Widgets that are not needed are hidden and reused, never removed: within one update, the page
+    removes widgets before it changes values, and would log an error for each new value of a removed
+    widget.
     """
 
     def __init__(self, server: Any, refusal: RefusalLine) -> None:
@@ -105,7 +106,7 @@ class ParameterWidgets:
         self._bound: dict[Key, tuple[Source, Any]] = {}  # source and value of each parameter
 
     def update(self, sources: tuple[Source, ...]) -> None:
-        """Show the widgets for the parameters of these sources, with their current values."""
+        """Show widgets for the parameters of all given arms, and hide the other widgets."""
         bound = {
             (arm, parameter._replace(value=None)): (source, parameter.value)
             for arm, source in enumerate(sources)
@@ -129,13 +130,13 @@ class ParameterWidgets:
         return Input(self._server, handle, partial(self._value, key), partial(self._change, key))
 
     def _value(self, key: Key) -> Any:
-        """Return the value of a parameter; None if no current arm has the parameter."""
+        """Return the value of a parameter, or None if no current arm has the parameter."""
         _, value = self._bound.get(key, (None, None))
         return value
 
     def _change(self, key: Key, value: Any) -> None:
         source, _ = self._bound.get(key, (None, None))
-        if source is None:  # hidden meanwhile
+        if source is None:  # the widget has been hidden since the value was entered
             return
         with self._refusal.shown():
             source.set_parameter(key[1].name, value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles on the page, which a person can drag, add and remove, and the closest pair."""
+"""Display of obstacles, which a person can drag, add and remove, and of the closest pair."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ NEW_BOX_SIZE = 0.15  # edge length of a new box, relative to the robot's size
 HANDLE_SIZE = 0.22  # size of the drag handles, relative to the robot's size
 NONE = "none"
 LINE = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
-NO_PAIR = "Nothing can touch."
+NO_PAIR = "No pair is checked for collisions."
 OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
 
 class ObstacleView:
-    """View of the objects of a scene, drag handles of the chosen object, and the closest pair.
+    """Display of the objects of a scene, drag handles of the chosen object, and the closest pair.
 
     Args:
-        nodes: Scene of viser, in which objects are drawn.
+        nodes: Scene graph of viser, in which objects are drawn.
         world: Scene of the robot, whose objects are drawn and moved.
-        size: Length of the robot [m].
+        robot: Robot of the scene.
+        size: Size of the robot [m].
         tell: Called with the name of an object that a person moved, added or removed on the page.
     """
 
@@ -61,11 +62,11 @@ class ObstacleView:
         still = self._link_poses(robot.clip(np.zeros(robot.n)))
         self._T_base_root = still[robot.tree.root]
         self._drawn: dict[str, _Drawn] = {}
-        self._count = 0  # number of objects drawn so far
+        self._count = 0  # number of objects that have been drawn so far
         self._seen: SceneSnapshot | None = None
         self._lock = RLock()
         self.chosen: str | None = None
-        self._T_handle = np.eye(4)  # T_root_object that the handle shows
+        self._T_handle = np.eye(4)  # T_root_object at which the handles are drawn
         self._handle: Any = nodes.add_transform_controls(
             "/obstacle_handle", HANDLE_SIZE * size, line_width=3.0, depth_test=False, visible=False
         )
@@ -78,7 +79,11 @@ class ObstacleView:
         self._ends = [nodes.add_icosphere(n, 0.008 * size, color=NEAREST) for n in ends]
 
     def show(self, q: Array) -> ClosestPair | None:
-        """Draw all objects and the closest pair at q (n,) [rad or m]; return this pair, or None."""
+        """Draw all objects and the closest pair at joint positions q (n,) [rad or m].
+
+        Returns:
+            The closest pair, or None if there is no pair.
+        """
         with self._lock:
             now = self._world.snapshot
             if now is not self._seen:
@@ -90,7 +95,7 @@ class ObstacleView:
             return closest
 
     def choose(self, name: str | None) -> None:
-        """Show the drag handles at an object of the scene; None hides the handles."""
+        """Choose the object with a name and show drag handles at it; None hides the handles."""
         with self._lock:
             objects = self._world.objects
             self.chosen = name if name in objects else None
@@ -123,7 +128,7 @@ class ObstacleView:
             self.choose(None)
 
     def corners(self) -> Array:
-        """Return the corners (k, 3) of boxes around all finite objects, in the base frame [m]."""
+        """Return the bounding box corners (k, 3) of all finite objects, in the base frame [m]."""
         found = [np.zeros((0, 3))]
         for each in self._world.snapshot.objects.values():
             for shape, T in each.body.parts:
@@ -148,7 +153,7 @@ class ObstacleView:
                 self._tell(self.chosen)
 
     def _draw(self, now: SceneSnapshot) -> None:
-        """Draw the objects of a snapshot; redraw those that have changed."""
+        """Draw the objects of a state of the scene; unchanged shapes are moved, not drawn again."""
         self._seen = now
         bodies: dict[str, Body] = {name: each.body for name, each in now.objects.items()}
         bodies |= {name: each.body for name, each in now.attached.items()}
@@ -164,7 +169,7 @@ class ObstacleView:
             self.choose(None)
         elif self.chosen is not None:
             T = now.objects[self.chosen].T
-            if not np.allclose(T, self._T_handle):  # the program has moved the object
+            if not np.allclose(T, self._T_handle):  # the program, not a person, moved the object
                 self._place_handle(T)
 
     def _add(self, name: str, body: Body) -> _Drawn:
@@ -209,14 +214,14 @@ class ObstacleView:
 
 
 class _Drawn(NamedTuple):
-    """Object as drawn on the page."""
+    """Object that is drawn on the page, with its viser nodes."""
 
     body: Body
     root: Any
     meshes: tuple[Any, ...]
 
     def place(self, T: Array) -> None:
-        """Move the object to ``T_base_object`` (4, 4)."""
+        """Move the object to the pose ``T_base_object`` (4, 4)."""
         self.root.position, self.root.wxyz = T[:3, 3], wxyz_from_pose(T)
 
     def paint(self, colour: Colour) -> None:
@@ -227,9 +232,9 @@ class _Drawn(NamedTuple):
 
 
 def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
-    """Return the mesh of a shape.
+    """Return the mesh of a shape; `size` is the size of the robot [m].
 
-    A plane becomes a thin box of finite width, in proportion to the size of the robot [m].
+    A plane becomes a thin box whose width is proportional to the size of the robot.
     """
     mesh: trimesh.Trimesh
     match shape:
@@ -257,7 +262,7 @@ def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
 
 
 class ObstaclePanel:
-    """Panel with the closest pair in words, a list of obstacles, and buttons to add and remove."""
+    """Panel with the closest pair as text, a list of obstacles, and buttons to add and remove."""
 
     def __init__(self, server: Any, session: Session, view: ObstacleView, size: float) -> None:
         self._session, self._view = session, view
@@ -276,7 +281,7 @@ class ObstaclePanel:
             gui.add_button("Remove", color="gray").on_click(lambda _: view.remove())
 
     def update(self, closest: ClosestPair | None) -> None:
-        """Show the closest pair and the current obstacles."""
+        """Show the names of the closest pair, and list the current obstacles."""
         words = LINE.format(self._words(closest))
         if self._line.content != words:
             self._line.content = words
@@ -298,7 +303,7 @@ class ObstaclePanel:
         self._view.choose(None if name == NONE else name)
 
     def _add(self) -> None:
-        """Add a box next to the tip of the first arm; a person can drag the box."""
+        """Add a box with the entered edge lengths next to the tip of the first arm."""
         with self._refusal.shown():
             T_tip = self._session.robot.fk(self._session.joint_values).reshape(-1, 4, 4)[0]
             beside = T_tip[:3, 3] - np.array([0.0, 0.3 * self._size, 0.0])
@@ -311,5 +316,5 @@ def _in_words(closest: ClosestPair | None) -> str:
     pair = " &ndash; ".join(f"<b>{escape(name)}</b>" for name in closest.names)
     if closest.distance <= 0.0:
         return f"<span style='color:#dc2626'>In collision:</span> {pair}"
-    dim = f"<span style='color:{DIMMED}'>nearest:</span>"
+    dim = f"<span style='color:{DIMMED}'>closest:</span>"
     return f"{dim} {pair}, {1e3 * closest.distance:.0f} mm"

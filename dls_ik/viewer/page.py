@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Page with the scene and panels of a session, and the loop that steps and shows the session."""
+"""Page with the scene and panels of a session, and the loop that advances and shows the session."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ if TYPE_CHECKING:
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
 
 CONTROLS_WIDTH, PLOTS_WIDTH = 350, 320  # [px]
-# On a phone, viser's default panel has a fixed width at the bottom right and hides the arm.
+# The default panel of viser has a fixed width on a phone and hides the arm; this makes it wide.
 SHEET_STYLE = (
     "<style>@media (max-width: {phone}px) {{"
     "[style*='max-height: 60%'] {{width: 100% !important; max-height: {share:.0%} !important}}"
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
     "}}</style>"
 )
-# Number of updates in which new plots are redrawn, and updates per redraw; their ratio is even
+# New plots are redrawn at every UPDATES_PER_REDRAW-th of NUM_REFRESH_UPDATES updates. The number of
+# redraws is even, because a redraw changes the height of the plots and the next one restores it.
 NUM_REFRESH_UPDATES, UPDATES_PER_REDRAW = 60, 5
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
@@ -57,7 +58,10 @@ class Page:
 
     Args:
         server: Server of viser.
-        scene: View that shows the robot.
+        scene: Display of the arms, targets and floor.
+        status: Text about the state of the arms.
+        session: Session to show.
+        presets: Presets that a person can start.
         save: See :class:`dls_ik.viewer.files.RecordPanel`.
         is_dark: Whether the page is dark at first.
         is_compact: Whether the plots are collapsed at first.
@@ -76,7 +80,7 @@ class Page:
     ) -> None:
         self._server, self._gui, gui = server, server.gui, server.gui
         self._scene, self._status, self._session = scene, status, session
-        self._lock = threading.Lock()  # one thread at a time changes the panels
+        self._lock = threading.Lock()  # held while the panels are changed
         self._plots: dict[int, Plots] = {}  # key: number of arms; all but one are hidden
         self._shown_plots: Plots | None = None
         self._refreshes = 0  # remaining updates of new plots, or of all plots for a new client
@@ -93,9 +97,9 @@ class Page:
         self._target = TargetPanel(server, session)
         self._replay = ReplayPanel(server, session)
         with gui.add_folder("Show"):
-            hint = "how fast the tip of A can go in each direction"
+            hint = "possible speed of the tip of arm A in each direction"
             ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
-            self._trail = gui.add_checkbox("Trails", False, hint="where the tips have been")
+            self._trail = gui.add_checkbox("Trails", False, hint="recent paths of the tips")
             dark = gui.add_checkbox("Dark", is_dark)
             frame = gui.add_button("Frame the arm", color="gray")
         ellipsoid.on_update(lambda _: scene.show_ellipsoid(ellipsoid.value))
@@ -123,7 +127,7 @@ class Page:
                 self._closest = self._obstacles[0].show(views[0].sample.q)
 
     def show_figures(self, views: Sequence[ArmView]) -> None:
-        """Update the status, joint bars, plots and panels."""
+        """Update the status text, joint bars, plots and panels."""
         if not views:
             return
         with self._lock:
@@ -142,10 +146,10 @@ class Page:
                 self._obstacles[1].update(self._closest)
 
     def with_obstacles(self, points: Array | None) -> Array | None:
-        """Append the corners of all obstacles to points (k, 3), in the base frame [m].
+        """Return points (k, 3) together with the corners of all obstacles, in the base frame [m].
 
         Returns:
-            Points (m, 3); None if there are neither points nor obstacles.
+            Points (m, 3), or None if there are neither points nor obstacles.
         """
         if self._obstacles is None:
             return points
@@ -163,7 +167,7 @@ class Page:
         self._scene.show_trails(True)
 
     def _show_path(self) -> None:
-        """Draw the path of a preset or replay that has started; point the camera at the path."""
+        """Draw the path if a preset or replay has started, and point the camera at the path."""
         session = self._session
         shown = session.preset or session.replay
         if shown is self._shown:
@@ -212,7 +216,7 @@ class Page:
 def _obstacles(
     server: Any, session: Session, size: float
 ) -> tuple[ObstacleView, ObstaclePanel] | None:
-    """Return the view and the panel of a session's obstacles; None if the session has no scene."""
+    """Return the display and the panel of a session's obstacles, or None if it has no scene."""
     if session.scene is None:
         return None
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
@@ -235,7 +239,7 @@ def serve(
     begun: Callable[[Session], object] = lambda _: None,
     is_compact: bool = False,
 ) -> None:
-    """Show the robot, make a session, and step the session until the event `ended` is set.
+    """Show a robot, make a session, and advance the session until the event `ended` is set.
 
     Args:
         server: Server made by :func:`dls_ik.viewer.server.open_server`; stopped at the end.
@@ -275,7 +279,10 @@ def serve(
 
 
 def _run(page: Page, session: Session, period: float, ended: threading.Event) -> None:
-    """Step the session once per period [s] and update the page; skip periods that were missed."""
+    """Advance the session once per period [s] and update the page until the event `ended` is set.
+
+    Periods that were missed are skipped.
+    """
     begin = deadline = time.monotonic()
     scene_time = figures_time = 0.0
     while not ended.wait(max(deadline - time.monotonic(), 0.0)):

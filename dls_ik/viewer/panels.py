@@ -42,8 +42,8 @@ class StatusLine:
     """Text on the page that describes the state of the arms.
 
     Args:
-        note: Line above the state of the arms, such as the names of missing meshes.
-        unit: Unit of the speed of the fastest joint.
+        note: Text above the state of the arms, such as the names of missing meshes.
+        unit: Unit of the joint speeds.
     """
 
     def __init__(self, gui: Any, note: str = "", unit: str = "rad/s") -> None:
@@ -57,7 +57,7 @@ class StatusLine:
         self._show(escape(message))
 
     def show(self, views: Sequence[ArmView]) -> None:
-        """Show the state of the arms."""
+        """Show name, errors and message of each arm."""
         height = 54 if len(views) < 3 else 36
         status = [_arm_status(i, view, self._unit, height) for i, view in enumerate(views)]
         self._show("".join(status))
@@ -91,17 +91,14 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
 
 
 class RefusalLine:
-    """Line of text that appears if an action of a person is refused."""
+    """Line of text that appears if the program rejects an action of a person."""
 
     def __init__(self, gui: Any) -> None:
         self._line = gui.add_html("", visible=False)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the reason if the body of the ``with`` statement is refused; else hide the line.
-
-        An action is refused if it raises a DlsIkError.
-        """
+        """Show the message of a DlsIkError raised in a ``with`` block; otherwise hide the line."""
         try:
             yield
         except DlsIkError as error:
@@ -113,13 +110,14 @@ class RefusalLine:
 
 WATCH = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
 BLOCKED = (
-    " <b>In the way:</b> {} and {}. The path was computed without obstacles; no arm steps into one."
+    " <b>Blocked:</b> {} and {} would collide, because the path was computed without obstacles. "
+    "The arms stop before a collision."
 )
-NO_PRESET = "The target moves by itself; this line says what to look at."
+NO_PRESET = "A preset moves the target; this line will describe what to watch."
 
 
 class PresetPanel:
-    """Panel with a button for each preset, and a button that stops the preset.
+    """Panel with a button for each preset, and a button that stops the running preset.
 
     Args:
         started: Called when a preset has started.
@@ -140,7 +138,7 @@ class PresetPanel:
             self._stop.on_click(lambda _: session.stop_preset())
 
     def update(self) -> None:
-        """Show which preset is running."""
+        """Describe the running preset, and say whether an obstacle blocks its path."""
         preset = self._session.preset
         if preset is self._shown:
             return
@@ -161,12 +159,12 @@ class PresetPanel:
             self.update()
 
 
-PAUSE, RESUME = "Pause", "Go on"
+PAUSE, RESUME = "Pause", "Resume"
 SPEEDS = {"real time": 1.0, "1/2": 0.5, "1/5": 0.2, "1/20": 0.05}
 
 
 class ControlPanel:
-    """Panel to reset and pause the arms, and to slow down arms that this process simulates.
+    """Panel to reset and pause the arms, and to slow down arms that are simulated in this process.
 
     Args:
         cleared: Called after a reset.
@@ -178,7 +176,7 @@ class ControlPanel:
         self._refusal = RefusalLine(gui)
         self._speed: Input | None = None
         if not session.is_remote:
-            hint = "slow motion: of the target and the arms"
+            hint = "speed of the target and the arms relative to real time"
             speed = gui.add_dropdown("Speed", tuple(SPEEDS), hint=hint)
             self._speed = Input(server, speed, self._speed_name, self._set_speed)
         self._buttons = gui.add_button_group("", (PAUSE, "Reset"))
@@ -186,7 +184,7 @@ class ControlPanel:
         self._is_paused = False
 
     def update(self, views: Sequence[ArmView]) -> None:
-        """Show the speed of the clock, and a button to resume if an arm is paused."""
+        """Show the speed of the clock; label the pause button as a resume button while paused."""
         if self._speed is not None:
             self._speed.update()
         states = [view.sample.state == ServoState.PAUSED.name for view in views]
@@ -196,7 +194,7 @@ class ControlPanel:
             self._buttons.options = labels
 
     def _speed_name(self) -> str | None:
-        """Return the list entry of the session's speed; None if the list has no such entry."""
+        """Return the list entry for the speed of the session, or None if there is no such entry."""
         return next((name for name, x in SPEEDS.items() if x == self._session.speed), None)
 
     def _set_speed(self, name: str) -> None:
@@ -218,14 +216,14 @@ STEP_SIZES = {DEG: 0.1, MM: 0.1}
 
 
 class JointPanel:
-    """Panel with a slider for each joint, which sets the joint of all arms and the target."""
+    """Panel with a slider for each joint, which places all arms and the target without motion."""
 
     def __init__(self, server: Any, session: Session) -> None:
         self._session = session
         gui, robot = server.gui, session.robot
         self._scale = np.array([1e3 if unit == "m" else 180.0 / np.pi for unit in robot.units])
         self._sliders: list[Input] = []
-        self._lock = threading.Lock()  # handles one entered value at a time
+        self._lock = threading.Lock()  # held while an entered value is handled
         lower, upper = robot.finite_limits()
         self._q = lower.copy()  # (n,) [rad or m] displayed joint positions
         can_place = session.sources[0].can_place
@@ -247,7 +245,7 @@ class JointPanel:
                 self._sliders.append(Input(server, slider, show, move, 0.6 * STEP_SIZES[unit]))
 
     def update(self, q: Array) -> None:
-        """Show the joint positions (n,) [rad or m] of the first arm."""
+        """Show the joint positions q (n,) [rad or m] of the first arm."""
         self._q = q
         for slider in self._sliders:
             slider.update()
@@ -286,7 +284,7 @@ class TargetPanel:
                 self._add(server, rpy, self._rpy, i, _with_rpy)
 
     def update(self, sample: Sample) -> None:
-        """Show the target, or the pose of the tip if there is no target."""
+        """Show the target of each tip, or the pose of the tip if there is no target."""
         Ts = sample.T_tip if sample.T_target is None else sample.T_target
         for i, T in enumerate(Ts.reshape(-1, 4, 4)):
             if np.abs(T - self._Ts[i]).max() >= MIN_SHOWN_POSE_CHANGE:
@@ -304,18 +302,18 @@ class TargetPanel:
         i: int,
         moved: Callable[[Array, Numbers], Array],
     ) -> None:
-        """Make a field of three numbers change the target of tip i.
+        """Register a field of three numbers that shows and changes the target of one tip.
 
         Args:
             server: Server of viser.
             handle: Widget with the numbers.
             shown: Displayed numbers of each tip.
             i: Index of the tip.
-            moved: Returns the target (4, 4) with the entered numbers.
+            moved: Returns the target (4, 4) with the entered numbers, given the current target.
         """
 
         def change(given: Numbers) -> None:
-            shown[i] = given  # keeps entered angles; other angles may give the same rotation
+            shown[i] = given  # show the entered angles, not other angles of the same rotation
             self._Ts[i] = T = moved(self._target(i), given)
             with self._refusal.shown():
                 self._session.drag_target(T, i)
@@ -323,13 +321,13 @@ class TargetPanel:
         self._fields.append(Input(server, handle, lambda: shown[i], change))
 
     def _target(self, i: int) -> Array:
-        """Return the target (4, 4) of tip i, or the displayed pose if the session has no target."""
+        """Return the target (4, 4) of tip i; without a target, return the displayed pose."""
         target = None if self._session.is_remote else self._session.target
         return self._Ts[i] if target is None else target.reshape(-1, 4, 4)[i]
 
 
 Numbers = tuple[float, ...]
-# Minimum change of an entry of a pose that is shown: [m] for positions, no unit for rotations
+# Smaller changes of the entries of a pose (4, 4) are not shown; positions are in [m]
 MIN_SHOWN_POSE_CHANGE = 1e-6
 
 

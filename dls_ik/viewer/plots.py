@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of the arms, such as the condition number: live plots, joint bars, CSV recordings."""
+"""Live plots, joint bars and CSV recordings of measures of the arms, such as condition numbers."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ DEFAULT_OPTIONS = SolverOptions()
 
 
 class Measures(NamedTuple):
-    """Measures of one state of an arm."""
+    """Conditioning, limit activation and joint speed of an arm at one time."""
 
     least_singular_value: float  # smallest singular value of the scaled Jacobian of the task
     condition: float  # ratio of largest to smallest singular value; infinite at a singularity
@@ -32,13 +32,13 @@ class Measures(NamedTuple):
 
 
 def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.margin) -> Measures:
-    """Return the measures of a state of an arm.
+    """Compute conditioning, limit activation and joint speed for a state of an arm.
 
     Args:
         robot: Robot.
         sample: State of the arm.
-        margin: Option of CTP: the activation is above 0 within this share of a joint's range from
-            a limit.
+        margin: Option `margin` of the method CTP: share of a joint's range, next to each limit, in
+            which the limit activation is above 0.
     """
     if sample.J is None:
         s = singular_values(robot, sample.q[None])[0]
@@ -52,11 +52,11 @@ def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.m
 
 
 def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
-    """Return the ellipsoid of the linear tip velocities for joint velocities of norm 1.
+    """Return the ellipsoid of linear tip velocities for joint velocities of norm 1 at q (n,).
 
     Returns:
-        Rotation (3, 3) whose columns are the axes of the ellipsoid, and half the lengths of the
-        axes (3,) [m/s], which are the singular values of the linear rows of the Jacobian.
+        Rotation (3, 3) whose columns are the axes of the ellipsoid, and the lengths (3,) of its
+        semi-axes [m/s], which are the singular values of the linear rows of the Jacobian.
     """
     U, s, _ = np.linalg.svd(robot.jacobian(q)[:3])
     U[:, 2] *= np.sign(np.linalg.det(U))
@@ -74,14 +74,14 @@ MOTION, CONDITIONING = "Motion", "Conditioning"  # tabs of the page
 
 
 class Curve(NamedTuple):
-    """Quantity that is plotted over time."""
+    """Quantity that the page plots over time, with its plot settings."""
 
     tab: str
     title: str
     unit: str  # label of the axis
     value: Callable[[Sample, Measures], float]
-    scale: float = 1.0  # minimum of the upper end of the axis
-    worst: Callable[..., Any] = np.fmax  # selects the worse of two values within a point
+    scale: float = 1.0  # smallest value that the upper end of the axis may have
+    worst: Callable[..., Any] = np.fmax  # returns the worse of two values
 
 
 CURVES = (
@@ -112,20 +112,20 @@ CURVES = (
 
 
 class CurveHistory:
-    """Store of the last CURVE_DURATION seconds of all curves of all arms, with common times."""
+    """Values of all curves of all arms during the last CURVE_DURATION seconds."""
 
     def __init__(self) -> None:
         self._rows: deque[list[float]] = deque(maxlen=MAX_CURVE_POINTS)
-        self._row_ends = -np.inf  # [s]
+        self._row_ends = -np.inf  # [s] time at which the interval of the last row ends
 
     def add(self, time: float, arms: Sequence[tuple[Sample, Measures]]) -> None:
-        """Add the values of all arms at a time [s].
+        """Add the values of all arms at a time.
 
-        A row covers CURVE_DURATION / MAX_CURVE_POINTS seconds and has the worst value in this time,
-        so that each peak is visible.
+        A row covers CURVE_DURATION / MAX_CURVE_POINTS seconds and contains the worst value in this
+        interval, so that no peak is lost.
 
         Args:
-            time: Time.
+            time: Time [s].
             arms: State and measures of each arm.
         """
         values = [curve.value(*arm) for curve in CURVES for arm in arms]
@@ -146,7 +146,11 @@ class CurveHistory:
         self._row_ends = -np.inf
 
     def table(self, names: Sequence[str]) -> bytes:
-        """Return the curves as CSV with a line for each time; `names` are the names of the arms."""
+        """Return all curves as the content of a CSV file with a line for each time.
+
+        Args:
+            names: Names of the arms.
+        """
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         arms = [f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False)]
@@ -158,14 +162,14 @@ class CurveHistory:
         return text.getvalue().encode()
 
     def data(self, curve: int, arms: int) -> tuple[Array, ...]:
-        """Return the data of one curve for the plot, arrays (k,).
+        """Return the k points of one curve for each arm, as arrays for the plot.
 
         Args:
             curve: Index of the curve in CURVES.
             arms: Number of arms.
 
         Returns:
-            Times relative to the last time [s], then the values of each arm.
+            Times (k,) relative to the last time [s], followed by the values (k,) of each arm.
         """
         if len(self._rows) < 2 or len(self._rows[-1]) != 1 + len(CURVES) * arms:
             return (np.array([-CURVE_DURATION, 0.0]), *np.full((arms, 2), np.nan))
@@ -176,24 +180,24 @@ class CurveHistory:
 
 # Colours
 
-# Colours of arms, distinct for colour-blind people on a white and on a black background
+# Colours of the arms, which colour-blind people can tell apart on white and on black
 ARM_COLOURS: tuple[Colour, ...] = ((43, 112, 239), (234, 98, 12), (20, 160, 120), (192, 80, 190))
 LETTERS = "ABCD"
 TIME = "time [s]"
 GREEN: Colour = (22, 163, 74)
 AMBER: Colour = (245, 158, 11)
 RED: Colour = (220, 38, 38)
-# Distances to the closest limit, relative to the joint's range, with amber and with red colour
+# Distances to a limit, relative to the joint's range, below which the colour is amber and red
 NEAR_LIMIT, AT_LIMIT = 0.15, 0.05
 
 
 def css(colour: Colour) -> str:
-    """Format a colour as a value of CSS."""
+    """Format a colour for CSS, such as ``rgb(22, 163, 74)``."""
     return f"rgb{colour}"
 
 
 def limit_colour(q: float, lower: float, upper: float) -> Colour:
-    """Return the colour for a joint at q: red at a limit, amber near a limit, otherwise green."""
+    """Return the colour for a joint position q: red at a limit, amber near it, otherwise green."""
     width = upper - lower
     distance = min(q - lower, upper - q)
     if not np.isfinite(width):
@@ -209,19 +213,21 @@ PLOT_HEIGHT = 178  # [px]
 
 
 class Plots:
-    """Plots of all curves over time, with a line for each arm, in tabs as in ``CURVES``.
+    """Plots of all curves over time, with a line for each arm, in the tabs given by ``CURVES``.
 
-    Unneeded plots are hidden, never removed. The page applies removals before new data in the same
-    frame, and logs an error for the data of each removed plot.
+    Plots that are not needed are hidden, never removed: within one update, the page removes plots
+    before it adds data, and would log an error for the data of each removed plot.
 
     Args:
+        gui: Graphical user interface of viser.
+        tabs: Tab of the page for each tab name in CURVES.
         arms: Number of arms.
         units: (n,) units of the joints.
     """
 
     def __init__(self, gui: Any, tabs: Mapping[str, Any], arms: int, units: Sequence[str]) -> None:
         self._arms = arms
-        # Displayed names of the arms, and whether the rotation error is shown; None if hidden
+        # Displayed names of the arms, and whether the rotation error is shown; None: plots hidden
         self._label: tuple[tuple[str, ...], bool] | None = None
         self._handles: list[Any] = []
         self._is_taller = False
@@ -233,11 +239,11 @@ class Plots:
                 self._handles.append(_plot(gui, curve, unit, data, ("",) * arms))
 
     def label(self, names: tuple[str, ...], has_rotation: bool) -> bool:
-        """Show the plots with the names of the arms; return whether the page has changed.
+        """Show the plots with the names of the arms; return whether anything has changed.
 
         Args:
             names: Names of the arms.
-            has_rotation: Whether the task has a rotation error.
+            has_rotation: Whether the task has a rotation error, whose plot is otherwise hidden.
         """
         if self._label == (names, has_rotation):
             return False
@@ -248,15 +254,16 @@ class Plots:
         return True
 
     def show(self, history: CurveHistory) -> None:
-        """Draw the curves of a history."""
+        """Draw the curves of a history in all visible plots."""
         for i, handle in enumerate(self._handles):
             if handle.visible:
                 handle.data = history.data(i, self._arms)
 
     def refresh(self) -> None:
-        """Change the height of the plots by a pixel, or back.
+        """Increase the height of the plots by one pixel, or restore it if it was increased.
 
-        New charts draw the ticks of the time axis only after a change of size.
+        The change is needed because a new chart draws the ticks of its time axis only after a
+        resize.
         """
         self._is_taller = not self._is_taller
         for handle in self._handles:
@@ -270,7 +277,7 @@ class Plots:
 
 
 def speed_unit(units: Sequence[str]) -> str:
-    """Return the unit of the speed of the fastest joint, given the units (n,) of the joints."""
+    """Return the unit of joint speeds, such as "rad/s", given the units (n,) of the joints."""
     return " or ".join(f"{unit}/s" for unit in dict.fromkeys(units))
 
 
@@ -298,7 +305,7 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
 
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Return the series options of uPlot: the time axis, then a line for each arm."""
+    """Return the series options of the plotting library uPlot: the time axis and a line per arm."""
     lines = [
         {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
         for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
@@ -306,7 +313,7 @@ def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
     return ({"label": "time"}, *lines)
 
 
-INK, GRID = "#808895", "rgba(128,136,149,0.25)"  # readable on white and on black
+INK, GRID = "#808895", "rgba(128,136,149,0.25)"  # colours that are readable on white and on black
 FONT = "11px sans-serif"
 
 # Joint bars: the position of each joint between its limits, as HTML
@@ -329,9 +336,10 @@ MAX_NAME_LENGTH = 18  # characters that fit next to a bar; longer names are plac
 
 
 def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
-    """Return HTML with a bar for each joint, and a mark for each arm in the arm's colour.
+    """Return HTML with a bar for the range of each joint, and a mark for each arm's position.
 
-    The mark of a single arm is green, amber near a limit and red at a limit.
+    With several arms, a mark has the colour of its arm. The mark of a single arm is green, amber
+    near a limit, and red at a limit.
 
     Args:
         robot: Robot of the arms.
@@ -364,12 +372,12 @@ def _mark(value: float, colour: Colour, lower: float, upper: float) -> str:
     if np.isfinite(upper - lower):
         share = (value - lower) / max(upper - lower, 1e-12)
     else:
-        share = 0.5 + np.arctan(value) / np.pi  # maps the real line to 0 to 1
+        share = 0.5 + np.arctan(value) / np.pi  # a joint without limits: any number to 0..1
     return JOINT_MARK.format(left=100.0 * float(np.clip(share, 0, 1)), colour=css(colour))
 
 
 def _bands() -> str:
-    """Return the CSS background of a bar: grey, with amber and red bands at both ends."""
+    """Return the CSS background of a joint bar: grey, with amber and red bands at both limits."""
     red, amber = (f"rgba{(*colour, 0.35)}" for colour in (RED, AMBER))
     at, near = 100 * AT_LIMIT, 100 * NEAR_LIMIT
     return (
@@ -386,7 +394,7 @@ MAX_ROWS = 500_000
 
 
 class CsvRecorder:
-    """Recording as CSV with a row for each arm and step, at most MAX_ROWS rows."""
+    """Recording of the arms as CSV, with one row per arm and step, at most MAX_ROWS rows."""
 
     def __init__(self, robot: RobotModel) -> None:
         self._text = io.StringIO(newline="")
@@ -395,7 +403,7 @@ class CsvRecorder:
         self.rows = 0
 
     def add(self, arms: Iterable[tuple[str, Sample, Measures]]) -> None:
-        """Write a row for each arm, given the name, state and measures of each."""
+        """Write a row for each arm, whose name, state and measures are given."""
         if self.rows >= MAX_ROWS:
             return
         for arm in arms:
@@ -403,7 +411,7 @@ class CsvRecorder:
             self.rows += 1
 
     def content(self) -> bytes:
-        """Return the content of the CSV file."""
+        """Return the recording as the content of a CSV file."""
         return self._text.getvalue().encode()
 
 
@@ -426,14 +434,14 @@ def csv_header(robot: RobotModel) -> list[str]:
 
 
 def _pose_columns(robot: RobotModel) -> list[str]:
-    """Return the column names of the pose of each tip; several tips are told apart by name."""
+    """Return the column names for the poses of all tips, such as "x [m]" or "TIP x [m]"."""
     if len(robot.tips) == 1:
         return [*POSE_COLUMNS]
     return [f"{tip} {column}" for tip in robot.tips for column in POSE_COLUMNS]
 
 
 def _csv_row(arm: str, sample: Sample, measures: Measures) -> list[str]:
-    """Return the cells of an arm's row; a cell without a value, such as no target, is empty."""
+    """Return the cells of the row of an arm; missing values, such as no target, are empty cells."""
     numbers = [
         *sample.q,
         *sample.velocity,

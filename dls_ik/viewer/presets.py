@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Presets: target paths that are computed for the robot and show how methods differ.
+"""Presets: moving targets, computed for the robot, that show how methods differ.
 
 :mod:`dls_ik.solver.hard_paths` computes the path through a singularity.
 """
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from dls_ik.scene.snapshot import SceneSnapshot
     from dls_ik.scene.srdf import Pair
 
-REST_TIME = 1.0  # [s] rest at each end of the path
+REST_TIME = 1.0  # [s] time for which the target rests at each end of a path
 FOLLOWER = "dls"
 
 
 class Preset(NamedTuple):
-    """Closed path of the target, and methods to compare on this path."""
+    """Closed path of the target, and the methods to compare on this path."""
 
     title: str
-    watch: str  # one sentence about what the viewer should watch
+    watch: str  # text about what a person should watch
     methods: tuple[str, ...]
     start: Array  # (n,) initial joint positions of the arms [rad or m]
     Ts: Array  # (m, 4, 4) poses T_base_tip at equal time steps; the last one equals the first
@@ -50,7 +50,7 @@ class Preset(NamedTuple):
     bare: bool = True  # whether the arms make steps of the methods without the controller's limits
 
     def pose(self, time: float) -> Array:
-        """Return the target T_base_tip (4, 4) at a time since the start of the preset [s]."""
+        """Return the target T_base_tip (4, 4) at a `time` since the start of the preset [s]."""
         share = (time % self.period) / self.period * (len(self.Ts) - 1)
         i = min(int(share), len(self.Ts) - 2)
         T: Array = moved(self.Ts[i], difference(self.Ts[i], self.Ts[i + 1]) * (share - i))
@@ -77,7 +77,13 @@ def pair_in_the_way(
 ) -> Pair | None:
     """Return the first pair that collides while an arm follows a preset, or None.
 
-    Presets are computed without obstacles, so the path of a preset may be blocked.
+    Presets are computed without obstacles, so an obstacle may block the path of a preset.
+
+    Args:
+        robot: Robot.
+        preset: Preset to follow.
+        world: State of the scene.
+        task: See :class:`dls_ik.IkSolver`.
     """
     stepper = paced_stepper(robot, FOLLOWER, preset.start, STEP, task)
     Ts = np.array([preset.pose(time) for time in np.arange(STEP, preset.period, STEP)])
@@ -90,11 +96,11 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
     """Return a closed path along given poses and back, with a rest at both ends.
 
     Args:
-        Ts: Poses (m, 4, 4).
+        Ts: (m, 4, 4) poses at equal time steps.
         duration: Time from the first to the last pose [s].
 
     Returns:
-        Poses (k, 4, 4) at equal time steps, and the time for the whole path [s].
+        Poses (k, 4, 4) at the same time steps, and the duration of the whole path [s].
     """
     rests = round(REST_TIME * (len(Ts) - 1) / duration)
     path = [Ts[:1]] * rests + [Ts] + [Ts[-1:]] * rests + [Ts[-2::-1]]
@@ -105,20 +111,20 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
 # Start: far from singularities and limits, the tip in front, all links above the floor
 
 START_SAMPLES, TRIED_STARTS, START_SEED = 400, 500, 7
-FLOOR_TOLERANCE = 1e-3  # [m]
+FLOOR_TOLERANCE = 1e-3  # [m] links this far below the floor count as above it
 
 
 def start_configuration(
     robot: RobotModel, clearance: Callable[[Array], Array] | None = None
 ) -> Array:
-    """Return a configuration (n,) [rad or m] far from singularities, the same one at each call.
+    """Return a configuration (n,) [rad or m] far from singularities; each call returns the same.
 
     Args:
         robot: Robot.
         clearance: Returns the minimum height [m] of each moving link (k,) above the floor at joint
-            positions (n,). If this function is given, the result is the best configuration with
-            all links above the floor; links that are never above the floor are ignored. If there
-            is no such configuration, the result is the configuration with the highest links.
+            positions (n,). If this function is given, the result is the best configuration with all
+            links above the floor; links that are never above the floor are ignored. If there is no
+            such configuration, the result is the configuration with the highest links.
     """
     lower, upper = robot.finite_limits()
     middle = np.where(robot.limited, 0.5 * (lower + upper), 0.0)
@@ -131,15 +137,16 @@ def start_configuration(
     s = np.asarray(np.linalg.svd(robot.jacobian(q), compute_uv=False), np.float64)
     rank = int((s > 1e-6 * s[:, :1]).sum(axis=1).max())
     merit = s[:, rank - 1] * (0.2 + front)
-    # Samples of the second half are chosen only if no sample near mid-range is above the floor
+    # Samples of the second half, which are far from mid-range, are the second choice.
     merit[START_SAMPLES:] *= 0.1
     order = np.argsort(-merit)
     if clearance is None:
         return np.asarray(q[order[0]])
     tried = order[:TRIED_STARTS]
     heights = np.array([clearance(q[i]) for i in tried])
-    attainable = np.minimum(heights.max(axis=0), 0.0)  # links that are always below the floor
-    # All configurations above the floor get equal heights; argmax chooses the first, the best one
+    attainable = np.minimum(heights.max(axis=0), 0.0)  # negative for links always below the floor
+    # All configurations above the floor get the same height, so that argmax returns the first of
+    # them, which has the largest merit.
     lowest = np.minimum((heights - attainable).min(axis=1), -FLOOR_TOLERANCE)
     return np.asarray(q[tried[np.argmax(lowest)]])
 
@@ -154,11 +161,11 @@ PATH_DESCRIPTIONS = {
     "beyond",
 }
 REDUNDANT_ARM_NOTE = "A joint to spare does not help: all joints together lose the direction"
-NONREDUNDANT_ARM_NOTE = "The arm has no joint to spare that could take another way"
+NONREDUNDANT_ARM_NOTE = "The arm has no joint to spare that could avoid the singularity"
 
 
 def through_singularity(search: PathSearch) -> Preset | None:
-    """Return a preset through a singularity on which the methods differ; None if there is none."""
+    """Return a preset through a singularity where the methods differ, or None if there is none."""
     found = search.hardest()
     if found is None:
         return None
@@ -179,19 +186,19 @@ def through_singularity(search: PathSearch) -> Preset | None:
     return Preset("Through a singularity", watch, METHODS, path.start, closed, period)
 
 
-# Path out of reach: a straight line away from the first revolute joint to a point out of reach
+# Path out of reach: a straight line away from the shoulder to a point out of reach
 
 NUM_POSES = 61
 REACH_FACTOR = 1.2  # largest distance of the target, relative to the reach of the arm
 REACH_WATCH = (
-    "all arms stretch after a target that leaves their reach, and an error remains. The stretched "
-    "arm is singular: A, the plain pseudoinverse, thrashes about (see the fastest joint), the "
-    "damped methods rest at the nearest point and follow again when the target is back."
+    "all arms stretch towards a target that moves out of reach, and an error remains. A stretched "
+    "arm is singular: A, the plain pseudoinverse, moves fast back and forth (see the fastest "
+    "joint), the damped methods rest at the closest point until the target is back in reach."
 )
 
 
 def out_of_reach(arm: PathSearch) -> Preset:
-    """Return a preset whose target moves away from the shoulder, out of reach, and back."""
+    """Return a preset whose target moves away from the shoulder until out of reach, and back."""
     T = arm.robot.fk(arm.start)
     away, reach = T[:3, 3] - arm.middle, arm.reach
     length = float(np.linalg.norm(away))
@@ -202,18 +209,19 @@ def out_of_reach(arm: PathSearch) -> Preset:
     return Preset("Out of reach", REACH_WATCH, METHODS, arm.start, *_there_and_back(Ts, 4.0))
 
 
-# Path into a joint limit: tip poses of a motion in which a single joint moves beyond its limit
+# Path into a joint limit: tip poses while a single joint moves beyond its limit
 
-# Distances beyond the limit that are tried, relative to the joint's range
+# Candidate distances beyond the limit, relative to the joint's range
 LIMIT_OVERRUNS = (0.35, 0.22, 0.12)
 MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of any joint counts as another posture
 LIMIT_METHODS = ("jp", "ctp+sd+svf")
 LIMIT_WATCH = (
-    "{joint} comes to its limit (red in the bars), where the controller stops it. A does not "
-    "know of limits and is just cut off; B (CTP) holds the joint and moves the others. {rest}."
+    "{joint} moves to its limit (red in the bars), where the controller stops it. The method of A "
+    "ignores limits, so its steps are clipped; B (CTP) stops the joint and moves the others. "
+    "{rest}."
 )
-REDUNDANT = "The arm has a joint to spare: its other joints make up for the one that is held"
-NOT_REDUNDANT = "No other joints can make up for the one that is held: an error remains"
+REDUNDANT = "The arm has a joint to spare: the other joints reach the target without this joint"
+NOT_REDUNDANT = "The other joints cannot reach the target without this joint: an error remains"
 
 
 class _LimitCase(NamedTuple):
@@ -224,13 +232,13 @@ class _LimitCase(NamedTuple):
 
 
 def into_limit(arm: PathSearch) -> Preset | None:
-    """Return a preset whose target would need one joint to move beyond its limit.
+    """Return a preset whose target moves as if one joint went beyond its limit.
 
-    Joints for which the other joints can still reach the target are preferred. Of these, the joint
-    that moves the tip the most is chosen.
+    Joints for which the other joints can still reach the target are preferred. Of these joints, the
+    one that moves the tip the most is chosen.
 
     Returns:
-        The preset; None for a robot without joint limits.
+        The preset, or None for a robot without joint limits.
     """
     robot = arm.robot
     limited = [int(j) for j in np.flatnonzero(robot.limited) if robot.upper[j] > robot.lower[j]]
@@ -246,10 +254,16 @@ def into_limit(arm: PathSearch) -> Preset | None:
 
 
 def _limit_case(arm: PathSearch, solver: IkSolver, j: int, beyond: float) -> _LimitCase:
-    """Return the tip poses while joint j moves beyond its closest limit by `beyond` [rad or m].
+    """Compute the tip poses of a motion in which joint j moves beyond its closest limit.
 
-    The result also has the length of the path, and whether the arm reaches the last pose within
-    all limits.
+    Args:
+        arm: Robot with start configuration and task.
+        solver: Solver that tests whether the arm can reach the last pose within all limits.
+        j: Index of the joint.
+        beyond: Distance beyond the limit, relative to the range of the joint.
+
+    Returns:
+        The poses, the length of the path, and whether the last pose can be reached.
     """
     robot, q = arm.robot, arm.start
     lower, upper = float(robot.lower[j]), float(robot.upper[j])

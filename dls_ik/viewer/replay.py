@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded joint paths: files in the format of ``dls-ik path``, and arrays."""
+"""Recorded joint paths for the replay, from arrays or from files written by ``dls-ik path``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PathFileError(DlsIkError):
 
 
 class ReplayPath(NamedTuple):
-    """Path in joint space that the page replays."""
+    """Joint path that the page replays."""
 
     name: str
     t: Array  # (b,) increasing times [s]; the first time is 0
@@ -41,11 +41,14 @@ class ReplayPath(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Sentence about the path for the page."""
+        """Text about the path for the page: number of points and duration."""
         return f"{len(self.t)} points in {self.duration:.4g} s"
 
     def at(self, seconds: float) -> tuple[Array, Array]:
-        """Return joint positions (n,) and velocities (n,) at a time [s], interpolated linearly."""
+        """Return joint positions (n,) and velocities (n,) at a time since the start [s].
+
+        Positions are interpolated linearly.
+        """
         i = int(np.clip(np.searchsorted(self.t, seconds, "right") - 1, 0, len(self.t) - 2))
         share = np.clip((seconds - self.t[i]) / (self.t[i + 1] - self.t[i]), 0.0, 1.0)
         return self.q[i] + share * (self.q[i + 1] - self.q[i]), self.velocity[i]
@@ -54,7 +57,7 @@ class ReplayPath(NamedTuple):
 def joint_path(
     robot: RobotModel, times: ArrayLike, qs: ArrayLike, name: str = "path"
 ) -> ReplayPath:
-    """Return a path for the replay from times and joint positions.
+    """Make a path for the replay from times and joint positions.
 
     Args:
         robot: Robot of the path.
@@ -63,23 +66,23 @@ def joint_path(
         name: Name to show.
 
     Raises:
-        PathFileError: If times do not increase, or their number differs from that of the rows.
+        PathFileError: If times do not increase, or there is not one time for each row of `qs`.
         JointValueError: If a row is not n finite numbers.
     """
     q = robot.validated(np.asarray(qs, dtype=float))
     try:
         t = np.asarray(times, dtype=float)
     except (TypeError, ValueError) as error:
-        raise PathFileError(f"times are numbers [s], not {quoted(times)}") from error
+        raise PathFileError(f"times must be numbers [s]; got {quoted(times)}") from error
     if q.ndim != 2 or t.shape != q.shape[:1]:
         raise PathFileError(
-            f"a path has one time for each row of joint values (b, {robot.n}); given: times of "
-            f"shape {t.shape}, values of shape {q.shape}"
+            f"a path must have one time for each row of joint positions (b, {robot.n}); got times "
+            f"of shape {t.shape} and positions of shape {q.shape}"
         )
     if len(t) < 2 or not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
-        raise PathFileError("a path has two points or more, at finite times that increase")
+        raise PathFileError("a path must have at least two points at finite, increasing times")
     if len(t) > MAX_POINTS:
-        raise PathFileError(f"a path has {MAX_POINTS} points at most, not {len(t)}")
+        raise PathFileError(f"a path must have at most {MAX_POINTS} points; got {len(t)}")
     steps = np.diff(q, axis=0) / np.diff(t)[:, None]
     return ReplayPath(name, t - t[0], q, np.concatenate([steps, steps[-1:]]))
 
@@ -127,7 +130,10 @@ def _json_columns(text: str) -> dict[str, Array]:
 
 
 def _csv_columns(text: str) -> dict[str, Array]:
-    """Return the columns of a file of ``dls-ik path``, or of the first arm of a recording."""
+    """Return the columns of a CSV file by name; of a recording, those of the first arm.
+
+    The columns are named as in a file of ``dls-ik path``: ``t`` and the names of the joints.
+    """
     reader = csv.DictReader(io.StringIO(text, newline=""))
     rows = list(reader)
     header = reader.fieldnames or []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scene of the page: floor, light, camera, arms, targets, trails and the velocity ellipsoid."""
+"""3D scene of the page: floor, light, camera, arms, targets, trails and velocity ellipsoid."""
 
 from __future__ import annotations
 
@@ -24,28 +24,34 @@ from dls_ik.viewer.shapes import (
     wxyz_from_pose,
 )
 
-VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction of the camera, seen from the robot
-FIELD_OF_VIEW = np.deg2rad(40.0)  # vertical angle
-# In a window narrower than PHONE [px], the panels cover the lowest share SHEET of the window
+VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction from the robot to the camera
+FIELD_OF_VIEW = np.deg2rad(40.0)  # [rad] vertical field of view of the camera
+# In a window narrower than PHONE [px], the panels cover the share SHEET of its height
 PHONE, SHEET = 576, 0.45
 MAX_ASPECT_CHANGE = 1.15  # a larger relative change of the aspect ratio moves the camera again
-FRAME_MARGIN = 1.08  # factor of the camera's distance that leaves a margin around the arm
+FRAME_MARGIN = 1.08  # factor of the camera's distance, for a margin around the arm
 LAMPS = (("/lamp", (2.0, -1.0, 4.0), 1.6), ("/second_lamp", (-2.0, -3.0, 2.0), 0.7))
 NUM_SIZE_SAMPLES = 80  # number of random configurations that determine the robot's size
 TARGET_COLOUR: Colour = (217, 28, 92)
 PATH_COLOUR: Colour = (128, 136, 149)
-GIZMO_SCALE = 0.16  # relative to the robot's size
+GIZMO_SCALE = 0.16  # size of a target gizmo, relative to the robot's size
 HANDLE_LENGTH = 1.35 * GIZMO_SCALE  # length of a gizmo's handles, relative to the robot's size
 TRAIL_POINTS = 600
 TRAIL_STEP = 2e-3  # minimum distance of points of a trail, relative to the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] a speed of 1 m/s is drawn 0.2 m long
-VISIBLE_CHANGE = 1e-6  # [m, or 1 for entries of R] smaller changes of a pose are not drawn
-NO_SEGMENTS = np.zeros((1, 2, 3), np.float32)  # invisible line segment
+VISIBLE_CHANGE = 1e-6  # smaller changes of entries of a pose (4, 4) are not drawn
+NO_SEGMENTS = np.zeros((1, 2, 3), np.float32)  # a segment of length 0, which is invisible
 FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54), (70, 76, 84))}
 
 
 class SceneView:
-    """View of the scene: floor, camera, arms, targets, paths, trails and ellipsoid."""
+    """3D scene of the page: floor, camera, arms, targets, paths, trails and velocity ellipsoid.
+
+    Attributes:
+        floor: Height of the floor in the base frame [m].
+        size: Size of the robot [m].
+        targets: Gizmo of the target of each tip.
+    """
 
     def __init__(self, server: Any, robot: RobotModel, shapes: Shapes) -> None:
         self._server, self._scene = server, server.scene
@@ -71,11 +77,16 @@ class SceneView:
         self._figures.show([self._q])
         self._framed = np.zeros((0, 3))
         self.frame(self._q)
-        self._aspects: dict[int, float] = {}  # key: client; value: aspect ratio when framed
+        # Aspect ratio of each client's window when its camera was last moved
+        self._aspects: dict[int, float] = {}
         server.on_client_connect(self._greet)
 
     def clearance(self, q: Array) -> Array:
-        """Return the height [m] of the lowest point of each moving link (k,) above the floor."""
+        """Return the height (k,) [m] of the lowest point of each moving link above the floor.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+        """
         return self._boxes.heights(q) - self.floor
 
     def show(self, views: Sequence[ArmView], target: Array | None) -> None:
@@ -96,7 +107,7 @@ class SceneView:
                 gizmo.show(T)
 
     def frame(self, q: Array, points: Array | None = None, client: Any = None) -> None:
-        """Move the camera so that it shows the arm, the floor, the target and given points.
+        """Move the camera so that it sees the arm, the floor, the target handles and given points.
 
         Args:
             q: Joint positions (n,) of the arm [rad or m].
@@ -109,7 +120,7 @@ class SceneView:
             rim = 0.4 * HANDLE_LENGTH * self.size  # margin for target handles at the ends of a path
             parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
-        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # handles of a target at each tip
+        parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # ends of the target handles
         seen = np.concatenate(parts)
         base = np.append(0.5 * (seen.min(axis=0) + seen.max(axis=0))[:2], self.floor)
         self._framed = np.concatenate([seen, base[None], [[0.0, 0.0, self.floor]]])
@@ -120,22 +131,26 @@ class SceneView:
             self._frame_client(each)
 
     def frame_again(self, client: Any = None) -> None:
-        """Move the camera so that it shows the current arm and targets."""
+        """Move the camera so that the current arm and targets are visible.
+
+        Args:
+            client: Client whose camera moves; None moves the cameras of all clients.
+        """
         gizmos = np.array([gizmo.pose[:3, 3] for gizmo in self.targets])
         self.frame(self._q, gizmos, client)
 
     def show_path(self, points: Array | None) -> None:
-        """Show the path (m, 3) of a preset or replay; None hides it."""
+        """Draw the path of a preset or replay through points (m, 3) [m]; None hides the path."""
         self._path.visible = points is not None
         if points is not None:
             self._path.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
 
     def show_ellipsoid(self, is_shown: bool) -> None:
-        """Show or hide the ellipsoid."""
+        """Show or hide the velocity ellipsoid of the first arm."""
         self._ellipsoid.handle.visible = is_shown
 
     def show_trails(self, is_shown: bool) -> None:
-        """Start new trails of the tips, or hide the trails."""
+        """Show or hide the trails of the tips; earlier points are removed from the trails."""
         self._has_trails = is_shown
         self.clear_trails()
 
@@ -146,7 +161,7 @@ class SceneView:
             trail.handle.visible = self._has_trails
 
     def darken(self, is_dark: bool) -> None:
-        """Use the colours for a dark or a white background."""
+        """Use the floor colours for a dark or for a white background."""
         self._grid.cell_color, self._grid.section_color = FLOOR_COLOURS[is_dark]
 
     def _show_trails(self, views: Sequence[ArmView]) -> None:
@@ -161,10 +176,7 @@ class SceneView:
                 trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
 
     def _greet(self, client: Any) -> None:
-        """Move the camera of a new client to the arm.
-
-        The camera is moved again when the aspect ratio of the client's window changes.
-        """
+        """Point the camera of a new client at the arm, again whenever its aspect ratio changes."""
         self._frame_client(client)
 
         def follow_window(_: Any) -> None:
@@ -180,17 +192,17 @@ class SceneView:
         shown = 1.0 - SHEET if camera.image_width < PHONE else 1.0
         position, look_at = _camera(self._framed, camera.aspect, shown)
         with client.atomic():
-            client.camera.position = position  # viser moves look_at by the same distance
+            client.camera.position = position  # viser also moves look_at, which is set next
             client.camera.look_at = look_at
 
 
 def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Array]:
-    """Return the position (3,) of a camera that sees all points, and the point (3,) in its centre.
+    """Return the position (3,) of a camera that sees all points, and the point (3,) it looks at.
 
     Args:
         points: Points (k, 3) to see [m].
         aspect: Width of the picture divided by its height.
-        shown: Share of the height of the picture above the panels.
+        shown: Share of the height of the picture that the panels do not cover.
     """
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     backward = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
@@ -209,9 +221,15 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
 
 
 def _furnish(server: Any, floor: float, size: float) -> Any:
-    """Set up light and floor for a robot of a given size [m]; return the grid of the floor."""
+    """Add light and floor to the scene; return the grid of the floor.
+
+    Args:
+        server: Server of viser.
+        floor: Height of the floor in the base frame [m].
+        size: Size of the robot [m].
+    """
     scene = server.scene
-    # Shadows and reflections take most of the time of a frame on a machine without graphics card.
+    # Shadows and reflections would take most of the time on a machine without a graphics card.
     scene.configure_environment_map(None)
     scene.configure_default_lights(False)
     sky, ground = (255, 255, 255), (150, 152, 160)
@@ -234,9 +252,10 @@ def _furnish(server: Any, floor: float, size: float) -> Any:
 
 
 def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
-    """Return the height of the floor and the size of the robot [m].
+    """Return the height of the floor in the base frame [m] and the size of the robot [m].
 
-    The floor is below all links that do not move.
+    The floor is below all links that do not move. The size is the largest extent along an axis over
+    random configurations.
     """
     rng = np.random.default_rng(0)
     boxes = LinkBoxes(robot, shapes)
@@ -249,22 +268,23 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
 
 # Arms
 
-# Distances below which a ghost's link is hidden, and above which it has full opacity, relative to
-# the robot's size
+# Distances of a ghost's link from the previous arms, relative to the robot's size, below which the
+# link is hidden, and above which the link has GHOST_OPACITY
 GHOST_HIDDEN_DISTANCE, GHOST_SHOWN_DISTANCE = 0.006, 0.03
 GHOST_OPACITY = 0.55
 OPACITY_STEP = 0.05
 MAX_GHOST_FACES = 4000  # browsers draw larger translucent meshes slowly
-GHOST_GROWTH = 0.015  # increase of the scale from each arm to the next
-MAX_DARK_BRIGHTNESS = 90.0  # parts below this brightness get a darker tint than others
+GHOST_GROWTH = 0.015  # increase of the scale of the shapes from each arm to the next
+MAX_DARK_BRIGHTNESS = 90.0  # shapes below this mean of RGB get a darker tint than others
 
 
 class Figures:
-    """Drawings of the arms: one arm in its own colours, several arms in the colours of the plots.
+    """Drawings of up to four arms.
 
-    The first arm is solid; the other arms, called ghosts, are translucent. The opacity of a ghost's
-    link increases with the distance from the same link of the previous arms. Each arm is drawn
-    slightly larger than the previous arm, because coinciding surfaces would flicker.
+    A single arm is drawn in its own colours. Of several arms, each has the colour of its curves in
+    the plots; the first is solid, and the others, called ghosts, are translucent. The opacity of a
+    link of a ghost increases with its distance from the same link of the previous arms. Each arm is
+    drawn slightly larger than the previous arm, because coinciding surfaces would flicker.
     """
 
     def __init__(
@@ -276,7 +296,7 @@ class Figures:
         self._tinted: list[Figure] = []
 
     def show(self, qs: Sequence[Array]) -> None:
-        """Draw the arms, each at its joint positions (n,) [rad or m]."""
+        """Draw the arms, given the joint positions (n,) of each arm [rad or m]."""
         is_alone = len(qs) <= 1
         while not is_alone and len(self._tinted) < len(qs):
             self._add()
@@ -304,11 +324,11 @@ class Figures:
     def _opacities(
         self, own: Mapping[str, Array], others: Sequence[Mapping[str, Array]]
     ) -> dict[str, float]:
-        """Return the opacity (0 to 1) of each link of a ghost.
+        """Return the opacity (0 to 1) of each link of a ghost, by link name.
 
         Args:
-            own: Poses T_base_link of the ghost by link.
-            others: Poses T_base_link of each previous arm by link.
+            own: Poses T_base_link (4, 4) of the ghost by link name.
+            others: Poses T_base_link (4, 4) of each previous arm by link name.
         """
         near, apart = GHOST_HIDDEN_DISTANCE * self._size, GHOST_SHOWN_DISTANCE * self._size
         found = {}
@@ -323,13 +343,13 @@ class Figure:
     """Drawing of one arm, whose shapes move with the joints.
 
     Args:
-        scene: Scene of viser.
-        root: Parent node of all nodes of the arm, such as ``/arm``.
+        scene: Scene graph of viser.
+        root: Name of the parent node of all nodes of the arm, such as ``/arm``.
         robot: Robot to draw.
         shapes: Shapes of the robot's links.
-        tint: Colour of the arm; None for the own colours of the shapes.
-        scale: Factor by which each shape is scaled about its middle. If `tint` is given and the
-            scale is not 1, all shapes have exactly the same colour.
+        tint: Colour of the arm; None keeps the colours of the shapes.
+        scale: Factor by which each shape is scaled about its centre. If `tint` is given and the
+            scale is 1, dark shapes get a darker tint; otherwise all shapes have the same tint.
     """
 
     def __init__(
@@ -364,7 +384,7 @@ class Figure:
             self._meshes[piece.link].append(mesh)
 
     def show(self, poses: Mapping[str, Array]) -> None:
-        """Move the links to their poses ``T_base_link`` (4, 4), given by link."""
+        """Move the links to their poses ``T_base_link`` (4, 4), given by link name."""
         for link, frame in self._frames.items():
             T, drawn = poses[link], self._drawn.get(link)
             if drawn is None or np.abs(T - drawn).max() > VISIBLE_CHANGE:
@@ -372,7 +392,7 @@ class Figure:
                 self._drawn[link] = T
 
     def fade(self, opacities: Mapping[str, float]) -> None:
-        """Set the opacity (0 to 1) of the links, given by link; hide links with opacity 0."""
+        """Set the opacity (0 to 1) of each link, given by link name; hide links with opacity 0."""
         for link, meshes in self._meshes.items():
             opacity = opacities.get(link, GHOST_OPACITY)
             if self._opacity.get(link) == opacity:
@@ -384,19 +404,19 @@ class Figure:
 
 
 def _tinted(tint: Colour, colour: Colour | None) -> Colour:
-    """Return the tint for a part with the given colour; dark parts get a darker tint."""
+    """Return the tint for a shape; a shape whose own `colour` is dark gets a darker tint."""
     is_dark = colour is not None and sum(colour) / 3.0 < MAX_DARK_BRIGHTNESS
     red, green, blue = (round(0.75 * c + (0.0 if is_dark else 64.0)) for c in tint)
     return red, green, blue
 
 
 def node_names(root: str, links: tuple[str, ...]) -> dict[str, str]:
-    """Return a numbered node name for each link, because a link name may contain slashes."""
+    """Return a viser node name for each link, with a number, as link names may contain slashes."""
     return {link: f"{root}/link{i}" for i, link in enumerate(links)}
 
 
 def _scaled(mesh: Any, scale: float) -> Any:
-    """Return a mesh scaled about its middle; the convex hull replaces a mesh with many faces."""
+    """Return a mesh scaled about its centre; a mesh with many faces becomes its convex hull."""
     if scale == 1.0:
         return mesh
     middle = mesh.bounds.mean(axis=0)
@@ -409,10 +429,10 @@ def _scaled(mesh: Any, scale: float) -> Any:
 
 
 class TargetGizmo:
-    """Target in the scene, a frame with handles by which a person can drag the target.
+    """Frame in the scene at the target, with handles by which a person can drag the target.
 
     Args:
-        scene: Scene of viser.
+        scene: Scene graph of viser.
         name: Name of the node.
         size: Size of the robot [m].
     """
@@ -424,16 +444,16 @@ class TargetGizmo:
         scene.add_icosphere(f"{name}/point", radius=0.018 * size, color=TARGET_COLOUR)
 
     def on_drag(self, dragged: Callable[[Array], None]) -> None:
-        """Call `dragged` with each pose T_base_target (4, 4) that a person drags the gizmo to."""
+        """Register a function to call with each target T_base_target (4, 4) that a person sets."""
         self._handle.on_update(lambda _: dragged(self.pose))
 
     @property
     def pose(self) -> Array:
-        """``T_base_target`` (4, 4)."""
+        """Displayed target ``T_base_target`` (4, 4)."""
         return pose_from_wxyz(self._handle.wxyz, self._handle.position)
 
     def show(self, T: Array) -> None:
-        """Move the gizmo to T_base_target (4, 4); the first call makes the gizmo visible."""
+        """Move the gizmo, which is hidden before the first call, to T_base_target (4, 4)."""
         if not self._handle.visible:
             self._handle.visible = True
         if np.abs(T - self.pose).max() > VISIBLE_CHANGE:
@@ -441,7 +461,7 @@ class TargetGizmo:
 
 
 class TipTrail:
-    """Line through the last positions of a tip."""
+    """Line through the last positions of the tip of an arm."""
 
     def __init__(self, scene: Any, name: str, arm: int, size: float) -> None:
         self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
@@ -476,7 +496,7 @@ class VelocityEllipsoid:
         self.handle.visible = False
 
     def show(self, q: Array, T_tip: Array) -> None:
-        """Draw the ellipsoid of joint positions q (n,), centred at the tip `T_tip` (4, 4)."""
+        """Draw the ellipsoid for joint positions q (n,), centred at the tip `T_tip` (4, 4)."""
         if not self.handle.visible:
             return
         axes, lengths = velocity_ellipsoid(self._robot, q)

@@ -1,15 +1,14 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Server of the page: viser's server, which refuses requests from pages of other hosts.
+"""Server of the page, based on viser, that rejects requests from pages of other hosts.
 
 viser 1.1 lets any page in the same browser connect to the server and change what the viewer shows.
 A browser sends the host of the requesting page in the header `Origin`, and the host to which the
 browser connects in the header `Host`. This server accepts a request only if both headers name this
-machine. So the server refuses pages of other hosts, which `Origin` names. It also refuses foreign
-names that resolve to the address of this machine (DNS rebinding), which both headers have. A client
-that is not a browser can send any header, so such clients are not refused. Every connection and
-every request for a file is checked. viser's feature to publish a page through a host of viser is
-disabled.
+machine. It thus rejects pages of other hosts, which `Origin` names, and foreign names that resolve
+to the address of this machine (DNS rebinding), which both headers contain. A client that is not a
+browser can send any header, so such clients are not rejected. Every connection and every request
+for a file is checked. viser's feature that publishes a page on the internet is disabled.
 """
 
 import contextlib
@@ -32,14 +31,14 @@ TRIED_PORTS = 50
 PORTS = 65536
 BRAND = (37, 99, 235)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")  # noqa: S104  used only if a person gives this host
+ANY = ("0.0.0.0", "::", "")  # noqa: S104  the server listens there only on request
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
 OWN = "'self'"  # only pages of this server may embed the page
 NOTEBOOKS = f"{OWN} http://localhost:* http://127.0.0.1:* vscode-webview:"
 REFUSED = b"dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
-# viser's page connects to any server that the parameter ?websocket= of its address names, and obeys
-# the messages of that server. The policy allows connections to this server only, and allows only
-# the pages {frames} to embed the page.
+# The page of viser connects to any server that the parameter ?websocket= of its address names, and
+# executes messages of that server. This policy allows connections to our server only, and allows
+# only the pages {frames} to embed the page.
 HEADERS = {
     "Content-Security-Policy": "connect-src 'self' ws://{host} data: blob:; "
     "frame-ancestors {frames}; form-action 'none'; base-uri 'none'; object-src 'none'",
@@ -49,15 +48,15 @@ HEADERS = {
 
 
 class GateError(DlsIkError):
-    """A server that is not used, because its requests cannot be checked."""
+    """A server that cannot be used, because its requests cannot be checked."""
 
 
 class PortError(DlsIkError):
-    """A host and port at which the page cannot be served."""
+    """A host and port on which the page cannot be served."""
 
 
 class PageServer(viser.ViserServer):  # type: ignore[misc]
-    """Server of viser that accepts requests from its own page only, and cannot be published.
+    """Server of viser that accepts requests from its own page only.
 
     Args:
         host: Name or address of this machine.
@@ -79,7 +78,7 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
             raise
 
     def request_share_url(self, verbose: bool = True) -> None:
-        """Do nothing, because viser would publish the page outside this machine."""
+        """Do nothing; the method of viser would publish the page on the internet."""
 
 
 def open_server(host: str, port: int, title: str, is_framed: bool = False) -> PageServer:
@@ -114,7 +113,7 @@ def set_theme(server: Any, is_dark: bool) -> None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Check that a port is unused, because viser would silently use another port.
+    """Check that a port is unused; viser itself would silently use another port.
 
     Raises:
         PortError: If the port is in use or the host is unknown; the message names an unused port.
@@ -123,10 +122,10 @@ def check_port(host: str, port: int) -> None:
     if reason is None:
         return
     if isinstance(reason, socket.gaierror):
-        raise PortError(f"--host {host} is no name or address that is known here")
+        raise PortError(f"--host must be a name or address of this machine; got {host}")
     others = range(port + 1, min(port + TRIED_PORTS, PORTS))
     free = next((other for other in others if _bind_error(host, other) is None), None)
-    hint = f"; free is {free}: --port {free}" if free else ""
+    hint = f"; port {free} is free: --port {free}" if free else ""
     raise PortError(f"cannot listen on {host} port {port}: {(reason.strerror or '').lower()}{hint}")
 
 
@@ -145,11 +144,11 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 @contextlib.contextmanager
 def guarded(host: str, frames: str = OWN) -> Iterator[None]:
-    """Make the server that viser starts within this context check its requests.
+    """Make a viser server that is started in a ``with`` block check its requests.
 
     Args:
-        host: Host at which the server listens.
-        frames: Pages that may embed the page.
+        host: Host on which the server listens.
+        frames: Pages that may embed the page, in the format of `frame-ancestors` of CSP.
 
     Raises:
         GateError: If viser did not start a server whose requests can be checked.
@@ -164,7 +163,7 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
                 )
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, REFUSED)
             response: Response | None = process_request(connection, request)
-            if response is not None:  # a file, not the start of a connection
+            if response is not None:  # the request is for a file, not for a websocket
                 for name, value in HEADERS.items():
                     response.headers[name] = value.format(host=asked, frames=frames)
             return response
@@ -174,17 +173,19 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
     with wrap_websocket_requests(wrap) as count:
         yield
     if not count():
-        raise GateError("this viser cannot be kept from other pages: pip install viser==1.1.1")
+        raise GateError(
+            "requests to this version of viser cannot be checked: pip install viser==1.1.1"
+        )
 
 
 def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
-    """Return whether the server accepts a request with these headers.
+    """Return whether the server accepts a request, given two of its headers.
 
     Args:
         origin: Header `Origin`; None if no page made the request, as for the first request of a
             browser, or if the client is not a browser.
         asked: Header `Host`: host and port to which the client connects.
-        host: Host at which the server listens.
+        host: Host on which the server listens.
     """
     match = HOST_HEADER.fullmatch(asked.lower()) if asked else None
     if match is None or not _is_this_machine(match["name"].strip("[]"), host):
@@ -193,7 +194,12 @@ def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:
 
 
 def _is_this_machine(name: str, host: str) -> bool:
-    """Return whether a host name can only mean this machine, given the host of the server."""
+    """Return whether a host name can only stand for this machine.
+
+    Args:
+        name: Host name or address that a client connects to.
+        host: Host on which the server listens.
+    """
     if name in LOOPBACK or name == host.lower():
         return True
     if host in LOOPBACK:

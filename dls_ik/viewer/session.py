@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session of the viewer: up to four arms that follow one target, presets, replays, recordings.
 
-A session does not depend on the page. Any thread may use the members of a session; only one
-thread may call :meth:`Session.step`. Arms that this process simulates run on the clock of the
-session in steps of equal length. So a preset causes the same motion each time, at any speed of the
-clock.
+A session does not depend on the page. Any thread may use the members of a session; only one thread
+may call :meth:`Session.step`. Arms that this process simulates advance by the clock of the session
+in steps of equal length, so that a preset causes the same motion at any speed of the clock.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ if TYPE_CHECKING:
 
 DRAG_HOLD_TIME = 1.0  # [s] time after a drag in which targets from other senders are not shown
 MAX_ARMS = 4
-MAX_LAG = 0.1  # [s] maximum time that is caught up after a gap between calls of Session.step
-STEP_ROUNDING = 1e-6  # rounding tolerance of a time, relative to the length of a step
+MAX_LAG = 0.1  # [s] maximum time that is made up for after a gap between calls of Session.step
+STEP_ROUNDING = 1e-6  # tolerance for rounding of times, relative to the length of a step
 
 MakeSource = Callable[[str, Array | None], Source]  # arguments: method, start (n,)
 
 
 class SharedScene(Protocol):
-    """Local copy of a scene in another process."""
+    """Local copy of a scene that belongs to another process."""
 
     scene: PlanningScene
     note: str  # reason why the copy is missing or incomplete; empty if it is complete
 
     def publish(self, name: str) -> None:
-        """Inform the other process that this process moved, added or removed an object."""
+        """Report to the other process that the object `name` was moved, added or removed here."""
 
 
 class ArmView(NamedTuple):
@@ -58,12 +57,12 @@ class ArmView(NamedTuple):
 
 
 class Session:
-    """Arms that follow one target, with a preset or replay, and a recording.
+    """Arms that follow one target, possibly with a preset or replay, and a recording.
 
     Args:
         source: First arm.
         make_source: Makes an additional arm; None if there can be only one arm.
-        shared: Copy of the scene, if the arm is in another process.
+        shared: Copy of the scene if the arm is in another process, otherwise None.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Session:
         self.target: Array | None = None  # last target of this session, (4, 4) or (k, 4, 4)
         self.preset: Preset | None = None  # the preset that moves the target
         self.replay: ReplayPath | None = None  # the path shown instead of the arms
-        self.speed = 1.0  # speed of the clock
+        self.speed = 1.0  # speed of the clock relative to real time
         self.is_paused = False  # whether arms of this process are paused
         self.shared = shared
         # Scene whose collisions the arms avoid
@@ -86,11 +85,11 @@ class Session:
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]
-        self._ticks = 0  # time of the clock as a number of steps
+        self._ticks = 0  # time of the clock in steps of length STEP
         self._begin = 0  # [ticks] start of the preset or replay
-        self._lag = 0.0  # [s] time that the clock has to catch up
+        self._lag = 0.0  # [s] time for which steps are still to be made
         self._last: float | None = None  # [s] time of the last call of step
-        self._is_due = True  # whether a step is due even if the clock stands still
+        self._is_due = True  # whether a step must be made even if no time has passed
         self._dragged = 0.0  # [s] time when a person last moved the target
         self._recorder: CsvRecorder | None = None
         self._views: list[ArmView] = []
@@ -98,7 +97,7 @@ class Session:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The arms, one to MAX_ARMS."""
+        """Current arms, at least one and at most MAX_ARMS."""
         return tuple(self._sources)
 
     @property
@@ -108,17 +107,20 @@ class Session:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the arm is in another process."""
+        """Whether the arm is in another process, such as a node."""
         return self._sources[0].is_remote
 
     @property
     def is_recording(self) -> bool:
-        """Whether rows are being recorded."""
+        """Whether the motion of the arms is being recorded."""
         return self._recorder is not None
 
     @property
     def bare(self) -> bool | None:
-        """Whether arms make steps of their methods without limits; None if there is no choice."""
+        """Whether the arms make bare steps, without limits; None if there is no choice.
+
+        See :meth:`set_bare`.
+        """
         return self._sources[0].bare
 
     @property
@@ -128,22 +130,22 @@ class Session:
 
     @property
     def joint_values(self) -> Array:
-        """Latest joint positions (n,) of the first arm [rad or m], a new array."""
+        """Copy of the latest joint positions (n,) of the first arm [rad or m]."""
         with self._lock:
-            if self._is_due or not self._views:  # the views do not show the last change yet
+            if self._is_due or not self._views:  # the states are older than the last change
                 for each in self._due(self._last or 0.0):
                     self._advance(each)
             return self._views[0].sample.q.copy()
 
     def step(self, now: float) -> Sequence[ArmView]:
-        """Advance the arms to a time `now` [s] of a steady clock, and return their states."""
+        """Advance the arms to the time `now` [s] of a steady clock, and return their states."""
         with self._lock:
             for each in self._due(now):
                 self._advance(each)
             return self._views
 
     def _due(self, now: float) -> Iterator[float]:
-        """Yield the time [s] of each step that is due at a time `now` [s]."""
+        """Yield the session time [s] of each step that has to be made by the time `now` [s]."""
         if self.is_remote and self.replay is None:
             yield now
             return
@@ -178,10 +180,10 @@ class Session:
             self._recorder.add(view[:3] for view in views)
 
     def displayed_target(self) -> Array | None:
-        """Return the target (4, 4), or (k, 4, 4), that the page has to show.
+        """Return the target that the page shows: (4, 4), or (k, 4, 4) for k tips.
 
-        None means that the page keeps its target, because a person has just moved the target, or
-        because no state of an arm is known yet.
+        None tells the page to leave the displayed target unchanged, because a person has just moved
+        it, or because no state of an arm is known yet.
         """
         if self.preset is not None:
             return self.target
@@ -193,22 +195,22 @@ class Session:
         return sample.T_tip if sample.T_target is None else sample.T_target
 
     def pause(self, paused: bool) -> None:
-        """Pause or resume all arms; pausing stops the clock of arms of this process.
+        """Pause or resume all arms; for simulated arms, the clock of the session is stopped.
 
         Raises:
-            DlsIkError: If the source refuses, as for all methods of this class; the message gives
-                the reason.
+            DlsIkError: If an arm refuses the request. All methods of this class that change an arm
+                may raise this error; the message contains the reason.
         """
         for source in self.sources:
             source.pause(paused)
         self.is_paused = paused and not self.is_remote
 
     def drag_target(self, T: Array, tip: int = 0) -> None:
-        """Set the target of all arms, and stop a preset or replay.
+        """Set the target of all arms as if a person dragged it there; stop a preset or replay.
 
         Args:
             T: Target pose T_base_tip (4, 4) of one tip, or poses (k, 4, 4) of all k tips.
-            tip: Index of the tip for one pose; targets of other tips do not change.
+            tip: Index of the tip if `T` is one pose; targets of other tips do not change.
         """
         with self._lock:
             self._dragged = time.monotonic()
@@ -224,10 +226,11 @@ class Session:
             self._set_target(whole)
 
     def set_method(self, arm: int, method: str | None) -> None:
-        """Set the method of an arm; or add an arm, at the configuration of the first arm.
+        """Set the method of an arm, add an arm, or remove an arm.
 
         Args:
-            arm: Index of the arm; an index beyond the last arm adds an arm.
+            arm: Index of the arm; an index beyond the last arm adds an arm at the configuration of
+                the first arm.
             method: Name of the method; None removes the arm.
         """
         with self._lock:
@@ -246,7 +249,7 @@ class Session:
             self._peaks = []
 
     def set_methods(self, methods: Sequence[str]) -> None:
-        """Make one arm for each method, at most MAX_ARMS arms."""
+        """Use one arm for each method, up to MAX_ARMS arms; other arms are removed."""
         with self._lock:
             for arm, method in enumerate(methods[: MAX_ARMS if self.can_compare else 1]):
                 self.set_method(arm, method)
@@ -254,9 +257,9 @@ class Session:
                 self.set_method(len(self._sources) - 1, None)
 
     def set_bare(self, bare: bool) -> None:
-        """Make arms follow the target by bare steps, or by the controller within all limits.
+        """Choose whether the arms make bare steps of their methods, or are moved by a controller.
 
-        A bare step is the step of the method itself, without limits.
+        A bare step is one step of the method itself, without the limits of the controller.
         """
         with self._lock:
             for source in self._sources:
@@ -271,13 +274,13 @@ class Session:
             self._restart()
 
     def in_the_way(self, preset: Preset) -> Pair | None:
-        """Return the first pair that collides on the path of a preset; None if there is none."""
+        """Return the first pair that collides on the path of a preset, or None if there is none."""
         if self.scene is None:
             return None
         return pair_in_the_way(self.robot, preset, self.scene.snapshot, self.task)
 
     def stop_preset(self) -> None:
-        """Stop the preset; the target stays at its current pose."""
+        """Stop the running preset; the target remains at its current pose."""
         self.preset = None
 
     def show_path(self, path: ReplayPath | None) -> None:
@@ -287,13 +290,13 @@ class Session:
             self._restart()
 
     def seek(self, seconds: float) -> None:
-        """Continue the replay at a time since its start [s]."""
+        """Continue the replay at a time since the start of the path [s]."""
         with self._lock:
             self._begin = self._ticks - round(seconds / STEP)
             self._is_due = True
 
     def place(self, q: Array) -> None:
-        """Set all arms to joint positions (n,) [rad or m] without motion; set the target there."""
+        """Set all arms and the target to joint positions q (n,) [rad or m] without motion."""
         values = self.robot.validated_one(q)
         with self._lock:
             self.preset = self.replay = None
@@ -303,7 +306,7 @@ class Session:
             self._is_due = True
 
     def reset(self) -> None:
-        """Restart the preset or replay; if neither runs, return the arms to their initial state."""
+        """Restart the preset or replay; without one, return the arms to their initial state."""
         with self._lock:
             if self.preset is None and self.replay is None:
                 self.target = None
@@ -312,18 +315,18 @@ class Session:
             self._restart()
 
     def start_recording(self) -> None:
-        """Start to record a row for each arm and step."""
+        """Start a recording with one row for each arm and step."""
         with self._lock:
             self._recorder = CsvRecorder(self.robot)
 
     def stop_recording(self) -> bytes | None:
-        """Stop the recording; return the CSV file, or None if nothing was being recorded."""
+        """Stop the recording and return its CSV content, or None if nothing was being recorded."""
         with self._lock:
             recorder, self._recorder = self._recorder, None
         return None if recorder is None else recorder.content()
 
     def close(self) -> None:
-        """Close all sources."""
+        """Release the threads and connections of all arms."""
         with self._lock:
             for source in self._sources:
                 source.close()
@@ -340,7 +343,7 @@ class Session:
             return
         if self._since_begin() >= self.preset.period - STEP_ROUNDING * STEP:
             self._begin = self._ticks
-            self._place(self.preset.start)  # redundant arms return in another posture
+            self._place(self.preset.start)  # a redundant arm may have ended in another posture
         self._set_target(self.preset.pose(self._since_begin()))
 
     def _place(self, q: Array) -> None:
@@ -369,13 +372,13 @@ def _view(source: Source, now: float) -> ArmView | None:
     return ArmView(source.name, sample, measure(source.robot, sample, *margins))
 
 
-def _free(
+def _collision_clearance(
     scene: PlanningScene, clearance: Callable[[Array], Array] | None
 ) -> Callable[[Array], Array]:
-    """Return a clearance function that also avoids collisions of a scene.
+    """Return a function like `clearance` that also takes collisions with the scene into account.
 
-    The function returns the heights of `clearance`, and appends a height of -1 m if the arm is in
-    collision.
+    To the heights [m] returned by `clearance`, the function appends -1 m for a configuration in
+    collision, and 0 m otherwise.
     """
 
     def least(q: Array) -> Array:
@@ -407,7 +410,9 @@ def local_session(
         MethodError: If a method is unknown or cannot follow a target.
         SceneError: If the scene belongs to another robot.
     """
-    start = start_configuration(robot, clearance if scene is None else _free(scene, clearance))
+    start = start_configuration(
+        robot, clearance if scene is None else _collision_clearance(scene, clearance)
+    )
 
     def make_source(method: str | None, q: Array | None) -> LocalSource:
         if scene is None:
@@ -429,5 +434,8 @@ def local_session(
 
 
 def default_task(robot: RobotModel) -> Tasks:
-    """Return the default task: poses, or positions if the robot has too few joints for poses."""
+    """Return the default task: positions if the robot has too few joints for poses, else poses.
+
+    None stands for poses.
+    """
     return Task.position_only() if too_few_joints(robot, None) else None

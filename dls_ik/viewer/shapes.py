@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of a robot's links, read from the URDF or made as a skeleton, and poses of the links."""
+"""Shapes of a robot's links, from the URDF or as a skeleton of bones, and poses of the links."""
 
 import io
 import re
@@ -32,28 +32,28 @@ Colour = tuple[int, int, int]  # 0 to 255 each
 
 
 class Piece(NamedTuple):
-    """Shape fixed to a link."""
+    """Mesh that is fixed to a link."""
 
     link: str
     mesh: trimesh.Trimesh  # coordinates in the link's frame [m]
-    colour: Colour | None  # None: the mesh has its own colours
+    colour: Colour | None  # None if the mesh has its own colours
 
 
 class Shapes(NamedTuple):
-    """Shapes of a robot."""
+    """Shapes of the links of a robot, and names of shapes that could not be read."""
 
     pieces: tuple[Piece, ...]
     missing: tuple[str, ...] = ()  # names of meshes and shapes that could not be read
     substitutes: tuple[str, ...] = ()  # kinds of shapes that are drawn instead of missing ones
-    bare_links: tuple[str, ...] = ()  # links that have shapes, of which none could be read
+    bare_links: tuple[str, ...] = ()  # links whose shapes are all unreadable
 
     def of(self, links: Container[str]) -> "Shapes":
-        """Return the shapes of the given links only."""
+        """Return a copy with the shapes of the given links only."""
         return self._replace(pieces=tuple(p for p in self.pieces if p.link in links))
 
     @property
     def complaint(self) -> str:
-        """Line of text about missing shapes; empty if no shape is missing."""
+        """Warning about shapes that could not be read; empty if all were read."""
         if not self.missing:
             return ""
         more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
@@ -67,9 +67,9 @@ class Shapes(NamedTuple):
 
 
 def link_poses(robot: RobotModel, q: Array) -> dict[str, Array]:
-    """Return the poses ``T_base_link`` (4, 4) of all links by name at q (n,) [rad or m].
+    """Return the pose ``T_base_link`` (4, 4) of every link at q (n,) [rad or m], by link name.
 
-    Joints outside the chain are at 0, or at the limit closest to 0. This function needs no kernel.
+    Joints outside the chain are at 0, or at the limit closest to 0. No compiled kernel is used.
     """
     values = robot.tree.values(robot.named(q))
     poses = {robot.tree.root: np.eye(4)}
@@ -92,18 +92,18 @@ def moving_links(robot: RobotModel) -> frozenset[str]:
 
 
 def wxyz_from_pose(T: Array) -> Array:
-    """Return the rotation of a pose (4, 4) as a unit quaternion (4,), ordered w x y z for viser."""
+    """Return the rotation of a pose T (4, 4) as a quaternion (4,) w x y z, the order of viser."""
     return np.roll(quaternion_from_rotation(T[:3, :3]), 1)
 
 
 def pose_from_wxyz(wxyz: Array, position: Array) -> Array:
-    """Return the pose (4, 4) of a quaternion (4,) w x y z and a position (3,)."""
+    """Return the pose (4, 4) with a quaternion (4,), ordered w x y z, and a position (3,)."""
     w, x, y, z = (float(component) for component in wxyz)
     return transform(rotation_from_quaternion((x, y, z, w)), np.asarray(position, np.float64))
 
 
 class LinkBoxes:
-    """Box around the shapes of each link, a fast estimate of the space that the robot occupies."""
+    """Bounding boxes of the links' shapes, a fast estimate of the space that the robot occupies."""
 
     def __init__(self, robot: RobotModel, shapes: Shapes) -> None:
         self.poses = partial(link_poses, robot)
@@ -120,7 +120,7 @@ class LinkBoxes:
     def corners(self, q: Array, with_links: bool = True) -> Array:
         """Return the corners (k, 3) [m] of all boxes in the base frame at q (n,) [rad or m].
 
-        If `with_links` is true, the result also has the origins of all links.
+        The origin of the base frame is included; with `with_links` also the origins of all links.
         """
         poses = self.poses(q)
         parts = [(poses[link] @ box)[:3].T for link, box in self.boxes.items()]
@@ -129,9 +129,10 @@ class LinkBoxes:
         return np.concatenate([np.zeros((1, 3)), *parts])
 
     def heights(self, q: Array) -> Array:
-        """Return the z [m] of the lowest point of each moving link (k,) at q (n,) [rad or m].
+        """Return the height (k,) [m] of the lowest point of each moving link at q (n,) [rad or m].
 
-        The order of the links is the same at each call.
+        Heights are z coordinates in the base frame. The order of the links is the same at each
+        call.
         """
         poses = self.poses(q)
         origin = np.array([[0.0], [0.0], [0.0], [1.0]])
@@ -142,9 +143,9 @@ class LinkBoxes:
 # Visuals of a URDF
 
 GREY: Colour = (170, 175, 182)
-MIN_SHARP_ANGLE = np.deg2rad(35.0)  # edges with a larger angle are drawn as sharp edges
+MIN_SHARP_ANGLE = np.deg2rad(35.0)  # [rad] larger angles between faces are drawn as sharp edges
 MAX_SMOOTHED_FACES = 30_000
-MAX_COORDINATE = 1e6  # [m]
+MAX_COORDINATE = 1e6  # [m] meshes with larger coordinates are rejected
 NUM_SECTIONS = 40  # number of faces around a round shape
 MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # archives are not read
 MAX_SHAPES = 2000
@@ -154,14 +155,14 @@ XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
 
 
 class MeshFolderResolver(FilePathResolver):
-    """Resolver of a mesh's materials and pictures that only opens files below the mesh's folder."""
+    """Resolver for files that a mesh refers to, which only opens files below the mesh's folder."""
 
     def __init__(self, mesh: Path) -> None:
         super().__init__(str(mesh))
         self._folder = mesh.parent.resolve()
 
     def get(self, name: str) -> bytes:
-        """Return the content of a file that a mesh names.
+        """Return the content of a file that a mesh refers to, such as a material or a picture.
 
         Raises:
             OSError: If the file is outside the folder, not a regular file, or too large.
@@ -178,9 +179,10 @@ COLLISION, BONES = "collision shapes", "bones between joints"
 
 
 def described_shapes(robot: RobotModel) -> Shapes:
-    """Return the shapes of a robot from the URDF with which the robot was made.
+    """Return the shapes of a robot from the URDF that its model was made from.
 
-    If the URDF was given as text, only meshes in installed ROS packages are opened.
+    If the URDF was given as text, only meshes in installed ROS packages are opened. A robot without
+    a URDF has a skeleton of bones.
     """
     given = robot.tree.description
     if given is None:
@@ -194,7 +196,7 @@ def robot_shapes(
     is_foreign: bool = False,
     folder: Path | None = None,
 ) -> Shapes:
-    """Return the shapes of a robot from its URDF, with bones for links whose shapes are unreadable.
+    """Return the shapes of a robot from a URDF; links with unreadable shapes get bones instead.
 
     Args:
         robot: Robot to draw.
@@ -238,7 +240,7 @@ def load_shapes(
     except Exception as error:  # noqa: BLE001  the parser may raise any error
         return Shapes((), (f"all visuals ({escape(str(error))})",))
     pieces: list[Piece] = []
-    missing: dict[str, None] = {}  # an ordered set
+    missing: dict[str, None] = {}  # used as an ordered set
     substitutes: dict[str, None] = {}
     bare: list[str] = []
     left = MAX_SHAPES
@@ -263,7 +265,14 @@ def load_shapes(
 def _pieces(
     link: str, shapes: Sequence[Any], beside: Path | None, materials: dict[str, Any]
 ) -> tuple[list[Piece], list[str]]:
-    """Return the visuals or collision shapes of a link, and the names of unreadable ones."""
+    """Return the meshes of the shapes of a link, and the names of shapes that could not be read.
+
+    Args:
+        link: Name of the link.
+        shapes: Visual or collision elements of the link.
+        beside: Folder of the URDF; None for a URDF received over the network.
+        materials: Materials of the URDF by name.
+    """
     pieces, lost = [], []
     for shape in shapes:
         try:
@@ -277,7 +286,7 @@ def _pieces(
 
 
 def _parse(description: Path | str | bytes) -> Any:
-    """Parse a URDF with yourdfpy.
+    """Parse a URDF file or text with the package yourdfpy.
 
     The encoding declaration of a text is removed, because the text is already decoded.
     """
@@ -300,7 +309,7 @@ def _visual_name(visual: Any, link: str) -> str:
 
 
 def _smooth(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """Return a mesh with separate vertices at sharp edges, so that other edges look smooth."""
+    """Return a mesh that is shaded smoothly except at sharp edges, where vertices are doubled."""
     if len(mesh.faces) > MAX_SMOOTHED_FACES:
         return mesh
     smooth: trimesh.Trimesh = trimesh.graph.smooth_shade(mesh, angle=MIN_SHARP_ANGLE)
@@ -327,7 +336,15 @@ def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
 
 
 def _mesh(geometry: Any, beside: Path | None) -> Any:
-    """Return the mesh of a URDF geometry; errors of the mesh readers are not caught."""
+    """Return the mesh of a URDF geometry element, or None if it is empty.
+
+    Args:
+        geometry: Geometry element parsed by yourdfpy.
+        beside: Folder of the URDF; None for a URDF received over the network.
+
+    Raises:
+        Exception: If a mesh file cannot be read, whatever the reader of the file raises.
+    """
     if geometry is None:
         return None
     make = trimesh.creation
@@ -368,14 +385,15 @@ def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
 
 
 def find_file(name: str, beside: Path | None) -> Path | None:
-    """Return the path of a file that a URDF names; None if the file is not found.
+    """Return the path of a file that a URDF refers to, or None if the file is not found.
 
-    A package of ``package://NAME/...`` is searched in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, in
-    the folders above the URDF, and in the folder of the URDF.
+    For a name ``package://NAME/...``, the package is searched in ROS_PACKAGE_PATH and
+    AMENT_PREFIX_PATH, in the folders above the URDF, and in the folder of the URDF.
 
     Args:
         name: Name of the file in the URDF.
-        beside: Folder of the URDF; None for a foreign URDF, whose files must be in ROS packages.
+        beside: Folder of the URDF; None for a URDF received over the network, whose files must be
+            in installed ROS packages.
     """
     paths = resource_candidates(name, beside)
     try:
@@ -395,13 +413,16 @@ DRUM: Colour = (58, 64, 75)
 SLIDE: Colour = (90, 110, 140)
 TIP: Colour = (230, 115, 33)
 NUM_CIRCLE_CORNERS = 24  # number of corners of a polygon that represents a circle
-MIN_BONE_LENGTH = 1e-6  # [m]
+MIN_BONE_LENGTH = 1e-6  # [m] shorter bones are not drawn
 # Maximum radius of a bone, relative to the robot's size and to the median length of bones
 RADIUS_TO_SIZE, RADIUS_TO_LENGTH = 0.022, 0.2
 
 
 def skeleton(robot: RobotModel) -> Shapes:
-    """Return shapes for a robot without meshes: bones, joint axes, and balls at the leaf links."""
+    """Return shapes for a robot without meshes: bones, joint axes, and balls at the leaf links.
+
+    A bone is a cylinder from the origin of a link to a joint of the link.
+    """
     radius = _bone_radius(robot)
     pieces: list[Piece] = []
     for link in robot.tree.links:
@@ -415,7 +436,7 @@ def skeleton(robot: RobotModel) -> Shapes:
 
 
 def _bone_radius(robot: RobotModel) -> float:
-    """Return the radius of bones [m], small relative to the robot and to the median bone length."""
+    """Return the radius of bones [m], which is small relative to the robot and to its bones."""
     lengths = [float(np.linalg.norm(joint.origin[:3, 3])) for joint in robot.tree.joints]
     points = np.array([T[:3, 3] for T in link_poses(robot, np.zeros(robot.n)).values()])
     size = max(float(np.ptp(points, axis=0).max()), sum(lengths) / 4.0) or 1.0
@@ -425,7 +446,7 @@ def _bone_radius(robot: RobotModel) -> float:
 
 
 def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
-    """Return the bone from the origin of a link to one of its child joints; empty if too short."""
+    """Return the bone from the origin of a link to one of its child joints, or [] if too short."""
     end = joint.origin[:3, 3]
     length = float(np.linalg.norm(end))
     if length < MIN_BONE_LENGTH:
@@ -437,7 +458,7 @@ def _bone(link: str, joint: Joint, radius: float) -> list[Piece]:
 
 
 def _axis(joint: Joint, radius: float) -> list[Piece]:
-    """Return the shape of a driven joint's axis, fixed to the child link; empty if not driven."""
+    """Return a shape for the axis of a joint, fixed to the child link, or [] if not driven."""
     if not joint.is_driven:
         return []
     along: Array = 1.6 * radius * np.array([-joint.axis, joint.axis])

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of motion for the page: the interface, and arms that this process simulates.
 
-The page uses a source through the interface :class:`Source` only, and shows no widgets for features
-that a source does not have. For an arm of a running node, the source is
-:class:`dls_ik.ros.viewer_source.NodeSource`.
+A source is an arm that follows a target. The page uses a source through the interface
+:class:`Source` only, and shows no widgets for features that a source does not have. The source for
+the arm of a running node is :class:`dls_ik.ros.viewer_source.NodeSource`.
 """
 
 import math
@@ -32,18 +32,18 @@ from dls_ik.solver.task import Tasks, is_full_pose
 
 
 class Sample(NamedTuple):
-    """State of an arm and of its target at one time."""
+    """State of an arm, and its target, at one time."""
 
     time: float  # argument of :meth:`Source.step` [s]
     q: Array  # (n,) [rad or m]
     velocity: Array  # (n,) [rad/s or m/s]
     T_tip: Array  # (4, 4) T_base_tip, (k, 4, 4) for k tips
-    T_target: Array | None  # T_base_target, with the shape of T_tip; None: no target
+    T_target: Array | None  # T_base_target, with the shape of T_tip; None without a target
     position_error: float  # [m]; NaN without a target
     rotation_error: float  # [rad]; NaN without a target
     state: str  # name of a :class:`dls_ik.servo.ServoState`
     message: str  # one sentence about the state
-    J: Array | None = None  # (r, n) scaled Jacobian of the task; None: task is a pose of one tip
+    J: Array | None = None  # (r, n) scaled Jacobian of the task; None for the full pose of one tip
 
 
 class TunableParameter(NamedTuple):
@@ -55,13 +55,13 @@ class TunableParameter(NamedTuple):
     unit: str = ""
     low: float = 0.0
     high: float = 0.0
-    choices: tuple[Any, ...] = ()  # if not empty, low and high are ignored
+    choices: tuple[Any, ...] = ()  # valid values; if empty, low and high are the valid range
 
 
 class Source(Protocol):
     """Arm that follows a target.
 
-    One thread calls :meth:`step`; any thread may call the other methods. A method that refuses its
+    One thread calls :meth:`step`; any thread may call the other methods. A method that rejects its
     arguments raises a DlsIkError with the reason and changes nothing.
     """
 
@@ -81,11 +81,11 @@ class Source(Protocol):
 
     @property
     def parameters(self) -> Sequence[TunableParameter]:
-        """Parameters of the current method that can be changed."""
+        """Parameters of the current method that a person can change."""
 
     @property
     def can_place(self) -> bool:
-        """Whether :meth:`place` works; False for a real arm."""
+        """Whether :meth:`place` can set joint positions at once; False for a real arm."""
 
     @property
     def is_remote(self) -> bool:
@@ -96,46 +96,50 @@ class Source(Protocol):
 
     @property
     def bare(self) -> bool | None:
-        """Whether a step is that of the method without limits; None if there is no choice."""
+        """Whether the arm makes bare steps of its method; None without a choice.
+
+        A bare step is one step of the method itself, without the limits of a controller.
+        """
 
     def set_bare(self, bare: bool) -> None:
-        """Make bare steps of the method, without limits, or follow the target within limits."""
+        """Make bare steps (see :attr:`bare`) if `bare` is true; otherwise use a controller."""
 
     def set_target(self, T: Array) -> None:
         """Follow the target ``T_base_tip`` (4, 4), or (k, 4, 4) for k tips, until the next call."""
 
     def step(self, now: float) -> Sample | None:
-        """Advance to a time [s] of a steady clock, and return the state of the arm.
+        """Advance the arm to the time `now` [s] of a steady clock, and return its state.
 
-        An arm in another process is not advanced; its latest state is returned, or None if no
+        An arm in another process is not advanced; its latest known state is returned, or None if no
         state is known.
         """
 
     def set_method(self, method: str) -> None:
-        """Continue with the method of a given name."""
+        """Use another method, given by name, from the current state of the arm."""
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Change the value of a parameter in :attr:`parameters`."""
+        """Change the value of one of the :attr:`parameters`."""
 
     def place(self, q: Array) -> None:
         """Set the joint positions (n,) [rad or m] without motion; clear velocity and target."""
 
     def pause(self, paused: bool) -> None:
-        """Stop the arm and ignore targets if `paused` is true; otherwise resume."""
+        """Stop the arm and ignore targets if `paused` is true; otherwise resume the motion."""
 
     def reset(self) -> None:
         """Clear the target and faults; return to the initial configuration if ``can_place``."""
 
     def close(self) -> None:
-        """Release threads and connections."""
+        """Release the threads and connections of the arm."""
 
 
 # Arms that this process simulates
 
 MAX_CYCLE, MIN_CYCLE = 0.1, 1e-4  # [s] limits of the time step, which is clipped
-DEFAULT_PARAMETERS = {"when_stuck": HOLD}  # holds, to show where a method makes no more progress
+# The arm holds, instead of planning, where a method makes no progress, so that a person sees it.
+DEFAULT_PARAMETERS = {"when_stuck": HOLD}
 
-TUNABLE = {  # key: part of the name of a method; value: options of this part
+TUNABLE = {  # options of each component of a method's name
     "ed": ("error_gain",),
     "ied": ("error_gain", "omega"),
     "dls": ("lambda_",),
@@ -159,12 +163,12 @@ TUNABLE = {  # key: part of the name of a method; value: options of this part
 }
 TUNABLE_ALWAYS = ("alpha",)
 SLIDER_STEPS = 200  # minimum number of steps of a slider
-SLIDER_SPAN = 5.0  # maximum of a slider relative to the value, if larger values are valid too
-NOT_TUNABLE = ("obstacle",)  # choices that need other options, such as the position of an obstacle
+SLIDER_SPAN = 5.0  # maximum of a slider relative to the value, even if larger values are valid
+NOT_TUNABLE = ("obstacle",)  # choices that are not offered, because they need further options
 
 
 class _Controlled:
-    """Motion by the controller with its planner, within all limits, to full poses of one tip."""
+    """Motion by a controller with its planner, within all limits, to full poses of one tip."""
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
@@ -179,10 +183,15 @@ class _Controlled:
         self.controller.seed(q)
 
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
-        """Run one cycle of the controller.
+        """Run one cycle of the controller with a target T (4, 4), and return the state of the arm.
+
+        Args:
+            T: Target; None keeps the last target.
+            now: Time [s].
+            dt: Duration of the cycle [s].
 
         Raises:
-            MethodError: If a plug-in fails.
+            MethodError: If a plug-in method fails.
         """
         if T is not None:
             self.controller.follow_pose(T, now)
@@ -198,7 +207,7 @@ class _Controlled:
 
 
 class _Limited:
-    """Motion by the step of the controller without its planner, for any task and several tips."""
+    """Motion by the local step of the controller, without its planner; any task, several tips."""
 
     def __init__(self, local_ik: LocalIk, probe: Stepper) -> None:
         self._local_ik, self._probe = local_ik, probe
@@ -222,7 +231,7 @@ class _Limited:
 
 
 class _Bare:
-    """Motion by one bare step of the method per call, without limits."""
+    """Motion by one bare step of the method per call, without the limits of a controller."""
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper
@@ -258,7 +267,7 @@ def sample_at(
     state: ServoState,
     message: str = "",
 ) -> Sample:
-    """Return the state of an arm, with the errors and the Jacobian of its task.
+    """Compute the state of an arm, with the errors and the Jacobian of its task.
 
     Args:
         probe: Stepper with the task of the arm, used for errors and Jacobian only.
@@ -280,11 +289,11 @@ def sample_at(
 def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
     """Return the maximum position error [m] and rotation error [rad] over all tips.
 
-    An error that is not part of the task is NaN.
+    The error is NaN for a component, position or rotation, that is not part of the task.
 
     Args:
         task: Task with k tips.
-        e: (r,) scaled error.
+        e: (r,) scaled error of the task.
     """
     counts = np.isin((0, 1), task.component // 3)
     position, rotation = np.where(counts, largest_errors(task, e), np.nan).tolist()
@@ -295,16 +304,17 @@ FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # methods
 
 
 def follower_names() -> tuple[str, ...]:
-    """Return the names of the methods that follow a target, including all registered plug-ins."""
+    """Return the names of all methods that can follow a target, including registered plug-ins."""
     return (*FOLLOWERS, *plugin_names())
 
 
 class LocalSource:
-    """Source that simulates an arm in this process; the arm follows the target by a method.
+    """Arm that is simulated in this process, and follows the target by a method.
 
     A :class:`dls_ik.servo.Controller` follows full poses of one tip, as in the node. For other
-    tasks, or several tips, only the step of the controller is used. If bare steps are chosen, each
-    call of ``step`` makes one step of a :class:`dls_ik.Stepper`, without limits.
+    tasks, or several tips, only the local step of the controller is used, without its planner. If
+    bare steps are chosen, each call of ``step`` makes one step of a :class:`dls_ik.Stepper`,
+    without limits.
 
     Args:
         robot: Kinematic chain.
@@ -333,8 +343,8 @@ class LocalSource:
         self._executor = ThreadPoolExecutor(1, "solver")
         self._lock = threading.Lock()
         self._target: Array | None = None
-        self._last_step: float | None = None  # [s]
-        self._failure = ""  # error of a plug-in that failed and was replaced by another method
+        self._last_step: float | None = None  # [s] time of the last step
+        self._failure = ""  # error of a plug-in that failed and was replaced by the default method
         options = {**DEFAULT_PARAMETERS, **options}
         self._use(self._build(method, options, bare=False), options)
         self._start = self._motion.q if start is None else start
@@ -342,7 +352,7 @@ class LocalSource:
 
     @property
     def methods(self) -> Sequence[str]:
-        """Names of the methods that follow a target, including the plug-ins registered so far."""
+        """Names of all methods that can follow a target, including plug-ins registered so far."""
         return follower_names()
 
     @property
@@ -357,7 +367,7 @@ class LocalSource:
         self._target = T.copy()
 
     def step(self, now: float) -> Sample:
-        """Run one cycle at a time [s] of a steady clock, and return the new state of the arm."""
+        """Run one cycle at the time `now` [s] of a steady clock, and return the new state."""
         with self._lock:
             dt = MIN_CYCLE if self._last_step is None else round(now - self._last_step, 9)
             self._last_step = now
@@ -367,17 +377,17 @@ class LocalSource:
             try:
                 sample = self._move(now, dt)
             except MethodError as error:  # a plug-in failed; continue with the default method
-                self._failure = f"{error}; {default_method(self.robot)} goes on"
+                self._failure = f"{error}; using {default_method(self.robot)} instead"
                 self._use_method(default_method(self.robot), self._options, self.bare)
                 sample = self._move(now, dt)
             return sample._replace(message=self._failure) if self._failure else sample
 
     def _move(self, now: float, dt: float) -> Sample:
-        """Advance the motion by `dt` [s], and return the new state of the arm."""
+        """Advance the arm by `dt` [s] to the time `now` [s], and return its new state."""
         return self._motion.step(self._target, now, dt)
 
     def set_method(self, method: str) -> None:
-        """Continue with another method from the current state of motion."""
+        """Use another method from the current state of motion."""
         self._replace(method, self._options, self.bare)
 
     def set_parameter(self, name: str, value: Any) -> None:
@@ -385,7 +395,10 @@ class LocalSource:
         self._replace(self.method, {**self._options, name: value}, self.bare)
 
     def set_bare(self, bare: bool) -> None:
-        """Make bare steps, or follow the target within limits, from the current joint positions."""
+        """Make bare steps if `bare` is true; otherwise use a controller with limits.
+
+        The motion continues from the current joint positions.
+        """
         if bare != self.bare:
             self._replace(self.method, self._options, bare)
 
@@ -397,14 +410,14 @@ class LocalSource:
             self._motion.seed(values)
 
     def pause(self, paused: bool) -> None:
-        """Do nothing, because a session pauses this arm by stopping the session's clock."""
+        """Do nothing; a session pauses a simulated arm by stopping the session's clock."""
 
     def reset(self) -> None:
-        """Return to the initial configuration."""
+        """Return to the initial configuration without motion, and discard the target."""
         self.place(self._start)
 
     def close(self) -> None:
-        """Stop the thread that solves and plans."""
+        """Stop the thread in which the arm solves and plans."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _replace(self, method: str, options: Mapping[str, Any], bare: bool) -> None:
@@ -438,7 +451,7 @@ class LocalSource:
 
 
 def check_follows(method: str) -> str:
-    """Check that a method can follow a target; return its name.
+    """Check that a method can follow a target, and return its name.
 
     Raises:
         MethodError: If the method is unknown, or is a method of KDL, which can only solve for a
@@ -446,7 +459,7 @@ def check_follows(method: str) -> str:
     """
     choice = parse_method(method)
     if choice.is_kdl:
-        raise MethodError(f"method {choice.name!r} solves for poses and follows no target")
+        raise MethodError(f"method {choice.name!r} can only solve for poses; it follows no target")
     return choice.name
 
 
@@ -476,7 +489,11 @@ def _parameter(option: "Field[Any]", values: Mapping[str, Any]) -> TunableParame
 
 
 def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
-    """Return the range of a slider: the valid range, but at most SLIDER_SPAN times the value."""
+    """Return the range of a slider for a parameter.
+
+    The range is that of the valid values, from `low` to `high`, but extends at most to SLIDER_SPAN
+    times the current value.
+    """
     span = SLIDER_SPAN * abs(value) or 1.0
     unit = 10.0 ** math.floor(math.log10(span))
     top = min(high, round(span / unit + 0.4) * unit)
@@ -484,5 +501,5 @@ def slider_range(value: float, low: float, high: float) -> tuple[float, float]:
 
 
 def slider_step(top: float) -> float:
-    """Return the step of a slider with the maximum `top`, a power of ten."""
+    """Return the step of a slider whose maximum is `top`; the step is a power of ten."""
     return float(10.0 ** math.floor(math.log10(top / SLIDER_STEPS)))

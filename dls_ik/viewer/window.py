@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Viewer page opened from Python, in a browser or a notebook; the Python program continues."""
+"""Opening of the viewer page from Python, in a browser or a notebook, without blocking."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 UPDATE_RATE = 60.0  # [Hz] rate of the steps of the arms
 NOTEBOOK_HEIGHT = 600  # [px] height of the page in a notebook
-START_TIMEOUT, STOP_TIMEOUT = 120.0, 10.0  # [s] maximum times to start and to stop
+START_TIMEOUT, STOP_TIMEOUT = 120.0, 10.0  # [s] maximum times to open and to close the page
 MAX_REPLAY_SPEED = 10.0  # maximum replay speed of a path, relative to real time
 FRAME = (
     "<iframe src='{url}' width='100%' height='{height}' style='border:1px solid #8884'></iframe>"
@@ -41,7 +41,7 @@ class ViewerError(DlsIkError):
 
 
 class Viewer:
-    """Viewer page that is open; :func:`open_viewer` returns one.
+    """Open viewer page, returned by :func:`open_viewer`.
 
     If a viewer is the last expression of a notebook cell, the notebook shows the page inline.
 
@@ -78,7 +78,7 @@ class Viewer:
                     server, robot, shapes, make_session, UPDATE_RATE, None, self._ended, is_dark,
                     note, self._begin, is_compact,
                 )  # fmt: skip
-            except BaseException as error:  # noqa: BLE001  the thread that opens the page raises it
+            except BaseException as error:  # noqa: BLE001  raised again in the calling thread
                 self._error = error
             finally:
                 self._ended.set()
@@ -92,17 +92,17 @@ class Viewer:
         atexit.register(self.close)
 
     def __repr__(self) -> str:
-        """Return text with the robot and the address of the page."""
+        """Return the name of the robot and the address of the page as text."""
         return f"Viewer({self.robot.name}, {self.url if self.is_open else 'closed'})"
 
     def _repr_html_(self) -> str:
-        """Return HTML with which a notebook shows the page inline."""
+        """Return HTML that shows the page inline in a notebook."""
         if not self.is_open:
             return escape(repr(self))
         return FRAME.format(url=self.url, height=NOTEBOOK_HEIGHT, name=escape(self.robot.name))
 
     def __enter__(self) -> Viewer:
-        """Return the viewer."""
+        """Return this viewer."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +116,7 @@ class Viewer:
 
     @property
     def session(self) -> Session:
-        """Session with the arms on the page.
+        """Session that controls the arms on the page.
 
         Raises:
             ViewerError: If the page is closed.
@@ -162,7 +162,9 @@ class Viewer:
         from dls_ik.viewer.replay import joint_path
 
         if not 0.0 < speed <= MAX_REPLAY_SPEED:
-            raise ViewerError(f"the speed is above 0 and up to {MAX_REPLAY_SPEED:g}, not {speed!r}")
+            raise ViewerError(
+                f"speed must be above 0 and at most {MAX_REPLAY_SPEED:g}; got {speed!r}"
+            )
         self.session.show_path(joint_path(self.robot, times, qs))
         self.session.speed = float(speed)
         return self
@@ -185,13 +187,13 @@ class Viewer:
         return self
 
     def wait(self) -> None:
-        """Wait until the page is closed, or until Ctrl-C; useful at the end of a script."""
+        """Block until the page is closed or Ctrl-C is pressed; useful at the end of a script."""
         with contextlib.suppress(KeyboardInterrupt):
             self._ended.wait()
         self.close()
 
     def close(self) -> None:
-        """Close the page; a second call does nothing."""
+        """Close the page; closing it again has no effect."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(STOP_TIMEOUT)
@@ -219,7 +221,7 @@ def open_viewer(
     presets: bool = True,
     scene: PlanningScene | None = None,
 ) -> Viewer:
-    """Open the viewer page of ``dls-ik view`` for a robot; another thread serves the page.
+    """Open the viewer page for a robot, as ``dls-ik view`` does; another thread serves the page.
 
     Args:
         robot: Robot to show.
@@ -247,7 +249,7 @@ def open_viewer(
         from dls_ik.viewer.source import check_follows
 
         if len(names) > MAX_ARMS:
-            raise ViewerError(f"methods are {MAX_ARMS} at most, not {len(names)}")
+            raise ViewerError(f"methods must be at most {MAX_ARMS} names; got {len(names)}")
         for name in names:
             check_follows(name)
         rows = default_task(robot) if task is None else task
@@ -313,16 +315,16 @@ def _page_of(robot: RobotModel, options: dict[str, Any]) -> Viewer:
 
 
 def has_screen() -> bool:
-    """Return whether this machine has a graphical display.
+    """Return whether this machine has a graphical display for a browser.
 
-    Without a display, Python would open a text browser such as lynx in the terminal.
+    Without one, the module webbrowser would open a text browser such as lynx in the terminal.
     """
     screens = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32") or any(screens)
 
 
 def _in_notebook() -> bool:
-    """Return whether this process is a Jupyter kernel, in which the page is shown inline."""
+    """Return whether this process is a Jupyter kernel, which shows the page inline."""
     interactive = sys.modules.get("IPython")
     shell = interactive.get_ipython() if interactive is not None else None
     return shell is not None and hasattr(shell, "kernel")

@@ -137,7 +137,7 @@ def test_a_robot_without_collision_geometry_is_reported_with_the_remedy(tmp_path
         assert found["description"].state == OK
         words = found["collision geometry"].words
         assert found["collision geometry"].state == MISSING
-        assert "no link has <collision> geometry: nothing of the arm can be checked" in words
+        assert "no link has <collision> geometry: collisions of the arm cannot be checked" in words
         assert "add a <collision> element" in found["collision geometry"].mend
     assert robot_findings(URDF / "wam7.urdf")["collision geometry"].state == OK
     only_base = tmp_path / "base.urdf"

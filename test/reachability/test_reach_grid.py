@@ -8,12 +8,10 @@ from arms import random_arm
 from reach_maps import gantry, planar_arm
 
 from dls_ik.model import RobotModel
-from dls_ik.reachability.settings import (
+from dls_ik.reachability.grid import (
     Grid,
     ReachabilityError,
-    checked_orientations,
     checked_resolution,
-    checked_task,
     grid_around,
     grid_in,
     orientations,
@@ -21,6 +19,7 @@ from dls_ik.reachability.settings import (
     spread_directions,
     spread_rotations,
 )
+from dls_ik.reachability.settings import checked_orientations, checked_task
 
 KINDS = ("revolute", "continuous", "prismatic", "mimic")
 

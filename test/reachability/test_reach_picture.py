@@ -16,7 +16,7 @@ from dls_ik import PlanningScene, RobotModel
 from dls_ik.model.rotations import transform
 from dls_ik.plot.scene import sections
 from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
-from dls_ik.reachability.map import _blocks
+from dls_ik.reachability.picture import _blocks
 
 
 def drawn(figure):

@@ -116,7 +116,7 @@ def test_damaged_parts_are_computed_anew(wam, tmp_path, caplog):
     assert_same(wam_map(out=out, progress=lambda done, total: seen.append(done)), wam)
     assert seen[0] == kept - 3
     (line,) = caplog.messages
-    assert line == f"3 chunks were damaged in {folder}: computed anew"
+    assert line == f"3 chunks were damaged in {folder}: computed again"
     assert os.listdir(tmp_path) == [out.name]
 
 

@@ -75,7 +75,7 @@ def drag(page, client, streamer):
 
 
 def pause_and_go_on(page):
-    for name in ("Pause", "Go on"):
+    for name in ("Pause", "Resume"):
         page.press(name)
     page.page.get_by_role("button", name="Pause", exact=True).wait_for()
 

@@ -148,7 +148,7 @@ def test_a_node_that_goes_away_and_ctrl_c_that_stops_the_arm(at_home):
             out, err = process.communicate(timeout=300)
     assert process.returncode == 3
     assert out.startswith("lost")
-    assert err == "dls-ik: the node is gone: no more data received from it\n"
+    assert err == "dls-ik: the node has stopped: no data received from it\n"
 
     words = ["--twist", "0", "0", "0.01", "0", "0", "0", "--for", "1000", "--json"]
     with subprocess.Popen(

@@ -58,11 +58,11 @@ def test_the_arm_goes_around_and_says_what_is_in_the_way(session, scene):
     session.drag_target(at(0.6, -0.25, 0.3))
     run(session, scene, "REACHED")
     session.drag_target(at(0.6, 0.25, 0.3))  # target behind the wall
-    assert "goes around: wall and wam_" in run(session, scene, "JOINT_MOTION").message
+    assert "moving around: wall and wam_" in run(session, scene, "JOINT_MOTION").message
     sample = run(session, scene, "REACHED")
     np.testing.assert_allclose(sample.T_tip, at(0.6, 0.25, 0.3), atol=1e-3)
     session.drag_target(at(0.6, 0.0, 0.3))  # target inside the wall
-    assert "in the way: wall and wam_" in run(session, scene, "STALLED").message
+    assert "stopped before a collision: wall and wam_" in run(session, scene, "STALLED").message
 
 
 def test_a_preset_says_what_stops_its_arms(scene):
@@ -77,7 +77,7 @@ def test_a_preset_says_what_stops_its_arms(scene):
         assert "post" in pair
         session.play(preset)
         messages = {session.step(k * DT)[0].sample.message for k in range(500)}
-        assert any("in the way: " in each and "post" in each for each in messages)
+        assert any("stopped before" in each and "post" in each for each in messages)
     finally:
         session.close()
 

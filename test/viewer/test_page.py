@@ -89,7 +89,7 @@ def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
         page.wait_until(lambda: page.is_drawn(parted), "the arms to part")
         page.screenshot("viewer-preset")
         page.press("Pause")
-        page.press("Go on")
+        page.press("Resume")
         page.press("Stop")
         page.wait_until(lambda: not page.is_drawn("/path"), "the preset to end")
         page.press("Reset")

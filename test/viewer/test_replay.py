@@ -56,7 +56,7 @@ NAMES = list(ROBOT.joint_names)
         (b"{" * 100_000, "is not a CSV"),
         (b"t,wam_j1\n0,0\n1,0\n", "has no joint wam_j2, wam_j3"),
         (b"x,y\n0,0\n", "is not a CSV"),
-        (("t," + ",".join(NAMES) + "\n0" + ",0" * 7 + "\n").encode(), "two points or more"),
+        (("t," + ",".join(NAMES) + "\n0" + ",0" * 7 + "\n").encode(), "at least two points"),
         (("t," + ",".join(NAMES) + "\n0" + ",a" * 7 + "\n").encode(), "is not a CSV"),
         (
             json.dumps({"joint_names": NAMES, "t": [0, 1], "positions": [[0] * 7] * 3}).encode(),
@@ -64,7 +64,7 @@ NAMES = list(ROBOT.joint_names)
         ),
         (
             json.dumps({"joint_names": NAMES, "t": [1, 0], "positions": [[0] * 7] * 2}).encode(),
-            "times that increase",
+            "finite, increasing times",
         ),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_port_in_use_is_one_line_with_one_that_is_free(taken, capsys):
     assert shown == ""
     assert line.startswith(f"dls-ik: cannot listen on 127.0.0.1 port {taken}: ")
     free = int(line.rpartition(" ")[2])
-    assert line.endswith(f"; free is {free}: --port {free}")
+    assert line.endswith(f"; port {free} is free: --port {free}")
     check_port("127.0.0.1", free)
 
 
@@ -95,7 +95,7 @@ def test_bad_input_is_one_line(arguments, said, capsys):
 
 
 def test_a_host_that_is_not_this_one_is_refused():
-    with pytest.raises(PortError, match=r"--host nobody\.invalid is no name"):
+    with pytest.raises(PortError, match=r"--host must be a name.*got nobody\.invalid"):
         check_port("nobody.invalid", 0)
     with pytest.raises(PortError, match=r"cannot listen on 192\.0\.2\.1 port 8080"):
         check_port("192.0.2.1", 8080)
