@@ -435,8 +435,8 @@ class Stream:
         gap = self._gap + periods * self.period
         if self._stop is not None and gap > (1.0 + EARLIEST) * self.period:
             self._goal = stop_positions(self._stop, np.array([gap - self.period]))[0]
+        self._follow(periods * self.period)
         if not is_silent:
-            self._follow(periods * self.period)
             self._hear()
         arrival = None if self.message is None else Arrival(self.message, self.now, 1)
         self.message = None
