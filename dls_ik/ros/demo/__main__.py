@@ -334,7 +334,8 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
 EPILOG = (
     "Exit code: 0 if all checks hold, where checks that depend on time are ignored, because they "
     "may fail on a busy machine; 1 if another check fails, or if the node does not start; 2 for a "
-    "wrong option; 130 after Ctrl-C. The log of the node is ik_node.log in the folder of the pictures."
+    "wrong option; 130 after Ctrl-C. The log of the node is ik_node.log in the folder of the "
+    "pictures."
 )
 
 
