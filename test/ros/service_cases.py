@@ -186,7 +186,7 @@ CASES = {
         request(framed(REACHED, "table")), "'table': .*'base'"
     ),
     "a pose with NaN or infinity": Case(request(BESIDE), "position .*nan"),
-    "a quaternion of zeros": Case(request(moved(REACHED, **NO_TURN)), "no direction"),
+    "a quaternion of zeros": Case(request(moved(REACHED, **NO_TURN)), "must not be zero"),
     "a quaternion of another length": Case(request(longer(REACHED, 1.01))),
     "a state with some of the joints": Case(request(REACHED, PARTIAL)),
     "an empty state": Case(request(REACHED, {})),

@@ -243,7 +243,7 @@ BAD = {
     "no link": (Code.INVALID_LINK_NAME, "''; links", position("", [BALL], [I4])),
     "angle below 0": (INVALID, "at least 0 rad; .*-1", orientation("tool", I3, (1, -1, 1))),
     "angle nan": (INVALID, "at least 0 rad; .*nan", orientation("tool", I3, (1, 1, NAN))),
-    "quaternion": (INVALID, "link 'tool': .*no direction", no_direction()),
+    "quaternion": (INVALID, "link 'tool': .*must not be zero", no_direction()),
     "no region": (INVALID, "no primitives", position("tool", [], [])),
     "meshes": (INVALID, "meshes are not supported", mesh()),
     "no shape": (INVALID, "primitive 9 ", position("tool", [primitive(9, 1, 1)], [I4])),

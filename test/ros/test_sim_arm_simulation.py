@@ -93,10 +93,10 @@ def test_wrong_initial_positions_are_refused_and_nothing_changes():
         ({"joint_names": "a", "robot_description": "<robot/>"}, "'robot_description'"),
         ({"robot": "wam", "robot_description": "<robot/>"}, "both given"),
         ({"joint_names": "a, b, a"}, "each name once"),
-        ({"delay": -0.1}, "delay is from 0 to 60 \\[s\\]"),
+        ({"delay": -0.1}, "delay must be from 0 to 60 \\[s\\]"),
         ({"noise": float("nan")}, "finite number"),
         ({"limit_velocity": 1}, "true or false"),
-        ({"rate": 0.0}, "rate is from 1"),
+        ({"rate": 0.0}, "rate must be from 1"),
         ({"lag": 1.0}, "unknown parameter 'lag'; known: robot, "),
     ],
 )
