@@ -230,8 +230,8 @@ class Parameters(GroupsParameters):
     # Solution of requests
     group_name: tuple[str, ...] = parameter(
         (),
-        "group names in requests that mean the chain that follows targets; empty: any name if there "
-        "are no groups",
+        "group names in requests that mean the chain that follows targets; empty: any name if "
+        "there are no groups",
     )
     method: str = parameter(AUTO_METHOD, "method that solves requests")
     position_tolerance: float = option(SolverOptions, "position_tolerance")
