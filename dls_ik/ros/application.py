@@ -288,7 +288,10 @@ class Application:
             time.sleep(0.1)
 
     def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
-        """Add the groups of an SRDF to the arm in use; called in the thread of the scene."""
+        """Add the groups of an SRDF to the arm in use, if the arm has this robot.
+
+        This is called in the thread of the scene.
+        """
         while (before := self._arm) is not None and before.robot is robot:
             arm = before.with_srdf(srdf)
             arm.prepare()

@@ -326,7 +326,10 @@ def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _body(tree: Tree, link: str) -> str:
-    """Return the link closest to the root among the links rigidly attached to `link`."""
+    """Return the link closest to the root among the links that are rigidly attached to `link`.
+
+    This link identifies the rigid body of `link`.
+    """
     while link in tree.parent_joint and tree.parent_joint[link].kind == "fixed":
         link = tree.parent_joint[link].parent
     return link

@@ -62,10 +62,11 @@ class BoundParameters:
     )
 
     def check(self) -> None:
-        """Check that the bound has one shape, and that its lists have the right lengths.
+        """Check that the bound has one shape, and that all values of the bound are usable.
 
         Raises:
-            OptionError: If there is not exactly one shape, or if a list has the wrong length.
+            OptionError: If there is not exactly one shape, if a list has the wrong length, if an
+                edge length of the box is not positive, or if the normal has length 0.
         """
         given = [name for name in BOUND_SHAPES if getattr(self, name)]
         if len(given) != 1:

@@ -57,7 +57,7 @@ class PoseView(NamedTuple):
 
 
 class PoseStampedView(NamedTuple):
-    """Read-only fields of a ``geometry_msgs/PoseStamped``, with the same names."""
+    """Read-only fields of a ``geometry_msgs/PoseStamped``, with the names of the message."""
 
     header: HeaderView
     pose: PoseView

@@ -176,7 +176,7 @@ class ParameterSet:
 
     @classmethod
     def check_names(cls, names: Sequence[str]) -> None:
-        """Check that no name is the former name of a renamed parameter.
+        """Check that no name is an old name of a renamed parameter.
 
         Raises:
             OptionError: If a parameter was renamed; the message gives its new name.
@@ -187,7 +187,11 @@ class ParameterSet:
             raise OptionError("; ".join(words))
 
     def check(self) -> None:
-        """Raise a DlsIkError if values contradict each other."""
+        """Check that values do not contradict each other; subclasses override this method.
+
+        Raises:
+            DlsIkError: If values contradict each other.
+        """
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
         """Return the fields of the parameters whose existence depends on other parameters.

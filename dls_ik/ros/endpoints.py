@@ -26,7 +26,12 @@ def type_name(message_type: Any, folder: str = "msg") -> str:
 
 
 def publisher_words(node: Node, topic: str) -> str:
-    """Return a text about the publishers of a topic, such as "published by /joystick"."""
+    """Return a text that names the publishers of a topic, such as "published by /joystick".
+
+    Args:
+        node: Node that looks up the publishers.
+        topic: Resolved name of the topic.
+    """
     infos = node.get_publishers_info_by_topic(topic)
     names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos})
     others = len(names) - MAX_NAMED_PUBLISHERS

@@ -197,6 +197,10 @@ class NodeParameters:
     def write(self, name: str, value: Any) -> None:
         """Change a parameter of the node.
 
+        Args:
+            name: Name of the parameter in ROS.
+            value: New value.
+
         Raises:
             OptionError: If the node refuses the value; the message gives the reason.
             ServiceMissingError: If no node offers the service.
@@ -389,7 +393,7 @@ class NodeSource:
         )
 
     def place(self, q: Array) -> None:
-        """Raise an error, because the arm of a node cannot be placed; it only follows targets.
+        """Raise an error, because the arm of a node only follows targets.
 
         Raises:
             DlsIkError: If this method is called.

@@ -55,7 +55,7 @@ _UNREACHABLE = {  # position of the wrist [m], direction of the tool
 
 
 class DemoPose(NamedTuple):
-    """Pose that the demonstration requests from ``compute_ik``."""
+    """Pose that the demonstration requests from ``compute_ik``, and whether it is reachable."""
 
     name: str
     T: Array  # (4, 4) T_base_tip
@@ -125,7 +125,7 @@ class PoseCheck(NamedTuple):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the joint positions reach the pose within the joint limits."""
+        """Whether the joint positions reach the pose within TOLERANCE and the joint limits."""
         errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
         return self.inside_limits and all(error <= TOLERANCE + ROUNDING for error in errors)
 
@@ -508,7 +508,7 @@ def _distances(points: Array, path: Array) -> Array:
 
 
 def distance_to_path(point: Array, path: Array) -> float:
-    """Return the distance [m] from a point (3,) to the polyline through points (k, 3)."""
+    """Return the distance [m] from a point (3,) to the polyline through `path` (k, 3) [m]."""
     start, step = path[:-1], np.diff(path, axis=0)
     squares = np.maximum((step**2).sum(axis=1), 1e-30)
     share = np.clip(((point - start) * step).sum(axis=1) / squares, 0.0, 1.0)

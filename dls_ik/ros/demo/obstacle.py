@@ -255,7 +255,10 @@ def arm_shapes(robot: RobotModel) -> list[Part]:
 
 
 def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Array:
-    """Return distances (m,) [m] of a sphere or cylinder to the box, at configurations (m, n)."""
+    """Return the distances of a shape of a link to the box, shape (m,) [m].
+
+    The arguments are those of :func:`closest_points`.
+    """
     on_shape, on_box = closest_points(part, q, robot, T_box)
     distances: Array = np.linalg.norm(on_shape - on_box, axis=1)
     return distances

@@ -131,7 +131,7 @@ def _motion_criteria(tracking: Tracking, uses: Sequence[JointUse]) -> Iterator[C
 
 @dataclass(frozen=True)
 class Load:
-    """Load of the machine."""
+    """Load of the machine during the demonstration."""
 
     cores: int  # number of processor cores
     average: float | None  # load average of the last minute, including this program; None: unknown
@@ -323,7 +323,12 @@ def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
 
 
 def _table(first: str = "", *others: str) -> Table:
-    """Return an empty table with a wide first column and right-aligned other columns."""
+    """Return an empty table with a wide first column and right-aligned further columns.
+
+    Args:
+        first: Header of the first column; empty: the table has no columns yet.
+        others: Headers of the further columns.
+    """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
     if first:
         table.add_column(first, ratio=1)

@@ -36,7 +36,7 @@ def invalid(message: str) -> RequestError:
 
 
 class JointInterval(NamedTuple):
-    """Allowed positions of a joint [rad or m]."""
+    """Interval of allowed positions of a joint [rad or m]."""
 
     joint: str
     lower: float

@@ -228,7 +228,7 @@ class LatestOnlyExecutor:
         self._executor.submit(self._run_next)
 
     def close(self) -> None:
-        """Start no more jobs, and ignore a failure of the current one."""
+        """Stop starting jobs; do not report an exception of the current job."""
         self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -286,7 +286,7 @@ class SerialExecutor:
         return True
 
     def close(self) -> None:
-        """Start no more jobs, and ignore a failure of the current one."""
+        """Stop starting jobs; do not report an exception of the current job."""
         with self._lock:
             self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -121,7 +121,13 @@ def add_file_objects(
 
 
 def log_new_scene(scene: PlanningScene, topics: Iterable[str], logger: Any) -> None:
-    """Log which links and objects the collision checks of a new scene include."""
+    """Log how many links and pairs the collision checks of a new scene include.
+
+    Args:
+        scene: New scene.
+        topics: Names of the topics with changes of the scene.
+        logger: Logger of the node.
+    """
     snapshot = scene.snapshot
     origin = "found by sampling" if scene.srdf is None else "from the SRDF"
     if not snapshot.links:

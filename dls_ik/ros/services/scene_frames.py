@@ -19,7 +19,16 @@ class FrameLookup(Protocol):
     """Lookup of frames among the links of a robot and in TF; see :mod:`dls_ik.ros.frames`."""
 
     def T_root_frame(self, frame: str, tree: Tree, values: JointValues) -> Array:
-        """Return ``T_root_frame`` (4, 4), or raise a FrameError if the frame is unknown."""
+        """Return the pose ``T_root_frame`` (4, 4) of a frame.
+
+        Args:
+            frame: Name of a link or a TF frame.
+            tree: Robot.
+            values: Joint positions by name [rad or m].
+
+        Raises:
+            FrameError: If the frame is unknown.
+        """
 
 
 def resolve_frames(

@@ -164,7 +164,7 @@ class ServiceServer:
         self._send(reply, response)
 
     def _give_up(self, request: IkRequest, reply: Reply) -> None:
-        """Answer a request that no worker thread has started by its deadline."""
+        """Answer a request that no worker thread has started to solve by the request's deadline."""
         busy, others = self._executor.running, self._executor.waiting
         message = (
             f"no thread was free within the timeout of {request.timeout:.3g} s: {busy} requests "

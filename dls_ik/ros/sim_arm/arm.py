@@ -110,7 +110,7 @@ class CommandQueue:
         self._commands = deque([(-np.inf, standstill(start, 0.0))])
 
     def add(self, path: Path, now: float) -> None:
-        """Add a path that is followed from the time `now` [s] on."""
+        """Add a path that replaces the last path from the time `now` [s] on."""
         state = self._commands[-1][1].at(now)
         self._commands.append((now, path.from_here(now, *state)))
 
@@ -159,7 +159,7 @@ class SimulatedArm:
 
     @property
     def q(self) -> Array:
-        """True joint positions (n,) [rad or m]."""
+        """True joint positions (n,), without measurement noise [rad or m]."""
         return self._q.copy()
 
     def reset(self, start: Array) -> None:

@@ -251,7 +251,13 @@ class RobotPhysics:
     # Bodies and joints of the MuJoCo specification
 
     def _fill(self, spec: Any, link: str, body: Any) -> None:
-        """Add the mass and the shapes of a link to a body of the MuJoCo specification."""
+        """Add the mass and the shapes of a link to a body of the MuJoCo specification.
+
+        Args:
+            spec: MuJoCo specification (mujoco.MjSpec).
+            link: Name of the link.
+            body: Body of the specification that represents the link.
+        """
         body.gravcomp = 1.0
         mass = self._masses.get(link)
         if link in self._estimated:

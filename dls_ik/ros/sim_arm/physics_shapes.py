@@ -70,7 +70,7 @@ def mujoco_pose(T: Array) -> dict[str, Any]:
 
 
 class Solid(NamedTuple):
-    """A mesh, and the convex parts that replace it in MuJoCo."""
+    """Mesh, and the convex parts that replace the mesh in MuJoCo."""
 
     mesh: Mesh
     hull: Array  # (h, 3) vertices of the convex hull [m]; (0, 3): the mesh is flat
