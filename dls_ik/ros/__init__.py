@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS nodes and their clients: the only part of ``dls_ik`` that imports ROS."""
+"""ROS nodes and clients of these nodes; the only subpackage of ``dls_ik`` that imports ROS."""
 
 import time
 
-STARTED = time.monotonic()  # [s] steady clock; approximate start of the process
+STARTED = time.monotonic()  # [s] steady time at which the process started, approximately

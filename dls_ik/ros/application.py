@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ik node: connects the arm in use to the services, the planning scene and the servo loop."""
+"""Application of ``ik_node``: connects the arm to services, planning scene and servo loop."""
 
 import gc
 import math
@@ -47,11 +47,11 @@ from dls_ik.text import escape, listing
 from dls_ik.warm_up import SCENE_USES, can_keep_kernels
 
 MAX_KERNEL_BUILDS = 20  # maximum number of builds of missing kernels that one robot waits for
-THREAD_SWITCH_INTERVAL = 3e-4  # [s]; Python's default of 5 ms is longer than a cycle
+THREAD_SWITCH_INTERVAL = 3e-4  # [s] less than a cycle; Python's default is 5 ms
 
 
 def describe_acceleration(arm: Arm) -> str:
-    """Return a text with the acceleration limits, and whether they are given or computed."""
+    """Return a log text with the acceleration limits of an arm and the origin of the limits."""
     parameters = arm.parameters
     limits, _ = motion_limits(arm.controller.options, arm.robot)
     numbers = ", ".join(f"{limit:.3g}" for limit in limits)
@@ -59,7 +59,7 @@ def describe_acceleration(arm: Arm) -> str:
     if not parameters.acceleration:
         origin = (
             f"the default, with which no single joint accelerates the tip by more than "
-            f"{GENTLE_TIP_ACCELERATION:g} m/s^2; set others by -p acceleration:=[...]"
+            f"{GENTLE_TIP_ACCELERATION:g} m/s^2; set other limits by -p acceleration:=[...]"
         )
     elif parameters.preset and is_of_preset(parameters, "acceleration"):
         origin = f"from the preset {parameters.preset}"
@@ -69,10 +69,10 @@ def describe_acceleration(arm: Arm) -> str:
 
 
 def serve_ik(node: Node, stop: Future) -> bool:
-    """Run the ik node until the future `stop` is done.
+    """Run ``ik_node`` until the future `stop` is done.
 
     Returns:
-        False if `stop` was done during the compilation of kernels, which continues in a thread.
+        True; False if `stop` was done while kernels were compiled, which continues in a thread.
     """
     live = LiveParameters(node, with_preset(given_values(node)))
     kernels = KernelBuilder(node.get_logger())
@@ -85,7 +85,7 @@ def serve_ik(node: Node, stop: Future) -> bool:
     try:
         application.prepare()
         gc.collect()
-        gc.freeze()  # a collection of numba's objects would block the stream for 50 ms
+        gc.freeze()  # collecting Numba's many objects would block the stream for 50 ms
         gc.enable()
         give_back_memory()
         application.start()
@@ -96,10 +96,12 @@ def serve_ik(node: Node, stop: Future) -> bool:
 
 
 def _compile_kernels(node: Node, stop: Future) -> bool:
-    """Compile or load the kernels that every node needs, or all kernels without a disk cache.
+    """Compile or load the kernels that every node needs.
+
+    If there is no disk cache for kernels, compile all kernels, including those of collision checks.
 
     Returns:
-        False if `stop` was done during the compilation.
+        Whether the kernels are ready; False if `stop` was done during the compilation.
     """
     announce, wanted = node.get_logger().info, lambda: not stop.done()
     if not process.warm_up(announce, wanted):
@@ -108,7 +110,7 @@ def _compile_kernels(node: Node, stop: Future) -> bool:
 
 
 class Application:
-    """The node: its parts, and the arm in use.
+    """Application of ``ik_node``: owns the arm in use, the services, the scene and the servo loop.
 
     When the robot or a parameter changes, a new :class:`~dls_ik.ros.arm.Arm` replaces the arm in
     use. A robot from the topic is prepared in a separate thread before it replaces the previous
@@ -120,10 +122,10 @@ class Application:
     ) -> None:
         self._node, self._kernels = node, kernels
         self._live = live
-        self._parameters = live.current  # current, or about to become current
+        self._parameters = live.current  # current values, or values that are about to be current
         self._arm: Arm | None = None
         self._first: Arm | None = None  # arm with the robot of the parameters
-        self._reason = ""  # why the robot of the parameters is not usable
+        self._reason = ""  # reason why the robot of the parameters is not usable
         self._swap = threading.Lock()  # guards changes of the arm and the parameters
         self._builder = LatestOnlyExecutor(self._fault)
         self._description: DescriptionTopic | None = None  # None: the parameters give the robot
@@ -142,7 +144,9 @@ class Application:
         live.on_change(self._change)
 
     def prepare(self) -> None:
-        """Build the arm for the robot of the parameters now; later this would block the stream.
+        """Build the arm for the robot of the parameters, if they select a usable robot.
+
+        This is done before the stream starts, because it would block the stream.
 
         Raises:
             DlsIkError: If a parameter does not fit the robot.
@@ -157,10 +161,10 @@ class Application:
                 self._first.prepare()
 
     def start(self) -> None:
-        """Start the services, and the stream with the prepared arm.
+        """Start the services and the servo loop with the arm that :meth:`prepare` has built.
 
-        If the parameters give no usable robot, wait for a robot on the topic. If their robot is not
-        usable, log the reason.
+        If there is no such arm, wait for a robot on the topic ``robot_description``. If the robot
+        of the parameters is not usable, also log the reason.
 
         Raises:
             DlsIkError: If a parameter does not fit the robot.
@@ -173,7 +177,7 @@ class Application:
         self._services.start()
 
     def stop(self) -> None:
-        """Stop the services and the stream."""
+        """Stop the services, the scene and the servo loop."""
         self._builder.close()
         if self._kernels is not None:
             self._kernels.close()
@@ -206,11 +210,11 @@ class Application:
         self._description.remind()
 
     def _take(self, robot: RobotModel) -> None:
-        """Build and use the arm for a robot from the topic; called in the builder's thread."""
+        """Build an arm for a robot from the topic, and use it; called in the builder's thread."""
         arm = self._new_arm(robot)
         arm.prepare()
         with self._swap:
-            if arm.parameters is not self._parameters:  # a parameter has changed meanwhile
+            if arm.parameters is not self._parameters:  # a parameter was changed during the build
                 arm = arm.changed(self._parameters)
             self._use(arm)
 
@@ -221,12 +225,14 @@ class Application:
         return Arm(robot, parameters, self._executor, surroundings=around)
 
     def _equip(self, robot: RobotModel, scene: PlanningScene | None, reason: str) -> None:
-        """Set the scene and the workspace bounds of the stream; called in the thread of the scene.
+        """Set the scene and the workspace bounds that limit the stream.
+
+        This is called in the thread of the scene. Do nothing if `robot` is not in use any more.
 
         Args:
-            robot: Robot of the scene; do nothing if another robot is in use.
-            scene: Scene of the robot, if there is one.
-            reason: Reason why there is no scene.
+            robot: Robot of the scene.
+            scene: Scene of the robot; None: no scene.
+            reason: Reason why there is no scene; empty if there is a scene.
         """
         builds = 0  # number of kernel builds that this call has waited for
         while (before := self._arm) is not None and before.robot is robot:
@@ -243,10 +249,10 @@ class Application:
                 if not isinstance(error, DlsIkError):
                     self._node.get_logger().error(trace(error))
                 words = str(error) if isinstance(error, DlsIkError) else repr(error)
-                self._node.get_logger().error(f"the stream takes no targets: {escape(words)}")
+                self._node.get_logger().error(f"the stream accepts no targets: {escape(words)}")
                 arm = before.within(Surroundings(hold_reason=words))
             with self._swap:
-                if self._arm is before:  # else a parameter has changed meanwhile
+                if self._arm is before:  # otherwise a parameter was changed: start again
                     self._use(arm)
                     self._log_surroundings(arm)
                     return
@@ -267,7 +273,7 @@ class Application:
         return Surroundings(scene, workspace, reason=reason)
 
     def _await_frame(self, frame: str, arm: Arm) -> Array:
-        """Return ``T_root_frame`` (4, 4) of a frame; wait until TF has the frame if necessary.
+        """Return the pose ``T_root_frame`` (4, 4) of a frame; wait if TF does not have it yet.
 
         Raises:
             FrameError: If the frame is still unknown after FRAME_TIMEOUT.
@@ -282,12 +288,15 @@ class Application:
             time.sleep(0.1)
 
     def _adopt(self, robot: RobotModel, srdf: Srdf) -> None:
-        """Add the groups of an SRDF to the arm in use; called in the thread of the scene."""
+        """Add the groups of an SRDF to the arm in use, if the arm has this robot.
+
+        This is called in the thread of the scene.
+        """
         while (before := self._arm) is not None and before.robot is robot:
             arm = before.with_srdf(srdf)
             arm.prepare()
             with self._swap:
-                if self._arm is before:  # else a parameter has changed meanwhile
+                if self._arm is before:  # otherwise a parameter was changed: start again
                     self._use(arm)
                     return
 
@@ -315,9 +324,9 @@ class Application:
         has_links = around.scene is not None and bool(around.scene.snapshot.links)
         if not has_links and not around.workspace:
             return
-        distance = f"keeps {options.min_distance:g} m from collisions" if has_links else ""
+        distance = f"keeps distances of {options.min_distance:g} m" if has_links else ""
         names = [bound.name for bound in around.workspace]
-        inside = f"stays inside of {listing(names)}" if names else ""
+        inside = f"stays inside {listing(names)}" if names else ""
         self._node.get_logger().info(f"the stream {' and '.join(filter(None, (distance, inside)))}")
         if tight := arm.controller.tight_pairs:
             self._node.get_logger().warning(

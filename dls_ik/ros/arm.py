@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The arm in use: a robot with its groups, solvers and controller."""
+"""Arm: a robot with the groups, solvers and controller that the parameters describe."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -33,61 +33,63 @@ from dls_ik.text import listing, quoted
 # Name of the group of requests that name no group: the chain that follows targets.
 DEFAULT_GROUP = ""
 MAX_SRDF_GROUPS = 64
-MAX_CACHED_CHAINS = 64  # number of combinations of a group and requested links
+MAX_CACHED_CHAINS = 64  # maximum number of combinations of a group and requested links
 
 
 class Group(NamedTuple):
-    """A group: tips whose poses are solved for together, with a solver and its settings."""
+    """Group of tips that are brought to target poses together, with a solver and its settings."""
 
     solver: IkSolver  # the tips of the group are the tips of the solver's robot model
-    method: str
+    method: str  # name of the method
     timeout: float  # [s] timeout of requests that give no timeout
 
 
 class TipAttachment(NamedTuple):
-    """The requested link to which a tip of the chain is rigidly attached."""
+    """Requested link to which a tip of a chain is rigidly attached."""
 
     link_index: int  # index of the link in the request
-    T_link_tip: Array  # (4, 4)
+    T_link_tip: Array  # (4, 4) constant pose of the tip in the link frame
 
 
 class IkChain(NamedTuple):
-    """A solver, and for each of its k tips the requested link to which the tip is attached.
+    """Solver for requested links, and for each of its k tips the attachment to a requested link.
 
-    A tip that is attached to no requested link keeps its current pose.
+    A tip without an attachment keeps its current pose.
     """
 
     solver: IkSolver
-    attachments: tuple[TipAttachment | None, ...]  # (k,)
+    attachments: tuple[TipAttachment | None, ...]  # (k,) None: no requested link
 
 
 PREPARING = "the planning scene is being prepared"
 
 
 class Surroundings(NamedTuple):
-    """The scene and the workspace bounds that limit the stream of an arm."""
+    """Scene and workspace bounds that limit the motion of an arm that follows targets."""
 
     scene: PlanningScene | None = None
     workspace: tuple[Bound, ...] = ()
-    hold_reason: str = ""  # why the arm must hold its position; empty: the arm may move
-    reason: str = ""  # why there is no scene
+    hold_reason: str = ""  # reason why the arm must hold its position; empty: the arm may move
+    reason: str = ""  # reason why there is no scene
 
 
 class Arm:
-    """An immutable combination of a robot and its parameters.
+    """Robot with the groups, solvers and controller for given parameters; never modified.
 
     Args:
-        executor: Runs the solver for the controller.
-        controller: An existing controller with the same settings, to use instead of a new one.
+        robot: Robot whose chain follows targets.
+        parameters: Parameters of the node.
+        executor: Executor in which the controller runs the solver.
+        controller: Existing controller with the same settings, which is used instead of a new one.
         groups: Previous groups of the same robot, whose robot models are reused.
         srdf: SRDF whose groups are added to the groups of the parameters.
         surroundings: Scene and workspace bounds, as far as they are known.
 
     Raises:
-        MethodError: If the method does not support the robot.
+        MethodError: If a method does not support the robot.
         OptionError: If a group does not fit the robot, or the links of the arm can never keep
             `min_distance`.
-        JointValueError: If the initial positions do not fit the robot.
+        JointValueError: If the parameter `initial_positions` does not fit the robot.
     """
 
     def __init__(
@@ -108,7 +110,7 @@ class Arm:
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
         self.groups = build_groups(robot, parameters, groups or {})
         self.solver = self.groups[DEFAULT_GROUP].solver
-        self._unusable: dict[str, str] = {}  # reasons by SRDF group
+        self._unusable: dict[str, str] = {}  # names of unusable SRDF groups, and reasons
         if srdf is not None:
             self._add_srdf_groups(srdf, groups or {})
         self._executor = executor
@@ -116,22 +118,29 @@ class Arm:
         self.ik_chain = SolverCache(self.tree, parameters).find
 
     def changed(self, parameters: Parameters) -> "Arm":
-        """Return an arm with other parameters; keep the controller if its settings are unchanged.
+        """Return an arm of the same robot with other parameters.
+
+        The controller is kept if its settings are unchanged.
 
         Raises:
-            MethodError, OptionError, JointValueError: If the constructor of the arm raises the
-                error.
+            MethodError, OptionError, JointValueError: If the parameters do not fit the robot, as
+                for the constructor.
         """
         same = parameters.stream_settings() == self.parameters.stream_settings()
         controller = self.controller if same else None
         return self._replaced(parameters, controller, self.srdf, self.surroundings)
 
     def with_srdf(self, srdf: Srdf) -> "Arm":
-        """Return an arm with the groups of an SRDF; each group takes a few tenths of a second."""
+        """Return an arm with the groups of an SRDF in addition.
+
+        Building a group takes a few tenths of a second.
+        """
         return self._replaced(self.parameters, self.controller, srdf, self.surroundings)
 
     def within(self, surroundings: Surroundings) -> "Arm":
-        """Return an arm with other surroundings, and load all kernels that its controller calls.
+        """Return an arm with another scene and other workspace bounds.
+
+        Also load all kernels that the controller of this arm calls.
 
         Raises:
             OptionError: If the links of the arm can never keep `min_distance`.
@@ -142,9 +151,9 @@ class Arm:
         return arm
 
     def prepare(self) -> None:
-        """Compute the reach bounds of all groups now.
+        """Compute the bounds on the reach of all groups now.
 
-        Otherwise the first request for an unreachable pose would compute them and be delayed.
+        Otherwise the first request of an unreachable pose would be delayed by this computation.
         """
         for group in self.groups.values():
             group.solver.prepare()
@@ -174,10 +183,10 @@ class Arm:
         )
 
     def group(self, name: str) -> Group:
-        """Return a group by name; an empty name stands for the default group.
+        """Return a group by name; an empty name means the default group.
 
         Raises:
-            RequestError: If the name is unknown, or if the group of the SRDF cannot be solved for;
+            RequestError: If the name is unknown, or if the SRDF group of this name is not usable;
                 the message lists the valid names.
         """
         group = self.groups.get(name)
@@ -190,12 +199,17 @@ class Arm:
         message = f"unknown group {quoted(name)}"
         if name in self._unusable:
             reason = self._unusable[name]
-            message = f"group {quoted(name)} of the SRDF cannot be solved for: {reason}"
+            message = f"group {quoted(name)} of the SRDF is not usable: {reason}"
         known = listing(dict.fromkeys([*filter(None, self.groups), *others]))
         raise RequestError(Code.INVALID_GROUP_NAME, f"{message}; known: {known}")
 
     def _add_srdf_groups(self, srdf: Srdf, others: Mapping[str, Group]) -> None:
-        """Add the groups of an SRDF whose names the parameters do not use."""
+        """Add the groups of an SRDF, except those with names that the parameters use.
+
+        Args:
+            srdf: SRDF.
+            others: Previous groups of the same robot, whose robot models are reused.
+        """
         models = [group.solver.robot for group in (*self.groups.values(), *others.values())]
         given = {*self.groups, *self.parameters.group_name}
         for name in [each for each in srdf.groups if each not in given][:MAX_SRDF_GROUPS]:
@@ -215,7 +229,12 @@ class Arm:
 
 
 def _rehearse(controller: Controller, q: Array) -> None:
-    """Call each kernel of a controller once, so that all of them are compiled or loaded."""
+    """Use all functions of a controller once, so that all kernels are compiled or loaded.
+
+    Args:
+        controller: Controller, which is not used afterwards.
+        q: (n,) joint positions at which the controller starts [rad or m].
+    """
     controller.seed(q)
     controller.follow_pose(controller.robot.fk(q), 0.0)
     for k in range(2):
@@ -234,7 +253,10 @@ def joints_outside_chain(robot: RobotModel) -> tuple[str, ...]:
 
 
 def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, Any]:
-    """Return the options of a controller; compute acceleration limits if none are given."""
+    """Return the options of a controller by name.
+
+    Acceleration limits are computed from the robot if the parameters give none.
+    """
     options = parameters.controller_options()
     if "acceleration" not in options:
         options["acceleration"] = tuple(gentle_acceleration(robot).tolist())
@@ -244,16 +266,17 @@ def controller_options(robot: RobotModel, parameters: Parameters) -> dict[str, A
 def build_groups(
     robot: RobotModel, parameters: Parameters, others: Mapping[str, Group]
 ) -> dict[str, Group]:
-    """Build all groups of the parameters, and the default group; return them by name.
+    """Return the groups of the parameters and the default group, by name.
 
     Args:
-        robot: Model of the default group.
+        robot: Robot model of the default group.
+        parameters: Parameters of the node.
         others: Previous groups of the same robot. Their robot models are reused, because computing
-            the reach bounds of a new model takes a few tenths of a second.
+            the bounds on the reach of a new model takes a few tenths of a second.
 
     Raises:
         OptionError: If a group does not fit the robot.
-        MethodError: If the method cannot solve for a group.
+        MethodError: If the method of a group does not support the tips of the group.
     """
     models = [robot, *(group.solver.robot for group in others.values())]
     groups = {DEFAULT_GROUP: _prepared(robot, parameters.method, parameters.timeout, parameters)}
@@ -288,7 +311,11 @@ def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parame
 
 
 def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two links that are equal or rigidly attached to each other, if any."""
+    """Return the first pair of links that are equal or rigidly attached to each other.
+
+    Returns:
+        Pair of link names; None if there is no such pair.
+    """
     seen: dict[str, str] = {}
     for link in links:
         body = _body(tree, link)
@@ -299,14 +326,17 @@ def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _body(tree: Tree, link: str) -> str:
-    """Return the link closest to the root among the links rigidly attached to `link`."""
+    """Return the link closest to the root among the links that are rigidly attached to `link`.
+
+    This link identifies the rigid body of `link`.
+    """
     while link in tree.parent_joint and tree.parent_joint[link].kind == "fixed":
         link = tree.parent_joint[link].parent
     return link
 
 
 class SolverCache:
-    """Cache of the solvers for requested links: the solver of a group, or a new solver."""
+    """Cache of solvers for requested links."""
 
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
         self._tree = tree
@@ -317,13 +347,13 @@ class SolverCache:
         """Return the solver for the requested links of a group.
 
         If each link is rigidly attached to a tip of the group, the solver of the group is used, and
-        the other tips of the group keep their poses. Otherwise a new solver is built with a chain
-        to each link. The chains start at the base of the group if the base is an ancestor of all
-        links; if not, they start at the root link.
+        the remaining tips of the group keep their poses. Otherwise a new solver is built, with a
+        chain to each link. These chains start at the base of the group if the base is an ancestor
+        of all links; if not, they start at the root link.
 
         Args:
             group: Group of the request.
-            links: Names of the links; a single empty name stands for the only tip of the group.
+            links: Names of the links; a single empty name means the only tip of the group.
 
         Raises:
             RequestError: If a link is unknown, if two links are rigidly attached to each other, if
@@ -372,7 +402,7 @@ class SolverCache:
             chain = RobotModel.from_tree(self._tree, start, links)
             return IkSolver(chain, method, **self._parameters.service_options(method))
         except ChainError as error:
-            message = f"link {listing(map(repr, links))} cannot be solved for: {error}"
+            message = f"the solver cannot move link {listing(map(repr, links))}: {error}"
             raise self._refused(message) from error
         except MethodError as error:
             raise RequestError(Code.NO_IK_SOLUTION, f"{listing(links)}: {error}") from error

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workspace bounds as parameters: ``bounds`` lists the names, ``bound.NAME.*`` are the values.
 
-A bound is a box, a sphere or a half-space in a frame that is fixed relative to the root link. The
-origins of the links that the bound lists stay inside; by default the origin of the tip.
+A bound is a box, a sphere or a half-space in a frame that is fixed relative to the root link. It
+contains the origins of the listed links; if no links are listed, the origin of the tip.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ BOUND_SHAPES = ("box", "sphere", "half_space")
 
 @dataclass(frozen=True)
 class BoundParameters:
-    """The parameters ``bound.NAME.*`` of one bound."""
+    """Parameters ``bound.NAME.*`` of one workspace bound."""
 
     name: str
     box: tuple[float, ...] = parameter(
@@ -58,36 +58,43 @@ class BoundParameters:
         (), "roll, pitch, yaw of the pose; empty: zeros", "rad", read_only=True
     )
     links: tuple[str, ...] = parameter(
-        (), "links whose origins stay inside; empty: the tip", read_only=True
+        (), "links whose origins must stay inside; empty: the tip", read_only=True
     )
 
     def check(self) -> None:
-        """Check that the bound has one shape, and that its lists have the right lengths.
+        """Check that the bound has one shape, and that all values of the bound are usable.
 
         Raises:
-            OptionError: If there is not exactly one shape, or if a list has the wrong length.
+            OptionError: If there is not exactly one shape, if a list has the wrong length, if an
+                edge length of the box is not positive, or if the normal has length 0.
         """
         given = [name for name in BOUND_SHAPES if getattr(self, name)]
         if len(given) != 1:
             raise OptionError(
-                f"bound {self.name!r} has {listing(given) if given else 'no shape'}: give one of "
-                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in BOUND_SHAPES)}"
+                f"bound {self.name!r} must have exactly one shape, "
+                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in BOUND_SHAPES)}; got "
+                f"{listing(given) if given else 'none'}"
             )
         for name, count in (("box", 3), ("half_space", 4), ("position", 3), ("orientation", 3)):
             value = getattr(self, name)
             if value and len(value) != count:
                 raise OptionError(
-                    f"{BOUND_PREFIX}.{self.name}.{name} takes {count} numbers, not {len(value)}"
+                    f"{BOUND_PREFIX}.{self.name}.{name} must be {count} numbers; got {len(value)}"
                 )
         if self.box and min(self.box) <= 0.0:
             name = f"{BOUND_PREFIX}.{self.name}.box"
-            raise OptionError(f"{name} takes lengths above 0, not {self.box}")
+            raise OptionError(f"{name} must be lengths above 0 m; got {self.box}")
         if self.half_space and not any(self.half_space[:3]):
-            raise OptionError(f"{BOUND_PREFIX}.{self.name}.half_space has a normal of length 0")
+            raise OptionError(
+                f"the normal of {BOUND_PREFIX}.{self.name}.half_space must not have length 0"
+            )
 
 
 def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
-    """Return the fields of all given bounds by full parameter name, such as ``bound.cell.box``."""
+    """Return the dataclass fields of the parameters of all given bounds.
+
+    The keys are full parameter names, such as ``bound.cell.box``.
+    """
     own = [field for field in fields(BoundParameters) if field.metadata]
     return {f"{BOUND_PREFIX}.{name}.{field.name}": field for name in names for field in own}
 
@@ -95,12 +102,12 @@ def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
 def changed_bounds(
     before: Sequence[BoundParameters], names: Sequence[str], given: Mapping[str, Any]
 ) -> tuple[BoundParameters, ...]:
-    """Return the parameters of the bounds with the given names, after a change of values.
+    """Return the parameters of workspace bounds after a change of values.
 
     Args:
         before: Parameters of the bounds before the change.
         names: Names of the bounds after the change.
-        given: New values by full parameter name.
+        given: New values by full parameter name, such as ``bound.cell.box``.
 
     Raises:
         OptionError: If a value has the wrong type or is out of range.
@@ -125,7 +132,7 @@ def build_workspace(
     Args:
         details: Parameters of the bounds.
         tree: Robot.
-        lookup: Returns ``T_root_frame`` (4, 4) of a TF frame, or raises a FrameError.
+        lookup: Function that returns ``T_root_frame`` (4, 4) of a TF frame, or raises a FrameError.
 
     Raises:
         OptionError: If a frame is unknown, or is a link that moves relative to the root.
@@ -155,8 +162,8 @@ def _pose(given: BoundParameters, tree: Tree, lookup: Callable[[str], Array]) ->
     elif (fixed := tree.fixed_offset(tree.root, frame)) is None:
         links = (each for each in tree.links if tree.fixed_offset(tree.root, each) is not None)
         raise OptionError(
-            f"{BOUND_PREFIX}.{given.name}.frame is {quoted(frame)}, which moves relative to the "
-            f"root; fixed links: {listing(links)}"
+            f"{BOUND_PREFIX}.{given.name}.frame must be fixed relative to the root; "
+            f"{quoted(frame)} moves; fixed links: {listing(links)}"
         )
     else:
         T_root_frame = fixed

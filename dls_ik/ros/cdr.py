@@ -13,7 +13,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.serialization import deserialize_message
 
 LITTLE_ENDIAN_CDR = b"\x00\x01"  # encapsulation of plain CDR, as sent by x86 and ARM
-ENCAPSULATION_SIZE = 4  # [bytes]; fields are aligned relative to the end of the encapsulation
+ENCAPSULATION_SIZE = 4  # [bytes] size of the encapsulation, from whose end fields are aligned
 HEADER_STRUCT = struct.Struct("<iII")  # sec, nanosec, length of frame_id including its NUL
 POSE_STRUCT = struct.Struct("<7d")  # position, quaternion x, y, z, w
 
@@ -36,8 +36,8 @@ class PositionView(NamedTuple):
     """Fields of a ``geometry_msgs/Point``."""
 
     x: float  # [m]
-    y: float
-    z: float
+    y: float  # [m]
+    z: float  # [m]
 
 
 class QuaternionView(NamedTuple):
@@ -57,23 +57,26 @@ class PoseView(NamedTuple):
 
 
 class PoseStampedView(NamedTuple):
-    """Read-only fields of a ``geometry_msgs/PoseStamped``, with the same names."""
+    """Read-only fields of a ``geometry_msgs/PoseStamped``, with the names of the message."""
 
     header: HeaderView
     pose: PoseView
 
 
 def read_message(data: bytes, kind: Any) -> Any:
-    """Deserialize a message of type `kind`; return a PoseStamped as a :class:`PoseStampedView`."""
+    """Return the message of type `kind` that was serialized as CDR.
+
+    A ``geometry_msgs/PoseStamped`` is returned as a :class:`PoseStampedView`, if possible.
+    """
     view = read_pose(data) if kind is PoseStamped else None
     return deserialize_message(data, kind) if view is None else view
 
 
 def read_pose(data: bytes) -> PoseStampedView | None:
-    """Deserialize a ``geometry_msgs/PoseStamped``.
+    """Return the ``geometry_msgs/PoseStamped`` that was serialized as CDR.
 
     Returns:
-        None if the bytes are not little-endian plain CDR, or are too short.
+        Fields of the message; None if the bytes are not little-endian plain CDR, or are too short.
     """
     frame_start = ENCAPSULATION_SIZE + HEADER_STRUCT.size
     if data[:2] != LITTLE_ENDIAN_CDR or len(data) < frame_start:

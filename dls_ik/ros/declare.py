@@ -3,7 +3,7 @@
 """Declarations of ROS parameters as dataclass fields, with default, unit, range and description.
 
 The type of a parameter is the annotation of its field. :data:`READERS` has one function for each
-type. The function converts a value from ROS to the type, or raises a ValueError whose message
+type. This function converts a value from ROS to the type, or raises a ValueError whose message
 describes valid values, such as "a list of numbers".
 """
 
@@ -16,17 +16,18 @@ from dls_ik.errors import OptionError
 from dls_ik.text import quoted
 
 MAX_LIST_ITEMS = 1000
-MAX_ITEM_LENGTH = 256  # characters of a name in a list
+MAX_ITEM_LENGTH = 256  # maximum number of characters of a name in a list
 TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 
 ParameterSetT = TypeVar("ParameterSetT", bound="ParameterSet")
 
 
 def reader(kind: type, description: str) -> Callable[[Any], Any]:
-    """Return a function that accepts only values of type `kind`.
+    """Return a function that returns values of type `kind`, and raises a ValueError for others.
 
     Args:
-        description: Description of valid values, the message of the ValueError for other values.
+        kind: Type of valid values.
+        description: Message of the ValueError, which describes valid values.
     """
 
     def read(value: Any) -> Any:
@@ -38,17 +39,25 @@ def reader(kind: type, description: str) -> Callable[[Any], Any]:
 
 
 def read_number(value: Any) -> float:
-    """Read a number that is not NaN; accept integers too, because ``rate:=100`` gives an int."""
+    """Return a number from ROS as a float; integers are valid, as ``rate:=100`` gives an integer.
+
+    Raises:
+        ValueError: If the value is not a number, or is NaN.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise ValueError("a finite number")
     return float(value)
 
 
 def read_numbers(value: Any) -> tuple[float, ...]:
-    """Read a list of numbers."""
+    """Return a list of numbers from ROS as a tuple.
+
+    Raises:
+        ValueError: If the value is not a list of numbers, or is too long.
+    """
     try:
         items = None if isinstance(value, (str, bytes)) else tuple(value)
-    except TypeError:  # includes arrays without dimensions, which only look iterable
+    except TypeError:  # raised also by arrays without dimensions, although they have __iter__
         items = None
     if items is None or len(items) > MAX_LIST_ITEMS:
         raise ValueError(f"a list of numbers, at most {MAX_LIST_ITEMS}")
@@ -56,7 +65,11 @@ def read_numbers(value: Any) -> tuple[float, ...]:
 
 
 def read_names(value: Any) -> tuple[str, ...]:
-    """Read a list of names, or one string with commas between the names."""
+    """Return a list of names from ROS, or one string with commas between names, as a tuple.
+
+    Raises:
+        ValueError: If the value is neither, or is too long.
+    """
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise ValueError("a string, or a list of strings")
@@ -84,16 +97,17 @@ def parameter(
     read_only: bool = False,
     group: str = "",
 ) -> Any:
-    """Declare a parameter; the return value is the default of a dataclass field.
+    """Return a dataclass field that declares a parameter.
 
     Args:
-        text: Description.
+        default: Default value.
+        text: Description of the parameter.
         unit: Unit of a number.
-        span: Minimum and maximum of a number, or of each number of a list. If the maximum is
-            infinity, infinity is a valid value.
-        choices: The valid values of a text, or of each name of a list.
-        read_only: Whether the value is fixed when the node starts.
-        group: Prefix of the name in ROS: ``GROUP.NAME``.
+        span: Minimum and maximum of a number, or of each number of a list; None: unlimited. If the
+            maximum is infinity, infinity is a valid value.
+        choices: Valid values of a text, or of each name of a list; empty: any value.
+        read_only: Whether the value cannot change after the start of the node.
+        group: Prefix of the name in ROS, which is then ``GROUP.NAME``; empty: no prefix.
     """
     metadata = {
         "text": text,
@@ -107,13 +121,15 @@ def parameter(
 
 
 def option(owner: type, name: str, read_only: bool = False, group: str = "") -> Any:
-    """Declare a parameter with the declaration of an option of the solver or the controller.
+    """Return a dataclass field that declares a parameter for an option of solver or controller.
+
+    Default, description, unit, range and valid values of the parameter are those of the option.
 
     Args:
-        owner: Dataclass of the options.
+        owner: Dataclass that declares the option.
         name: Name of the option.
-        read_only: Whether the value is fixed when the node starts.
-        group: Prefix of the name in ROS: ``GROUP.NAME``.
+        read_only: Whether the value cannot change after the start of the node.
+        group: Prefix of the name in ROS, which is then ``GROUP.NAME``; empty: no prefix.
     """
     option = next(f for f in fields(owner) if f.name == name)
     about = option.metadata
@@ -128,16 +144,19 @@ def option(owner: type, name: str, read_only: bool = False, group: str = "") -> 
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """The parameters of a node.
+    """Base class of the parameters of a node, with one dataclass field for each parameter.
 
-    The field name of a parameter may end with an underscore that is not part of the name in ROS:
-    the field of the parameter ``lambda`` is ``lambda_``.
+    The name of a field may end with an underscore that is not part of the name in ROS: the field of
+    the parameter ``lambda`` is ``lambda_``.
     """
 
     FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current name by former name
 
     def changed(self: ParameterSetT, given: Mapping[str, Any]) -> ParameterSetT:
-        """Return the parameters with new values, given by their names in ROS.
+        """Return a copy of the parameters with new values.
+
+        Args:
+            given: New values by parameter name in ROS.
 
         Raises:
             OptionError: If a value has the wrong type or is out of range, or if a name is unknown.
@@ -157,7 +176,7 @@ class ParameterSet:
 
     @classmethod
     def check_names(cls, names: Sequence[str]) -> None:
-        """Check that no name is the former name of a renamed parameter.
+        """Check that no name is an old name of a renamed parameter.
 
         Raises:
             OptionError: If a parameter was renamed; the message gives its new name.
@@ -168,29 +187,43 @@ class ParameterSet:
             raise OptionError("; ".join(words))
 
     def check(self) -> None:
-        """Raise a DlsIkError if values contradict each other."""
+        """Check that values do not contradict each other; subclasses override this method.
+
+        Raises:
+            DlsIkError: If values contradict each other.
+        """
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the fields of parameters whose names depend on given values, by name in ROS.
+        """Return the fields of the parameters whose existence depends on other parameters.
 
-        For example the value of ``groups`` decides which parameters ``group.NAME.tip`` there are.
+        For example, the value of ``groups`` decides which parameters ``group.NAME.tip`` exist.
+
+        Args:
+            given: Values of parameters by name in ROS.
+
+        Returns:
+            Dataclass fields by parameter name in ROS.
         """
         return {}
 
 
 def ros_name(field: "Field[Any]") -> str:
-    """Return the name of a parameter in ROS, such as ``method_options.lambda``."""
+    """Return the name in ROS of the parameter that a field declares.
+
+    For example, the field ``lambda_`` in the group ``method_options`` declares the parameter
+    ``method_options.lambda``.
+    """
     name, group = field.name.rstrip("_"), field.metadata["group"]
     return f"{group}.{name}" if group else name
 
 
 def declared(kind: type[ParameterSet]) -> "dict[str, Field[Any]]":
-    """Return the fields of all parameters that a class declares, by their names in ROS."""
+    """Return the fields of all parameters that a class declares, by parameter name in ROS."""
     return {ros_name(f): f for f in fields(kind) if f.metadata}
 
 
 def yaml_number(value: float) -> str:
-    """Format a number as YAML text; infinity is ``.inf``."""
+    """Return a number as YAML text, in which infinity is ``.inf``."""
     return f"{value:g}" if math.isfinite(value) else f"{'-' if value < 0.0 else ''}.inf"
 
 
@@ -207,7 +240,7 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
     """
     about, span = field.metadata, field.metadata["range"]
     kind = "a list of" if field.type in (TEXTS, NUMBERS) else "one of"
-    valid = f"is {kind} {', '.join(about['choices'])}"
+    valid = f"must be {kind} {', '.join(about['choices'])}"
     try:
         result = READERS[field.type](value)
         items = result if isinstance(result, tuple) else (result,)
@@ -215,13 +248,13 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
         if not allows_infinity and (math.inf in items or -math.inf in items):
             raise ValueError("a finite number")
     except ValueError as error:
-        valid = valid if about["choices"] else f"takes {error}"
-        raise OptionError(f"{name} {valid}, not {quoted(value)}") from None
+        valid = valid if about["choices"] else f"must be {error}"
+        raise OptionError(f"{name} {valid}; got {quoted(value)}") from None
     if about["choices"] and not set(items) <= set(about["choices"]):
-        raise OptionError(f"{name} {valid}, not {quoted(value)}")
+        raise OptionError(f"{name} {valid}; got {quoted(value)}")
     if span:
         low, high = map(yaml_number, span)
         unit = f" [{about['unit']}]" if about["unit"] else ""
         if not all(span[0] <= item <= span[1] for item in items):
-            raise OptionError(f"{name} is from {low} to {high}{unit}, not {quoted(value)}")
+            raise OptionError(f"{name} must be from {low} to {high}{unit}; got {quoted(value)}")
     return result

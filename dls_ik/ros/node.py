@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The program ``ik_node``: prepares streams and signals before it imports other modules."""
+"""Program ``ik_node``; sets up output streams and signal handlers before its slow imports."""
 
 import gc
 import sys
@@ -30,20 +30,24 @@ For example:
 
 
 class Program(NamedTuple):
-    """A node as a program; functions contain the slow imports."""
+    """Program that runs a node; its functions contain the slow imports."""
 
-    name: str
-    module: str
-    about: str  # text of --help
-    examples: tuple[str, ...]
+    name: str  # name of the executable
+    module: str  # name of the module that runs the program
+    about: str  # description for --help
+    examples: tuple[str, ...]  # example commands for --help
     load_parameters: Callable[[], type[Any]]  # returns the class with the parameters
-    load_run: Callable[[], Callable[[Sequence[str] | None], int]]  # returns the main function
+    load_run: Callable[[], Callable[[Sequence[str] | None], int]]  # returns the function to run
 
     def start(self, args: Sequence[str] | None) -> int:
-        """Run the node until SIGINT or SIGTERM.
+        """Run the node until SIGINT or SIGTERM arrives, or print help if requested.
+
+        Args:
+            args: Command line arguments; None: those of the process.
 
         Returns:
-            The exit code: 0, 1 if the start fails, or 2 for an argument that is no ROS argument.
+            Exit code: 0; 1 if the start fails; 2 if an argument is neither a ROS argument nor a
+            request for help.
         """
         try:
             own = own_arguments(args)
@@ -59,11 +63,14 @@ class Program(NamedTuple):
         return run(args)
 
     def _answer(self, own: Sequence[str]) -> int:
-        """Print help if requested, else refuse the arguments; return the exit code."""
+        """Answer arguments that are not ROS arguments; return the exit code.
+
+        Print help if the arguments contain ``-h`` or ``--help``; otherwise print an error.
+        """
         if not {"-h", "--help"} & set(own):
             sys.stderr.write(
-                f"{self.name}: takes no argument {own[0]!r}; give parameters as "
-                f"--ros-args -p NAME:=VALUE, see {self.name} --help\n"
+                f"{self.name}: unknown argument {own[0]!r}; give parameters as "
+                f"--ros-args -p NAME:=VALUE; see {self.name} --help\n"
             )
             return 2
         text = USAGE.format(
@@ -78,7 +85,11 @@ class Program(NamedTuple):
 
 
 def own_arguments(args: Sequence[str] | None) -> list[str]:
-    """Return the arguments outside of ``--ros-args ... --``."""
+    """Return the command line arguments that are not between ``--ros-args`` and ``--``.
+
+    Args:
+        args: All arguments; None: those of the process.
+    """
     found, is_ros = [], False
     for argument in sys.argv[1:] if args is None else args:
         if argument == "--ros-args":
@@ -125,8 +136,8 @@ def _load_run() -> Callable[[Sequence[str] | None], int]:
 IK_NODE = Program(
     "ik_node",
     "dls_ik.ros.node",
-    "Solves compute_ik and compute_fk, and follows targets on target_pose, target_twist and\n"
-    "target_trajectory, for the robot of a parameter or of the topic robot_description.",
+    "Answers compute_ik and compute_fk, and follows targets on target_pose, target_twist and\n"
+    "target_trajectory. A parameter or the topic robot_description selects the robot.",
     (
         "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
         "ros2 run dls_ik ik_node --ros-args -p preset:=ur5e",
@@ -139,7 +150,7 @@ IK_NODE = Program(
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run ``ik_node``; see :meth:`Program.start`."""
+    """Run the program ``ik_node``, and return its exit code; see :meth:`Program.start`."""
     return IK_NODE.start(args)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of ``ik_node``: their declarations, and their values as a frozen dataclass."""
+"""Parameters of ``ik_node``: declarations, and values as a frozen dataclass."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,13 @@ from dls_ik.text import listing
 REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
 AUTO, REQUIRED, NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
-MIN_UNLIMITED = (
-    1e9  # [rad/s^2, m/s^2, m/s, rad/s] limits from this value on mean no limit, like .inf
-)
+# Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
+MIN_UNLIMITED = 1e9
 
-# Prefix of parameters such as group.NAME.tip. The prefix cannot be "groups", which is the list of
-# names: in YAML one key cannot have both a value and members.
+# Prefix of parameters such as group.NAME.tip. The prefix cannot be "groups", because this is the
+# parameter with the names, and in YAML a key cannot have both a value and members.
 GROUP_PREFIX = "group"
-METHOD_OPTIONS = "method_options"  # prefix of parameters that are options of methods
+METHOD_OPTIONS = "method_options"  # prefix of the parameters for options of methods
 
 GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
@@ -48,18 +47,25 @@ class RobotParameters(ParameterSet):
     )
     robot_description: str = parameter(
         "",
-        "URDF of the robot as text; without it and without 'robot' the node waits for the topic",
+        "URDF of the robot as text; if 'robot' is empty too, the node waits for the topic of the "
+        "same name",
         read_only=True,
     )
     base: str = parameter("", "first link of the chain; empty: the root", read_only=True)
-    tip: str = parameter("", "last link of the chain; empty: the only one", read_only=True)
+    tip: str = parameter(
+        "", "last link of the chain; empty: the only possible link", read_only=True
+    )
 
     def ends(self) -> tuple[str | None, str | None]:
-        """Return the names of the base and the tip; None stands for the default of the robot."""
+        """Return the names of the base and the tip; None means the default of the robot."""
         return self.base or None, self.tip or None
 
     def check(self) -> None:
-        """Raise an OptionError if two robots are given."""
+        """Check that at most one robot is given.
+
+        Raises:
+            OptionError: If both `robot` and `robot_description` are given.
+        """
         super().check()
         if self.robot and self.robot_description:
             raise OptionError("'robot' and 'robot_description' are both given; give one of them")
@@ -67,25 +73,31 @@ class RobotParameters(ParameterSet):
 
 @dataclass(frozen=True)
 class GroupParameters:
-    """The parameters ``group.NAME.*`` of one group."""
+    """Parameters ``group.NAME.*`` of one group."""
 
     name: str
     tip: tuple[str, ...] = parameter(
         (),
-        "tips of the group, one link or several; empty: the node's tip",
+        "tips of the group, one or more links; empty: the tip of the node",
         read_only=True,
     )
-    base: str = parameter("", "first link of its chains; empty: the node's base", read_only=True)
-    method: str = parameter("", "method of its requests; empty: the node's method")
+    base: str = parameter(
+        "", "first link of the chains of the group; empty: the base of the node", read_only=True
+    )
+    method: str = parameter("", "method for requests of the group; empty: the method of the node")
     timeout: float = parameter(
-        0.0, "timeout of its requests that give none; 0: the node's timeout", "s", (0.0, 3600.0)
+        0.0,
+        "timeout of requests of the group that give no timeout; 0: the timeout of the node",
+        "s",
+        (0.0, 3600.0),
     )
 
     def changed(self, given: Mapping[str, Any]) -> "GroupParameters":
-        """Return the parameters with new values; ignore values of other groups.
+        """Return a copy of the parameters of this group with new values.
 
         Args:
-            given: New values by full parameter name, such as ``group.left_arm.tip``.
+            given: New values by full parameter name, such as ``group.left_arm.tip``; values of
+                other parameters are ignored.
 
         Raises:
             OptionError: If a value has the wrong type or is out of range.
@@ -99,10 +111,12 @@ class GroupParameters:
 
 
 def group_fields(groups: Iterable[str]) -> "dict[str, Field[Any]]":
-    """Return the fields of all given groups by full parameter name.
+    """Return the dataclass fields of the parameters of all given groups.
+
+    The keys are full parameter names, such as ``group.left_arm.tip``.
 
     Args:
-        groups: Names of the groups; a full parameter name is for example ``group.left_arm.tip``.
+        groups: Names of the groups.
     """
     own = [field for field in fields(GroupParameters) if field.metadata]
     return {f"{GROUP_PREFIX}.{group}.{field.name}": field for group in groups for field in own}
@@ -120,14 +134,14 @@ class GroupsParameters(RobotParameters):
     )
     stream_group: str = parameter(
         "",
-        "group whose tip follows targets; empty: base to tip, or the first group with one tip if "
-        "neither is given",
+        "group whose tip follows targets; empty: the chain from base to tip, or if these are empty "
+        "the first group with one tip",
         read_only=True,
     )
-    group_details: tuple[GroupParameters, ...] = ()  # one per group
+    group_details: tuple[GroupParameters, ...] = ()  # one item for each name in groups
 
     def changed(self: GroupsT, given: Mapping[str, Any]) -> GroupsT:
-        """Return the parameters with new values, including those of ``group.NAME.*``."""
+        """Return a copy with new values of parameters, including those of ``group.NAME.*``."""
         names = _read_group_names(given.get("groups", self.groups))
         before = {group.name: group for group in self.group_details}
         details = [before.get(name, GroupParameters(name)).changed(given) for name in names]
@@ -137,7 +151,7 @@ class GroupsParameters(RobotParameters):
         return super(GroupsParameters, with_groups).changed(rest)
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the fields of the parameters ``group.NAME.*`` of all groups by full name."""
+        """Return the fields of the parameters ``group.NAME.*`` by full parameter name."""
         return group_fields(_read_group_names(given.get("groups", self.groups)))
 
     def check(self) -> None:
@@ -150,7 +164,7 @@ class GroupsParameters(RobotParameters):
         super().check()
         twice = sorted({name for name in self.groups if self.groups.count(name) > 1})
         if twice:
-            raise OptionError(f"groups has {listing(twice)} more than once")
+            raise OptionError(f"groups contains {listing(twice)} more than once")
         if self.stream_group and (self.base or self.tip):
             raise OptionError("'stream_group' and 'base' or 'tip' are both given; give one of them")
         self.ends()
@@ -158,7 +172,7 @@ class GroupsParameters(RobotParameters):
     def ends(self) -> tuple[str | None, str | None]:
         """Return the names of the base and the tip of the chain that follows targets.
 
-        None stands for the default of the robot.
+        None means the default of the robot.
 
         Raises:
             OptionError: If `stream_group` is not a group with exactly one tip, or if there is no
@@ -170,10 +184,10 @@ class GroupsParameters(RobotParameters):
         return group.base or None, group.tip[0] if group.tip else None
 
     def followed_group(self) -> GroupParameters | None:
-        """Return the group whose tip follows targets.
+        """Return the parameters of the group whose tip follows targets.
 
         Returns:
-            None if no group, but the chain from `base` to `tip` follows targets.
+            Parameters; None if the chain from `base` to `tip` follows targets instead of a group.
 
         Raises:
             OptionError: If `stream_group` is not a group with exactly one tip, or if there is no
@@ -185,7 +199,7 @@ class GroupsParameters(RobotParameters):
         name = self.stream_group or next(iter(single), "")
         if name not in single:
             raise OptionError(
-                f"stream_group must name a group with exactly one tip ({listing(single)}), not "
+                f"stream_group must name a group with exactly one tip ({listing(single)}); got "
                 f"{name!r}"
             )
         return single[name]
@@ -197,12 +211,12 @@ def _read_group_names(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Parameters(GroupsParameters):
-    """All parameters of the node."""
+    """All parameters of ``ik_node``."""
 
     preset: str = parameter(
         "",
-        "name of a known arm, with defaults for tip, acceleration and controller; other parameters "
-        "override them",
+        "name of a known arm whose preset replaces the defaults of tip, acceleration, controller "
+        "and others; given parameters override the preset; empty: no preset",
         read_only=True,
     )
 
@@ -213,11 +227,13 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
 
-    # How requests are solved
+    # Solution of requests
     group_name: tuple[str, ...] = parameter(
-        (), "group names that requests may give, one or several; empty: any"
+        (),
+        "group names in requests that mean the chain that follows targets; empty: any name if "
+        "there are no groups",
     )
-    method: str = parameter(AUTO_METHOD, "method of the services")
+    method: str = parameter(AUTO_METHOD, "method that solves requests")
     position_tolerance: float = option(SolverOptions, "position_tolerance")
     rotation_tolerance: float = option(SolverOptions, "rotation_tolerance")
     rotation_weight: float = option(SolverOptions, "rotation_weight")
@@ -226,53 +242,59 @@ class Parameters(GroupsParameters):
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
         REQUEST,
-        "collision-free answers, including self-collisions: request: if the request asks for it; "
-        "always; ignore: never. Without a scene, requests that need a check are refused",
+        "when answers must be free of collisions and self-collisions: request: if the request sets "
+        "avoid_collisions; always; ignore: never; requests that need a check are refused without a "
+        "scene",
         choices=(REQUEST, ALWAYS, IGNORE),
     )
 
     # The scene
     robot_description_semantic: str = parameter(
         "",
-        "SRDF of the robot as text: groups, and links that may touch; empty: from the topic of the "
-        "same name",
+        "SRDF of the robot as text, with groups and links that may touch; empty: the SRDF on the "
+        "topic of the same name",
         read_only=True,
     )
     mesh_folders: tuple[str, ...] = parameter(
         (),
-        "folders with meshes of the robot, besides ROS packages and the folder of the robot file",
+        "folders from which meshes may be read, besides ROS packages and the folder of the robot "
+        "file",
         read_only=True,
     )
     monitored_planning_scene: str = parameter(
         "",
         "topic on which move_group publishes its scene, such as /monitored_planning_scene; the "
-        "whole scene is requested from get_planning_scene in its namespace; empty: none",
+        "whole scene is requested from get_planning_scene in the same namespace; empty: no topic",
         read_only=True,
     )
 
-    # How many requests are solved
+    # Limits of requests
     service_threads: int = parameter(
-        2, "number of long requests that are solved in parallel", span=(1, 64), read_only=True
+        2,
+        "number of threads that solve requests which take longer than a millisecond",
+        span=(1, 64),
+        read_only=True,
     )
     service_queue: int = parameter(
         64,
-        "maximum number of requests that wait for these threads; more are refused at once",
+        "maximum number of requests that wait for a service thread; further requests are refused",
         span=(1, 10_000),
         read_only=True,
     )
     max_timeout: float = parameter(
         10.0,
-        "maximum time for a request; longer timeouts are shortened to it",
+        "maximum timeout of a request; longer timeouts are shortened to this time",
         "s",
         (1e-3, 3600.0),
         read_only=True,
     )
 
-    # The surroundings of the stream
+    # Scene and bounds of the stream
     stream_avoid_collisions: str = parameter(
         AUTO,
-        "the stream keeps min_distance to the scene and between links: auto: if the robot has a "
-        "scene, which targets wait for; required: no motion without a scene; none: never",
+        "whether the arm keeps min_distance to objects and between links while it follows targets: "
+        "auto: if there is a scene (targets wait until it is built); required: yes, no motion "
+        "without a scene; none: no",
         choices=(AUTO, REQUIRED, NONE),
         read_only=True,
     )
@@ -289,10 +311,10 @@ class Parameters(GroupsParameters):
         "links",
         read_only=True,
     )
-    bound_details: tuple[BoundParameters, ...] = ()  # one per bound
+    bound_details: tuple[BoundParameters, ...] = ()  # one item for each name in bounds
     max_linear_speed: float = parameter(
         math.inf,
-        "maximum speed of the tip, for any target; .inf: no limit",
+        "maximum linear speed of the tip; .inf: no limit",
         "m/s",
         (1e-6, math.inf),
     )
@@ -301,21 +323,21 @@ class Parameters(GroupsParameters):
     )
     scale: float = option(ControllerOptions, "scale")
 
-    # How targets are followed; safety parameters are read-only
-    stream_method: str = parameter(DEFAULT_METHOD, "method that follows targets")
+    # Following of targets; parameters that affect safety are read-only
+    stream_method: str = parameter(DEFAULT_METHOD, "method with which the arm follows targets")
     rate: float = parameter(
         100.0, "rate of the control cycles", "Hz", (1.0, 1000.0), read_only=True
     )
     thread_priority: int = parameter(
         50,
-        "real-time priority of the servo loop (SCHED_FIFO), if permitted; 0: none",
+        "real-time priority of the servo loop (SCHED_FIFO), if permitted; 0: no real-time priority",
         span=(0, 99),
         read_only=True,
     )
     acceleration: tuple[float, ...] = parameter(
         (),
-        "maximum acceleration, one for all joints or one for each; empty: computed from the reach "
-        "of the arm; [.inf]: no limit",
+        "maximum acceleration, one value for all joints or one for each; empty: computed from the "
+        "reach of the arm; [.inf]: no limit",
         "rad/s^2 or m/s^2",
         (1e-6, math.inf),
         read_only=True,
@@ -335,12 +357,12 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
     trajectory_period: float = parameter(
-        0.1, "time between two poses of a trajectory", "s", (1e-3, 3600.0)
+        0.1, "time between two poses of a target_trajectory", "s", (1e-3, 3600.0)
     )
     feedback_mode: str = parameter(
         AUTO,
-        "use of joint states: auto: start state of the arm, for which controller commands wait; "
-        "required: also supervision of the motion; none: ignored",
+        "use of joint states: auto: as the start state of the arm, before which no commands are "
+        "sent to a controller; required: also to supervise the motion; none: ignored",
         choices=(AUTO, REQUIRED, NONE),
         read_only=True,
     )
@@ -348,8 +370,8 @@ class Parameters(GroupsParameters):
     max_deviation: float = option(ControllerOptions, "max_deviation", read_only=True)
     initial_positions: tuple[float, ...] = parameter(
         (),
-        "joint positions of the chain without a driver, used for each new robot; empty: 0 or the "
-        "limit closest to 0, and bent near singularities",
+        "start positions of the chain's joints if there are no joint states; empty: 0 or the limit "
+        "closest to 0, and bent near singularities",
         "rad or m",
     )
 
@@ -362,32 +384,37 @@ class Parameters(GroupsParameters):
     )
     output_topic: tuple[str, ...] = parameter(
         (),
-        "topics of the commands, one for each output_type; empty: the default of each type",
+        "topics of the commands, one for each output_type; empty: the default topic of each type",
         read_only=True,
     )
     output_joints: tuple[str, ...] = parameter(
         (),
-        "order of the joints in all outputs; empty: from base to tip",
+        "names of the joints in the order of all outputs; empty: from base to tip",
         read_only=True,
     )
     output_names: tuple[str, ...] = parameter(
         (),
-        "names of these joints in outputs and joint_states; empty: the names of the robot",
+        "names that the driver uses for the output_joints, in commands and joint_states; empty: "
+        "the names in the robot description",
         read_only=True,
     )
     trajectory_points: int = parameter(
         0,
-        "number of points of a joint_trajectory; 1: the command only; 0: the command and a braking "
-        "trajectory, with as many points as its limits need; above 1: the same, with at least this "
-        "number of points while the arm moves",
+        "number of points of a joint_trajectory: 1: only the command; 0: the command and a braking "
+        "trajectory with as many points as the acceleration limits need; above 1: as 0, but with "
+        "at least this number of points while the arm moves",
         span=(0, 100),
         read_only=True,
     )
     trail: float = parameter(
-        5.0, "duration of the tip's trail in the markers", "s", (0.0, 60.0), read_only=True
+        5.0,
+        "duration of the recent path of the tip that the markers show",
+        "s",
+        (0.0, 60.0),
+        read_only=True,
     )
     interactive_marker: bool = parameter(
-        False, "publish an RViz marker to drag the target", read_only=True
+        False, "publish an RViz marker with which the user can drag the target", read_only=True
     )
 
     # Options of methods, for services and stream
@@ -405,7 +432,7 @@ class Parameters(GroupsParameters):
     }
 
     def changed(self, given: Mapping[str, Any]) -> "Parameters":
-        """Return the parameters with new values, including those of ``bound.NAME.*``."""
+        """Return a copy with new values of parameters, including those of ``bound.NAME.*``."""
         names = _read_bound_names(given.get("bounds", self.bounds))
         details = changed_bounds(self.bound_details, names, given)
         of_bounds = bound_fields(names)
@@ -433,34 +460,37 @@ class Parameters(GroupsParameters):
             bound.check()
         twice = sorted({name for name in self.bounds if self.bounds.count(name) > 1})
         if twice:
-            raise OptionError(f"bounds has {listing(twice)} more than once")
+            raise OptionError(f"bounds contains {listing(twice)} more than once")
         of_groups = [group.method for group in self.group_details if group.method]
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
         choice = parse_method(self.stream_method)
-        if choice.follows_no_target:  # checked before a robot arrives
-            raise MethodError(f"stream_method {self.stream_method!r} follows no target")
+        if choice.follows_no_target:  # checked here, even before there is a robot
+            raise MethodError(
+                f"stream_method must be a method that can follow targets; got "
+                f"{self.stream_method!r}, which cannot"
+            )
 
     def _check_outputs(self) -> None:
         types, topics = self.output_type, self.output_topic
         if not types:
-            raise OptionError("output_type is empty; give at least one type")
+            raise OptionError("output_type must contain at least one type; got none")
         if topics and len(topics) != len(types):
             raise OptionError(
-                f"output_topic has {len(topics)} topics ({', '.join(topics)}) for {len(types)} of "
-                f"output_type ({', '.join(types)}); give one per type, or none"
+                f"output_topic must be empty or contain one topic for each output_type "
+                f"({', '.join(types)}); got {', '.join(topics)}"
             )
         for name in ("output_joints", "output_names"):
             given = getattr(self, name)
             twice = sorted({item for item in given if given.count(item) > 1})
             if twice:
-                raise OptionError(f"{name} has {', '.join(twice)} more than once")
+                raise OptionError(f"{name} contains {', '.join(twice)} more than once")
 
     def solver_options(self) -> dict[str, Any]:
-        """Return the options of a solver, and of the method of a controller, by name.
+        """Return the options of a solver by name, which also apply to the method of a controller.
 
-        Options at their default values are left out, because some methods have other defaults. The
-        `solve_type` "clearance" is left out too, because that type needs a solver with a scene.
+        Options with default values are left out, because some methods have other defaults. The
+        `solve_type` "clearance" is left out, because it needs a solver with a scene.
         """
         defaults = {f.name: f.default for f in fields(SolverOptions)}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
@@ -480,7 +510,7 @@ class Parameters(GroupsParameters):
         return options
 
     def controller_options(self) -> dict[str, Any]:
-        """Return the options of a controller by name, without the options of its method."""
+        """Return the options of a controller by name, without the options of the method."""
         own = (f.name for f in fields(self) if f.name in _CONTROLLER_OPTIONS)
         given = {name: getattr(self, name) for name in own}
         given["supervised"] = self.feedback_mode == REQUIRED
@@ -494,22 +524,29 @@ class Parameters(GroupsParameters):
 
     @property
     def needs_surroundings(self) -> bool:
-        """True if the stream needs a scene or workspace bounds before it moves."""
+        """Whether a scene or workspace bounds must be known before the arm follows targets."""
         return self.stream_avoid_collisions != NONE or bool(self.bounds)
 
     def stream_settings(self) -> tuple[Any, ...]:
-        """Return all settings that a controller depends on; equal settings, equal controllers."""
+        """Return the settings that determine a controller; equal settings, equal controllers."""
         return (self.stream_method, self.controller_options(), self.solver_options())
 
 
 def _per_joint(value: Any) -> Any:
-    """Return the number of a tuple of one number, which applies to all joints; else the value."""
+    """Return the number in a tuple of one number, which applies to all joints.
+
+    Return all other values unchanged.
+    """
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
 
 
 @cache
 def _load_plugin(file: str) -> tuple[str, ...]:
-    """Run a plugin file, which adds methods; run it only once, even if parameters change."""
+    """Run a plugin file, which adds methods; each file is run only once in a process.
+
+    Returns:
+        Result of :func:`dls_ik.solver.plugins.load_plugin`.
+    """
     return load_plugin(file)
 
 
@@ -518,4 +555,4 @@ def _read_bound_names(given: Any) -> Any:
 
 
 DECLARED = declared(Parameters)  # all parameters except group.NAME.* and bound.NAME.*
-ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # keys: field names
+ROS_NAMES = {field.name: name for name, field in DECLARED.items()}  # names in ROS by field name

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Presets: parameters of known arms with their usual drivers.
+"""Presets: sets of parameter values for known arms with their usual drivers.
 
 Each preset is a file in ``config/presets``. The files are ordinary ROS parameter files, which a
 node also accepts with ``--params-file``.
@@ -17,9 +17,9 @@ from dls_ik.ros.declare import read_names
 from dls_ik.ros.params import Parameters
 from dls_ik.text import did_you_mean, listing, quoted
 
-KNOWN_PRESET_FILE = "wam.yaml"  # its path gives the folder of the presets
-MAX_SUGGESTIONS = 3  # number of similar names in the message about an unknown preset
-# Parameters that a preset does not set if one of the listed parameters is given to the node.
+KNOWN_PRESET_FILE = "wam.yaml"  # preset whose path gives the folder of all presets
+MAX_SUGGESTIONS = 3  # maximum number of similar names in the message about an unknown preset
+# By parameter, the other parameters whose values suppress the value of the preset if given.
 SUPPRESSED_BY = {
     "robot": ("robot_description",),
     "base": ("groups", "stream_group"),
@@ -29,7 +29,7 @@ SUPPRESSED_BY = {
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the names of the presets, sorted with numbers by value: ``ur5`` before ``ur10``."""
+    """Return the names of all presets, sorted with numbers by value (``ur5`` before ``ur10``)."""
     names = (file.stem for file in preset_file(KNOWN_PRESET_FILE).parent.glob("*.yaml"))
     return tuple(sorted(names, key=_natural))
 
@@ -44,7 +44,10 @@ def preset_file(file_name: str) -> Path:
 
 
 def preset_values(name: str) -> dict[str, Any]:
-    """Read the parameters of a preset by name.
+    """Return the parameter values of a preset by parameter name.
+
+    Args:
+        name: Name of the preset.
 
     Raises:
         OptionError: If the name is unknown; the message lists the known names.
@@ -63,11 +66,11 @@ def preset_values(name: str) -> dict[str, Any]:
 
 
 def with_preset(given: Mapping[str, Any]) -> Parameters:
-    """Return the default parameters of a node, including the values of its preset.
+    """Return the default parameters of a node; a preset replaces some of the defaults.
 
     Args:
-        given: Values by name that the node was started with. If they include ``preset``, the
-            defaults include the values of this preset, except those that contradict a given value.
+        given: Parameter values by name with which the node was started. If they include ``preset``,
+            the values of this preset replace defaults, except those that contradict a given value.
 
     Raises:
         OptionError: If the preset is unknown.
@@ -85,10 +88,10 @@ def with_preset(given: Mapping[str, Any]) -> Parameters:
 
 
 def is_of_preset(parameters: Parameters, name: str) -> bool:
-    """Return whether a parameter has the value that the preset of these parameters gives it.
+    """Return whether the value of a parameter equals the value in the preset of the node.
 
     Args:
-        parameters: Parameters of a node.
+        parameters: Parameters of the node, including the name of the preset.
         name: Field name of the parameter.
     """
     preset = with_preset({"preset": parameters.preset})
@@ -104,12 +107,12 @@ def read_preset(value: Any) -> str:
     try:
         (name,) = read_names(value) or ("",)
     except ValueError:
-        raise OptionError(f"preset takes one name, not {quoted(value)}") from None
+        raise OptionError(f"preset must be one name; got {quoted(value)}") from None
     return name.lower()
 
 
 def summary() -> str:
-    """Check the parameters of all presets, and return a summary for printing.
+    """Check the parameters of all presets, and return a text that lists the presets.
 
     Raises:
         DlsIkError: If a file is missing, or its parameters are not valid.
@@ -121,10 +124,10 @@ def summary() -> str:
 
 
 def _of_same_series(name: str, known: Iterable[str]) -> list[str]:
-    """Return the presets of the series of an unknown name; the closest numbers come first.
+    """Return the presets that are most similar to an unknown name of the form ``SERIESnumber``.
 
-    The series of ``ur6`` is ``ur``. For equal numbers the e-Series comes first, because its arms
-    are in production.
+    For ``ur6``, these are presets of the series ``ur``, those with the closest numbers first. For
+    equal distances, names that end with ``e`` come first, because these arms are in production.
 
     Args:
         name: Unknown name.

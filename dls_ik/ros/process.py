@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a node: start, signals and stop; and parameters that change while it runs."""
+"""Process of a node: start, signals and stop; and parameters that change while the node runs."""
 
 import logging
 import os
@@ -38,7 +38,7 @@ from dls_ik.text import suggest_names
 from dls_ik.warm_up import NODE_USES, use_kernels
 
 STOP_TIMEOUT = 4.8  # [s] time between SIGINT and a forced exit; ros2 launch waits for 5 s
-WARM_UP_POLL_PERIOD = 0.1  # [s]
+WARM_UP_POLL_PERIOD = 0.1  # [s] period of checks whether the kernels are ready
 
 # Environment variables that name a profile for Fast DDS, and files in the working directory that
 # Fast DDS reads as a profile.
@@ -51,7 +51,7 @@ RCLPY_PARAMETERS = ("qos_overrides.", "start_type_description_service", SIM_TIME
 
 
 class StartError(DlsIkError):
-    """Error of a command line from which rclpy cannot create a node."""
+    """Error that is raised if rclpy cannot create a node from the command line."""
 
 
 def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Future], bool]) -> int:
@@ -60,8 +60,8 @@ def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Futu
     Args:
         args: Command line arguments for rclpy.
         name: Default name of the node.
-        run: Runs the node until the future is done; returns False if a thread still compiles
-            kernels.
+        run: Function that runs the node until the future is done. It returns False if a thread is
+            still compiling kernels; otherwise True.
     """
     stop = Future()
     on_signal(lambda: stop_process(stop))
@@ -78,9 +78,9 @@ def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Futu
 
 
 def stop_process(stop: Future) -> None:
-    """Stop the node; if the process has not ended after STOP_TIMEOUT, exit the process.
+    """Stop the node; if the process still runs after STOP_TIMEOUT, exit the process.
 
-    This function is called in a daemon thread.
+    This function blocks and must be called in a daemon thread.
 
     Args:
         stop: Future that stops the node when it is done.
@@ -92,10 +92,17 @@ def stop_process(stop: Future) -> None:
 
 @contextmanager
 def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
-    """Initialise rclpy and create a node; on exit of the context, destroy the node.
+    """Initialise rclpy and create a node as a context; destroy the node at the end.
 
-    rclpy installs no signal handlers, because its handlers would shut rclpy down while callbacks
-    still use it. :mod:`dls_ik.ros.util` handles signals instead.
+    rclpy installs no signal handlers, because they would shut rclpy down while callbacks still use
+    it. :mod:`dls_ik.ros.util` handles signals instead.
+
+    Args:
+        args: Command line arguments for rclpy.
+        name: Default name of the node.
+
+    Raises:
+        StartError: If rclpy cannot create the node.
     """
     with fastdds_profile():
         try:
@@ -117,11 +124,11 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
 
 @contextmanager
 def fastdds_profile() -> Iterator[None]:
-    """Select config/fastdds_profile.xml for Fast DDS inside the context, unless a profile is given.
+    """Select config/fastdds_profile.xml for Fast DDS in the context, unless a profile is given.
 
-    Nodes with another DDS implementation can connect to all topics only with this profile. If the
-    environment variable for the profile is set to an empty text, Fast DDS uses its defaults. Other
-    middlewares ignore the variable.
+    Only with this profile can nodes with another DDS implementation connect to all topics. If the
+    environment variable for the profile is set to an empty text, Fast DDS uses its own defaults.
+    Other middlewares ignore the variable.
     """
     is_given = any(name in os.environ for name in PROFILE_VARIABLES)
     if is_given or any(map(os.path.exists, PROFILE_FILES)):
@@ -136,7 +143,7 @@ def fastdds_profile() -> Iterator[None]:
 
 
 def _remedy(reason: str) -> str:
-    """Return a text with the remedy for a known error, to append to the error message."""
+    """Return a hint how to fix the error with this message; empty if the error is not known."""
     no_log = "failed to initialize logging" in reason or "Failed opening file" in reason
     return "; set ROS_LOG_DIR to a folder that can be written" if no_log else ""
 
@@ -152,12 +159,12 @@ def spin(node: Node, stop: Future) -> None:
 
 
 class NamingExecutor(SingleThreadedExecutor):
-    """An executor that stores which callback ran last."""
+    """Executor that knows the topic, service or timer of the last callback."""
 
     last: tuple[Any, Any] = (None, None)  # entity and node of the last callback
 
     def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """Return the next task with its entity and node; see rclpy's executor."""
+        """Return the next task with its entity and node, as rclpy's executor; store the two."""
         self.last = (None, None)
         task, entity, node = super().wait_for_ready_callbacks(*args, **kwargs)
         self.last = (entity, node)
@@ -184,15 +191,16 @@ def warm_up(
     wanted: Callable[[], bool],
     uses: Sequence[Callable[[], None]] = NODE_USES,
 ) -> bool:
-    """Compile kernels in a thread, so that the process still receives signals.
+    """Load or compile kernels in a thread, and wait for it; signals are still handled meanwhile.
 
     Args:
-        announce: Called with a line if a kernel must be compiled.
-        wanted: Returns whether to continue to wait for the thread.
-        uses: Functions that call all kernels to compile.
+        announce: Function that is called with a log line if a kernel must be compiled.
+        wanted: Function that returns whether to continue to wait for the thread.
+        uses: Functions that together call all kernels that are needed.
 
     Returns:
-        True if the kernels are ready; False if the thread, which cannot be stopped, still compiles.
+        Whether the kernels are ready; False if the thread, which cannot be stopped, is still
+        compiling.
     """
     start, announced, errors = time.monotonic(), list[str](), list[BaseException]()
 
@@ -223,12 +231,15 @@ def warm_up(
 
 
 class ParameterNode(Node):
-    """Node that refuses former names of parameters with a message that gives the new names."""
+    """Node that refuses old names of renamed parameters; the message gives the new names."""
 
     check_names: Callable[[Sequence[str]], None] = staticmethod(lambda names: None)
 
     def set_parameters_atomically(self, parameter_list: list[Any]) -> SetParametersResult:
-        """Set all given parameters, or none if one is refused; called by the services of rclpy."""
+        """Set all given parameters, or none if one is refused.
+
+        The parameter services of rclpy call this method.
+        """
         try:
             self.check_names([each.name for each in parameter_list])
         except DlsIkError as error:
@@ -237,7 +248,10 @@ class ParameterNode(Node):
 
 
 def given_values(node: Node) -> dict[str, Any]:
-    """Return the parameter values by name that a node was started with, except empty values."""
+    """Return the values of the parameters that were given at the start of a node, by name.
+
+    Parameters with an empty value are left out.
+    """
     given = {
         name: getattr(each, "value", None)
         for name, each in compat.parameter_overrides(node).items()
@@ -246,16 +260,20 @@ def given_values(node: Node) -> dict[str, Any]:
 
 
 class LiveParameters(Generic[ParameterSetT]):
-    """The declared parameters of a running node; a change with an invalid value has no effect.
+    """Declared parameters of a running node, with the current values.
+
+    A change is refused as a whole if one of the values is not valid.
 
     Args:
-        node: Node that declares the parameters.
-        defaults: Values of the parameters that the node was started without.
+        node: Node for which the parameters are declared.
+        defaults: Default values, for parameters that were not given at the start of the node.
+
+    Attributes:
+        current: Current values.
 
     Raises:
-        DlsIkError: If a value that the node was started with is not valid.
-        rclpy.exceptions.ParameterException: If rclpy refuses a value that the node was started
-            with.
+        DlsIkError: If a value that was given at the start of the node is not valid.
+        rclpy.exceptions.ParameterException: If rclpy refuses a value that was given at the start.
     """
 
     def __init__(self, node: Node, defaults: ParameterSetT) -> None:
@@ -280,10 +298,11 @@ class LiveParameters(Generic[ParameterSetT]):
         self._warn_of_unknown_names()
 
     def on_change(self, apply: Callable[[ParameterSetT], None]) -> None:
-        """Start accepting changes of parameters.
+        """Start to accept changes of parameters.
 
         Args:
-            apply: Called with the changed parameters; raises a DlsIkError to refuse the change.
+            apply: Function that is called with the changed parameters; it raises a DlsIkError to
+                refuse the change.
         """
         self._apply = apply
         self._node.add_on_set_parameters_callback(self._set)
@@ -293,11 +312,11 @@ class LiveParameters(Generic[ParameterSetT]):
             default = list(default)
         elif field.type == TEXTS:
             default = ",".join(default)
-        # rclpy gives no value for null or an empty list in YAML; then the default applies.
+        # For null or an empty list in YAML, rclpy gives no value; the default is used instead.
         given = getattr(self._given.get(name), "value", None)
         is_empty = name in self._given and given is None
         if given is not None:
-            checked(name, field, given)  # checked first, as rclpy's errors list no valid values
+            checked(name, field, given)  # errors of rclpy do not list valid values
         value = self._node.declare_parameter(name, default, descriptor(field), is_empty).value
         if default == [] and len(value) == 0:  # rclpy declares an empty list as bytes
             self._node.set_parameters([Parameter(name, Parameter.Type.DOUBLE_ARRAY, [])])
@@ -315,7 +334,7 @@ class LiveParameters(Generic[ParameterSetT]):
         return SetParametersResult(successful=True)
 
     def _warn_of_unknown_names(self) -> None:
-        """Warn about given parameters with unknown names, which rclpy silently ignores."""
+        """Log a warning about given parameters with unknown names, which rclpy silently ignores."""
         known = self._declared
         given = (name for name in self._given if not name.startswith(RCLPY_PARAMETERS))
         unknown = [name for name in given if name not in known]
@@ -327,21 +346,24 @@ class LiveParameters(Generic[ParameterSetT]):
 
 
 def _fix_clock(node: Node) -> None:
-    """Make ``use_sim_time`` read-only, because the age of stamps is measured by that clock."""
+    """Make the parameter ``use_sim_time`` read-only.
+
+    A change would select another clock, by which the ages of previous stamps would be wrong.
+    """
     about = ParameterDescriptor(
         name=SIM_TIME,
         type=Parameter.Type.BOOL.value,
-        description="use the simulation time on /clock",
+        description="use the simulated time on /clock",
         read_only=True,
     )
     node.set_descriptor(SIM_TIME, about)
 
 
 def descriptor(field: "Field[Any]") -> ParameterDescriptor:
-    """Return the descriptor of a parameter.
+    """Return the ROS descriptor of the parameter that a field declares.
 
-    The descriptor allows any type if values of two types are valid, such as integers for a float,
-    or a string for a list of names. The function in ``READERS`` then refuses all other types.
+    If values of two types are valid, such as integers for a float, or a string for a list of names,
+    the descriptor allows any type, and the function in ``READERS`` refuses invalid types.
     """
     about = field.metadata
     unit = f" [{about['unit']}]" if about["unit"] else ""
@@ -352,7 +374,7 @@ def descriptor(field: "Field[Any]") -> ParameterDescriptor:
     )
     notes = [f"one of: {', '.join(about['choices'])}"] if about["choices"] else []
     if field.type == TEXTS:
-        notes.append("a string, with commas between names, or a string array")
+        notes.append("a string with commas between names, or a string array")
     message.additional_constraints = "; ".join(notes)
     if about["range"] and field.type is int:
         first, last = map(int, about["range"])

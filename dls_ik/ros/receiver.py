@@ -26,8 +26,8 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-MAX_ERROR_PAUSE = 0.1  # [s] maximum pause after an error, because the error may repeat
-MAX_WAIT = 60.0  # [s] default timeout of a wait
+MAX_ERROR_PAUSE = 0.1  # [s] maximum pause after an error, in case the error repeats
+MAX_WAIT = 60.0  # [s] default maximum time of a wait for messages
 # Function that sends a response; only the first call sends one. Any thread may call it.
 Reply = Callable[[Any], None]
 
@@ -35,9 +35,13 @@ Reply = Callable[[Any], None]
 class MessageReceiver(CallbackGroup):
     """Callback group with subscriptions and services that one thread serves instead of an executor.
 
-    The subscriptions have no event handlers, because handlers would wake the executor for each
-    message. Therefore incompatible quality-of-service settings are not reported: create only
+    The subscriptions have no event handlers, because these would wake the executor of the node for
+    each message. Therefore incompatible quality-of-service settings are not reported: create only
     subscriptions whose settings are compatible with every publisher.
+
+    Args:
+        node: ROS node of the subscriptions and services.
+        log: Log for exceptions of callbacks.
     """
 
     def __init__(self, node: Node, log: Throttle) -> None:
@@ -52,7 +56,10 @@ class MessageReceiver(CallbackGroup):
     def create_subscription(
         self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile, raw: bool
     ) -> Subscription:
-        """Create a subscription; see :meth:`rclpy.node.Node.create_subscription`."""
+        """Create and return a subscription of this group.
+
+        The arguments are those of :meth:`rclpy.node.Node.create_subscription`.
+        """
         subscription = self._node.create_subscription(
             kind,
             topic,
@@ -68,14 +75,18 @@ class MessageReceiver(CallbackGroup):
     def create_service(
         self, kind: Any, name: str, callback: Callable[[Any, Reply], None], depth: int
     ) -> Service:
-        """Create a service whose callback gets a request and a function that sends the response.
+        """Create and return a service whose response may be sent after the callback returns.
 
-        The callback may return before the response is sent. Coroutines of rclpy are no alternative:
-        their futures do not wake the executor (rclpy 9.1), or are polled (Humble).
+        Coroutines of rclpy are no alternative, because their futures do not wake the executor
+        (rclpy 9.1), or are polled (Humble).
 
         Args:
+            kind: Service type.
+            name: Service name.
+            callback: Function that is called with each request, and with a function that sends the
+                response to this request.
             depth: Number of requests and responses that the middleware queues. When the queue is
-                full, the oldest is dropped, and its client gets no answer.
+                full, the oldest request is dropped, and its client gets no answer.
         """
         qos = QoSProfile(depth=depth)
         service = self._node.create_service(
@@ -85,7 +96,10 @@ class MessageReceiver(CallbackGroup):
         return service
 
     def destroy_subscription(self, subscription: Subscription) -> None:
-        """Destroy a subscription after the current wait ends; may be called from any thread."""
+        """Destroy a subscription of this group, after the current wait ends.
+
+        Any thread may call this method.
+        """
         self._use([each for each in self._entities if each is not subscription])
         self._node.destroy_subscription(subscription)
 
@@ -98,13 +112,13 @@ class MessageReceiver(CallbackGroup):
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing, as no executor executes an entity of this group."""
+        """Do nothing, because no executor executes an entity of this group."""
 
     def receive(self, timeout: float = MAX_WAIT) -> None:
-        """Wait for messages and call their callbacks; call this in the receiver's thread only.
+        """Wait for messages, and call the callbacks of the messages that arrive.
 
-        The method returns when messages were handled, when :meth:`wake` or :meth:`close` is called,
-        or after `timeout` [s].
+        Return when messages were handled, when :meth:`wake` or :meth:`close` is called, or after
+        `timeout` [s]. Always call this method in the same thread.
         """
         taken: Subscription | Service | None = None
         try:
@@ -116,7 +130,7 @@ class MessageReceiver(CallbackGroup):
             self._closed.wait(min(timeout, MAX_ERROR_PAUSE))
 
     def serve(self) -> None:
-        """Receive messages until :meth:`close` is called; the target function of a thread."""
+        """Receive messages until :meth:`close` is called; run this method in a thread."""
         while not self._closed.is_set():
             self.receive()
         self.release()
@@ -136,15 +150,18 @@ class MessageReceiver(CallbackGroup):
             service.send_response(response, header)
 
     def wake(self) -> None:
-        """End the current wait, or the next wait if there is none now; callable from any thread."""
+        """End the current wait of :meth:`receive`, or the next one if none is in progress.
+
+        Any thread may call this method.
+        """
         self._guard.trigger()
 
     def release(self) -> None:
-        """Release destroyed entities; call at the end of the receiver's thread."""
+        """Release destroyed entities; call this at the end of the thread of :meth:`receive`."""
         self._waiter.use(())
 
     def close(self) -> None:
-        """Stop receiving."""
+        """Stop receiving messages; :meth:`serve` returns."""
         self._closed.set()
         self.wake()
 
@@ -154,7 +171,11 @@ class MessageReceiver(CallbackGroup):
 
 
 class OneReply:
-    """Reply that sends the first response to a request, and drops later responses."""
+    """Function object that sends the first response to a request, and drops further responses.
+
+    Args:
+        send: Function that sends a response.
+    """
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send, self._lock, self._is_sent = send, threading.Lock(), False
@@ -169,4 +190,4 @@ class OneReply:
 
 
 def _pass() -> None:
-    """Do nothing."""
+    """Do nothing; the callback of the guard condition, which only ends a wait."""

@@ -30,7 +30,7 @@ from dls_ik.text import escape, listing, quoted
 DESCRIPTION_TOPIC = "robot_description"
 MAX_DESCRIPTION_BYTES = MAX_URDF_BYTES + 16  # [bytes] serialized String
 REMINDER_PERIOD = 5.0  # [s] period of log lines while the node waits for a robot
-EXECUTABLE_SUFFIXES = (".xacro",)  # files with expressions, which are executed when read
+EXECUTABLE_SUFFIXES = (".xacro",)  # files with expressions that are executed when they are read
 DESCRIPTION_TIMEOUT = 2.0  # [s] maximum time to wait for the description of a node that answers
 DESCRIPTION_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -38,14 +38,17 @@ DESCRIPTION_QOS = QoSProfile(
 
 
 class RefusedError(RobotModelError):
-    """Error of a robot that the node cannot use; the message names the parameter to change."""
+    """Error that is raised for a robot that the node cannot use.
+
+    The message names the parameter to change.
+    """
 
 
 def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
-    """Load the robot that the parameters select; return None if they select no robot.
+    """Return the robot that the parameters select; None if they select no robot.
 
     Raises:
-        RefusedError: If the robot is not usable, or lacks the base or the tip.
+        RefusedError: If the robot is not usable, or does not have the base or the tip.
     """
     ends = parameters.ends()
     try:
@@ -59,7 +62,7 @@ def robot_from_parameters(parameters: RobotParameters) -> RobotModel | None:
 
 
 def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedError:
-    """Return an error whose message also names the parameter to change."""
+    """Return an error like `error`, whose message also names the parameter to change."""
     preset = getattr(parameters, "preset", "")
     if isinstance(error, AmbiguousTipError):
         first, *others = error.tips
@@ -71,13 +74,13 @@ def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedErro
         group = parameters.followed_group() if isinstance(parameters, GroupsParameters) else None
         of = f"group.{group.name}." if group is not None else ""
         return RefusedError(
-            f"{error}: set the chain by -p {of}base:=LINK and -p {of}tip:=LINK{origin}"
+            f"{error}; set the chain by -p {of}base:=LINK and -p {of}tip:=LINK{origin}"
         )
     return RefusedError(str(error))
 
 
 def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
-    """Load a robot from a URDF as text, which is never used as a file name.
+    """Return the robot that a URDF text describes; the text is never used as a file name.
 
     Args:
         text: URDF as XML.
@@ -88,28 +91,37 @@ def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
         RobotModelError: If the text is not XML, or the robot is not usable.
     """
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
-        raise RobotModelError(f"a robot description is XML, not {quoted(text)}")
+        raise RobotModelError(f"a robot description must be XML; got {quoted(text)}")
     return RobotModel.from_urdf(text, base, tip)
 
 
 def subscribe_descriptions(node: Node, receive: Callable[[Any], None]) -> None:
-    """Subscribe to robot descriptions, and also receive the latest published description."""
+    """Subscribe to the topic ``robot_description``; also receive the last published description.
+
+    Args:
+        node: ROS node.
+        receive: Function that is called with each ``std_msgs/String`` message.
+    """
     node.create_subscription(String, DESCRIPTION_TOPIC, receive, DESCRIPTION_QOS)
 
 
 class DescriptionTopic:
     """Receiver of robots from the topic ``robot_description``.
 
-    Log refused robots, and log a reminder every REMINDER_PERIOD while the node has no robot.
+    It logs refused robots, and a reminder every REMINDER_PERIOD while the node has no robot.
 
     Args:
-        take: Called with each usable robot; raises a DlsIkError to refuse the robot.
-        has_robot: Returns whether the node has a robot.
-        reason: Reason why the robot of the parameters was refused; empty if it was not.
-        run: Runs a job that loads a robot and calls `take`, at once or in another thread.
+        node: ROS node.
+        parameters: Parameters with the names of base and tip.
+        take: Function that is called with each usable robot; it raises a DlsIkError to refuse the
+            robot.
+        has_robot: Function that returns whether the node has a robot.
+        reason: Reason why the robot of the parameters was refused; empty if it was not refused.
+        run: Function that runs a job, immediately or in another thread; the job loads a robot and
+            calls `take`.
 
     Attributes:
-        reason: Reason why the last robot was refused; empty if it was not.
+        reason: Reason why the last robot was refused; empty if it was not refused.
     """
 
     def __init__(
@@ -132,7 +144,10 @@ class DescriptionTopic:
         call_every(node, REMINDER_PERIOD, self.remind)
 
     def remind(self) -> None:
-        """Log that the node waits for a robot; if a robot was refused, log the reason once."""
+        """Log that the node waits for a robot, or once the reason why a robot was refused.
+
+        Do nothing if the node has a robot.
+        """
         if self._has_robot():
             return
         if self.reason:
@@ -144,14 +159,18 @@ class DescriptionTopic:
                 )
         else:
             self._logger.info(
-                f"waiting for a robot on {self._topic} (std_msgs/String, transient local); or "
-                "start with one: -p robot:=wam, -p robot:=FILE.urdf, -p robot_description:=XML"
+                f"waiting for a robot on {self._topic} (std_msgs/String, transient local); to "
+                "select a robot at the start: -p robot:=wam, -p robot:=FILE.urdf, or "
+                "-p robot_description:=XML"
             )
 
     def _receive(self, data: bytes) -> None:
-        """Receive a serialized description; refuse the robot if the description is too large."""
+        """Receive a serialized description; load the robot, or refuse it if too large.
+
+        Do nothing if the description equals the previous description.
+        """
         if len(data) > MAX_DESCRIPTION_BYTES:
-            message = f"the URDF has {len(data)} bytes and is larger than {MAX_URDF_BYTES} bytes"
+            message = f"the URDF is larger than {MAX_URDF_BYTES} bytes; got {len(data)} bytes"
             self._run(lambda: self._refuse(RobotModelError(message)))
         elif data != self._data:
             self._data = data
@@ -176,14 +195,14 @@ class DescriptionTopic:
 
 
 class DescribedRobot(NamedTuple):
-    """A robot, and the URDF that describes its shapes, if there is a URDF."""
+    """Robot, and the URDF that describes the shapes of the links, if there is a URDF."""
 
     robot: RobotModel
-    urdf: Path | str | None  # file or text
+    urdf: Path | str | None  # file or text; None: no URDF
 
 
 class ForeignFileError(RobotModelError):
-    """Error of a local file that a remote node names, and that is not opened for security."""
+    """Error that is raised instead of opening a local file that another node names."""
 
 
 def served_robot(
@@ -191,19 +210,24 @@ def served_robot(
     description: Callable[[], str],
     own: Callable[[str | None, str | None], DescribedRobot] | None = None,
 ) -> DescribedRobot:
-    """Return the robot of a node: by its parameters, or from the topic if they select no robot.
+    """Return the robot that another node uses.
+
+    The parameters of the node select the robot; if they select no robot, it is the robot of the
+    topic ``robot_description``.
 
     Args:
-        read_parameters: Reads the parameters of the node; raises a ServiceMissingError or a
-            NoAnswerError if the node does not answer.
-        description: Returns the latest description from the topic; empty before the first one.
-        own: Called with the base and the tip of the node; returns a robot that the user has chosen,
-            which is used instead of the robot of the node.
+        read_parameters: Function that reads the parameters of the node; it raises a
+            ServiceMissingError or a NoAnswerError if the node does not answer.
+        description: Function that returns the latest description from the topic, or an empty text
+            before the first description.
+        own: Function that returns a robot that the user has chosen instead of the robot of the
+            node; it is called with the names of the base and the tip of the node.
 
     Raises:
         ServiceMissingError, NoAnswerError: If the node does not answer and there is no description,
             or if the node answers but has no robot yet.
-        RobotModelError: If the robot is not usable, or :func:`named_robot` raises the error.
+        ForeignFileError: If the node names a file that is not opened for security.
+        RobotModelError: If the robot is not usable.
     """
     missing: DlsIkError | None = None
     parameters = RobotParameters()
@@ -226,11 +250,11 @@ def served_robot(
 
 
 def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
-    """Load the robot that parameters of another node select; return None if they select none.
+    """Return the robot that the parameters of another node select; None if they select no robot.
 
     Raises:
-        ForeignFileError: If the file is not part of a local package, or contains expressions that
-            are executed when the file is read.
+        ForeignFileError: If the parameters name a file that is not in an installed package, or that
+            contains expressions that are executed when the file is read.
         RobotModelError: If the robot is not usable.
     """
     ends, name = parameters.ends(), parameters.robot
@@ -240,14 +264,14 @@ def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
         return None
     if name not in shipped_names() and not _is_installed(name):
         raise ForeignFileError(
-            f"the robot of the node is {quoted(name)}; for security, files that a node names are "
-            "not opened: name the file yourself if you trust it"
+            f"the robot of the node is the file {quoted(name)}; for security, files that a node "
+            "names are not opened; give the file yourself if you trust it"
         )
     return DescribedRobot(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
 
 
 def _is_installed(name: str) -> bool:
-    """Return whether a name is a file of a local package, without executed expressions."""
+    """Return whether a name is a file in an installed package that contains no expressions."""
     file, arguments = split_arguments(name)
     path = PurePosixPath(file.removeprefix(PACKAGE_SCHEME))
     inside = ".." not in path.parts and path.suffix.lower() not in EXECUTABLE_SUFFIXES

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Self-test with ROS: a message between two processes, and an ``ik_node`` that solves a request.
 
-``python -m dls_ik.ros.selftest TOPIC`` is the other process of the test: the command publishes on
+``python -m dls_ik.ros.selftest TOPIC`` is the second process of the first test: it publishes on
 TOPIC until its parent process ends.
 """
 
@@ -19,13 +19,13 @@ from dls_ik.errors import DlsIkError
 from dls_ik.ros.client.connection import OwnNode, wait_until
 from dls_ik.ros.util import ChildProcess
 
-MESSAGE_TIMEOUT = 20.0  # [s]
-PUBLISH_PERIOD = 0.05  # [s]
-NODE_START_TIMEOUT = 120.0  # [s]
+MESSAGE_TIMEOUT = 20.0  # [s] maximum time until a message of the second process arrives
+PUBLISH_PERIOD = 0.05  # [s] period of the messages
+NODE_START_TIMEOUT = 120.0  # [s] maximum time until the node offers compute_ik
 
 
 def hear_another_process() -> str:
-    """Start another process that publishes, and receive its message; return a summary.
+    """Test that a message from a second process arrives; return the result as text.
 
     Raises:
         DlsIkError: If no message arrives within MESSAGE_TIMEOUT.
@@ -51,7 +51,7 @@ def _own_node() -> OwnNode:
 
 
 def publish(topic: str) -> None:
-    """Publish a text on a topic until the parent process ends."""
+    """Publish a ``std_msgs/String`` on a topic repeatedly, until the parent process ends."""
     parent = os.getppid()
     with closing(_own_node()) as host:
         publisher = host.node.create_publisher(String, topic, 10)
@@ -61,12 +61,12 @@ def publish(topic: str) -> None:
 
 
 def start_and_ask() -> str:
-    """Start ``ik_node`` with the WAM and request a solution; return a summary.
+    """Test that ``ik_node`` starts with the WAM and solves a request; return the result as text.
 
     Raises:
         DlsIkError: If the node does not start, or its answer is wrong.
     """
-    import numpy as np  # imported here, as the publishing process needs none of these packages
+    import numpy as np  # imported here, because the second process needs none of these packages
 
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client import IkClient
@@ -83,13 +83,13 @@ def start_and_ask() -> str:
         ready = time.monotonic() - start
         if not client.is_served:
             reason = said[-1] if said else f"no compute_ik within {NODE_START_TIMEOUT:g} s"
-            raise DlsIkError(f"ik_node does not start: {reason}")
+            raise DlsIkError(f"ik_node did not start: {reason}")
         answer = client.solve(T, timeout=1.0)
     if not answer.success or not np.allclose(
         robot.fk(answer.array(robot.joint_names)), T, atol=1e-4
     ):
-        raise DlsIkError(f"ik_node gives a wrong answer: code {answer.code}, {answer.message}")
-    return f"ready after {ready:.1f} s, solves a pose"
+        raise DlsIkError(f"ik_node gave a wrong answer: code {answer.code}, {answer.message}")
+    return f"ik_node was ready after {ready:.1f} s and solved a pose"
 
 
 if __name__ == "__main__":

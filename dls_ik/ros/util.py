@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Logging, signals, standard streams that never block a node, and child processes."""
+"""Logging, signals, output streams that never block a node, and child processes."""
 
 import ctypes
 import logging
@@ -25,15 +25,16 @@ INPUT, OUTPUTS = 0, (1, 2)  # file descriptors
 
 
 def trace(error: BaseException) -> str:
-    """Format the traceback of an exception, indented."""
+    """Return the traceback of an exception as indented text."""
     return indent(escape("".join(traceback.format_exception(error)), keep="\n"), "  ")
 
 
 class LogHandler(logging.Handler):
-    """Handler that forwards warnings of the package to the log of a node.
+    """Handler of Python's `logging` that forwards warnings to the log of a node.
 
     Args:
-        node: A :class:`rclpy.node.Node`; this module does not import rclpy.
+        node: Node, a :class:`rclpy.node.Node`. The argument has no type because this module does
+            not import rclpy.
     """
 
     def __init__(self, node: Any) -> None:
@@ -41,19 +42,21 @@ class LogHandler(logging.Handler):
         self._logger = node.get_logger()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a warning."""
+        """Log a record as a warning of the node."""
         self._logger.warning(escape(record.getMessage()))
 
 
 class Throttle:
-    """Logger that logs at most one message about each subject (argument `topic`) per period.
+    """Logger that logs at most one message about each subject per period.
 
-    The throttle of rclpy's logger is too slow for a control cycle, because each call inspects the
-    source of the caller. It also uses a clock that can jump back; this class uses the steady clock.
+    The subject is the argument `topic` of the methods. The throttle of rclpy's logger is too slow
+    for a control cycle, because each call inspects the source code of the caller. It also uses a
+    clock that can jump back; this class uses the steady clock.
 
     Args:
-        logger: Logger of a node.
+        node: Node in whose log messages are written.
         period: Minimum time between two messages about one subject [s].
+        clock: Function that returns the time [s].
     """
 
     def __init__(
@@ -62,21 +65,27 @@ class Throttle:
         self._logger = node.get_logger()
         self._period = period
         self._clock = clock
-        self._logged: dict[str, float] = {}  # time of the last message by subject [s]
-        self._recent: dict[str, dict[str, float]] = {}  # time by subject and message [s]
+        self._logged: dict[str, float] = {}  # time of the last message on each subject [s]
+        self._recent: dict[str, dict[str, float]] = {}  # times of messages on each subject [s]
 
     def warn(self, topic: str, message: str | Callable[[], str]) -> None:
         """Log a warning, unless a message about this subject was logged within the period.
 
         Args:
             topic: Subject.
-            message: The text, or a function that returns the text.
+            message: Text, or a function that returns the text and is called only if needed.
         """
         if self._is_due(topic):
             self._logger.warning(escape(message if isinstance(message, str) else message()))
 
     def warn_each(self, topic: str, message: str, most: int) -> None:
-        """Log a warning, unless the period has the same or already `most` different warnings."""
+        """Log a warning, unless too many warnings about this subject were logged.
+
+        Args:
+            topic: Subject.
+            message: Text; a text that was logged within the period is not logged again.
+            most: Maximum number of different warnings about this subject within the period.
+        """
         now = self._clock()
         known = self._recent.get(topic, {})
         recent = {text: at for text, at in known.items() if now - at < self._period}
@@ -86,17 +95,17 @@ class Throttle:
         self._recent[topic] = recent
 
     def failed(self, topic: str, message: str, error: BaseException) -> None:
-        """Log a warning with the traceback of an exception."""
+        """Log a warning with the traceback of an exception, unless throttled as in :meth:`warn`."""
         if self._is_due(topic):
             self._logger.warning(f"{escape(message)}:\n{trace(error)}")
 
     def info(self, topic: str, message: str) -> None:
-        """Log a message, unless a message about this subject was logged within the period."""
+        """Log an info message, unless throttled as in :meth:`warn`."""
         if self._is_due(topic):
             self._logger.info(escape(message))
 
     def once(self, topic: str, message: str) -> None:
-        """Log a warning, unless a message about this subject was ever logged."""
+        """Log a warning, unless a message about this subject was logged at any time before."""
         if topic not in self._logged:
             self._logged[topic] = self._clock()
             self._logger.warning(escape(message))
@@ -110,14 +119,17 @@ class Throttle:
 
 
 def hold_signals() -> None:
-    """Block SIGINT and SIGTERM in this and all later threads until :func:`on_signal` waits."""
+    """Block SIGINT and SIGTERM in this thread and in threads that it starts.
+
+    :func:`on_signal` then waits for these signals.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
 
 
 def on_signal(act: Callable[[], object]) -> None:
-    """Call `act` once, in a new thread, when the first SIGINT or SIGTERM arrives.
+    """Call a function once, in a new thread, when the first SIGINT or SIGTERM arrives.
 
-    A signal that arrived after :func:`hold_signals` and before this call counts too.
+    This includes a signal that arrived after :func:`hold_signals` and before this call.
     """
 
     def wait() -> None:
@@ -128,7 +140,7 @@ def on_signal(act: Callable[[], object]) -> None:
 
 
 def give_back_memory() -> None:
-    """Return unused memory to the system, if the C library supports it."""
+    """Return unused memory of this process to the system, if the C library supports it."""
     with suppress(OSError, AttributeError):  # only glibc has malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -138,9 +150,11 @@ def free_streams() -> None:
 
     If a terminal is stopped with Ctrl-S, or a remote session is lost, the buffers of the streams
     fill up. A blocking write would then stop all threads, because rclpy holds the GIL while it
-    logs. Closed streams are replaced by the null device: otherwise the next file or socket would
-    get the number of a closed stream, and would receive log lines. Therefore call this function
-    before any file is opened.
+    logs.
+
+    Standard streams that are closed are replaced by the null device; otherwise the next file or
+    socket would get the file descriptor of a closed stream, and would receive log lines. Therefore
+    this function must be called before any file is opened.
     """
     for number in (INPUT, *OUTPUTS):
         if not _is_open(number):
@@ -151,7 +165,7 @@ def free_streams() -> None:
 
 
 def flush_streams() -> None:
-    """Flush standard output and error as far as they accept data."""
+    """Flush standard output and standard error; ignore errors."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             if stream is not None:
@@ -180,12 +194,16 @@ def _unblock(number: int) -> None:
 
 # Child processes
 
-# Time to wait for the exit of a process after each signal, in this order [s].
+# Signals that stop a process, in the order in which they are sent, and maximum times until the
+# process exits after each signal [s].
 SIGNAL_TIMEOUTS = {signal.SIGINT: 8.0, signal.SIGTERM: 3.0, signal.SIGKILL: 3.0}
 
 
 def stay_alone() -> None:
-    """Set environment variables of a separate local ROS domain; keep variables that are set."""
+    """Restrict ROS nodes of this process to a separate domain on this machine.
+
+    This sets environment variables; variables that are already set are not changed.
+    """
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     if os.environ.get("ROS_DISTRO") == "humble":
@@ -193,13 +211,13 @@ def stay_alone() -> None:
 
 
 class ChildProcess:
-    """Context manager that starts a program on entry, and stops it on every exit.
+    """Context manager that starts a program on entry, and stops the program on every exit.
 
     Args:
-        command: The program and its arguments.
-        take: Called with each line of the output, in a thread.
-        folder: Working directory; default: the directory of this process.
-        environment: Variables added to the environment of this process.
+        command: Program and its arguments.
+        take: Function that is called with each line of the program's output, in a thread.
+        folder: Working directory of the program; None: that of this process.
+        environment: Environment variables of the program, in addition to those of this process.
     """
 
     def __init__(
@@ -243,16 +261,16 @@ class ChildProcess:
 
     @property
     def is_running(self) -> bool:
-        """True until the program has ended."""
+        """Whether the program is still running."""
         return self.process.poll() is None
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, negative for a signal; None while the program runs."""
+        """Exit code of the program, negative if a signal ended it; None while it is running."""
         return self.process.poll()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the program and its children."""
+        """Send a signal to the program and its child processes."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
@@ -265,7 +283,11 @@ def check_executables(nodes: Sequence[Any], context: Any) -> None:
     """Check that the executables of all nodes of a launch file are installed.
 
     Without this check, launch would stop at the first missing executable, after it has started the
-    nodes before that.
+    previous nodes.
+
+    Args:
+        nodes: ``launch_ros.actions.Node`` objects.
+        context: Launch context.
 
     Raises:
         RuntimeError: If executables are missing; the message names all of them.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The planning scene of a node in the viewer, which requests, draws and changes the scene."""
+"""Planning scene of a running node in the viewer, which draws and changes the scene."""
 
 import time
 from collections.abc import Iterable
@@ -34,22 +34,26 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Srdf
 from dls_ik.text import listing, quoted
 
-SCENE_REQUEST_PERIOD = 1.0  # [s]
-CHANGE_DELAY = 0.1  # [s] time between a message about the scene and the next request
-MAX_ANSWER_SHARE = 0.02  # maximum fraction of the time that the node spends on answers
-SEND_PERIOD = 0.05  # [s] period of messages while an object is dragged
-OWN_CHANGE_TIME = 1.5  # [s] time in which a change in the viewer overrides answers of the node
+SCENE_REQUEST_PERIOD = 1.0  # [s] period of the requests of the scene
+CHANGE_DELAY = 0.1  # [s] time between a message that changes the scene and the next request
+MAX_ANSWER_SHARE = 0.02  # maximum fraction of its time that the node should spend on answers
+SEND_PERIOD = 0.05  # [s] period of messages while the user drags an object
+OWN_CHANGE_TIME = 1.5  # [s] time for which a change in the viewer overrides answers of the node
 SCENE_TOPIC = "planning_scene"
 NO_SCENE = "the node has no scene; see its log for the reason"
 NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"
 
 
 class NodeScene:
-    """A copy of the scene of a node; changes of the copy are published to the node.
+    """Copy of the planning scene of a node; changes of the copy are published to the node.
 
     The scene of the node is requested every second, and shortly after a message that changes the
     scene. The page of the viewer moves objects of :attr:`scene`, and passes the names of the moved
     objects to :meth:`publish`.
+
+    Args:
+        node: ROS node of the viewer.
+        robot: Robot of the node that is shown.
     """
 
     def __init__(self, node: Node, robot: RobotModel) -> None:
@@ -63,26 +67,27 @@ class NodeScene:
         self._executor = LatestOnlyExecutor(self._fail)
         self._has_news = False
         self._pending: Any = None  # future of the pending request
-        self._request_time, self._answer_duration = float("-inf"), 0.0  # [s]
+        # Steady time of the last request, and time from this request to its answer [s].
+        self._request_time, self._answer_duration = float("-inf"), 0.0
         self._content = b""  # last answer, serialized
-        self._shapes: dict[str, bytes] = {}  # serialized shapes of the objects in the last answer
-        self._known: dict[str, Body] = {}  # bodies in the last answer
+        self._shapes: dict[str, bytes] = {}  # serialized shapes of objects in the last answer
+        self._known: dict[str, Body] = {}  # shapes of objects that the node knows
         self._lock = Lock()  # guards the next three attributes
         self._changed: dict[str, None] = {}  # names of objects to publish
-        self._own: dict[str, float] = {}  # times of changes in the viewer [s]
-        self._sent = float("-inf")  # time of the last message [s]
+        self._own: dict[str, float] = {}  # steady times of changes in the viewer [s]
+        self._sent = float("-inf")  # steady time of the last message [s]
 
     def publish(self, name: str) -> None:
-        """Publish, in the next step, the state of an object that was moved, added or removed."""
+        """Publish an object that was moved, added or removed in the viewer, in the next step."""
         with self._lock:
             self._changed[name] = None
             self._own[name] = time.monotonic()
 
     def load(self, file: str) -> tuple[str, ...]:
-        """Add the objects of a file to the scene of the node.
+        """Add the objects of a scene file to the scene of the node.
 
         Returns:
-            One line for each part that is not sent.
+            Notes on ignored contents of the file, one line each.
 
         Raises:
             SceneError: If the file cannot be read, or the frame of an object is not the root.
@@ -92,22 +97,25 @@ class NodeScene:
         for each in added:
             if each.frame not in ("", self._robot.tree.root):
                 raise SceneError(
-                    f"object {quoted(each.name)} is in frame {quoted(each.frame)}, but the viewer "
-                    f"adds only objects in {self._robot.tree.root}: publish it on {SCENE_TOPIC}"
+                    f"objects must be in the root frame {self._robot.tree.root} to be added by the "
+                    f"viewer; object {quoted(each.name)} is in frame {quoted(each.frame)}; publish "
+                    f"this object on {SCENE_TOPIC}"
                 )
         self.scene.apply(added, prepare=False)
         for each in added:
             self.publish(each.name)
         others = {type(each).__name__ for each in change.operations if each not in added}
         others -= {RemoveObject.__name__, "ResetAllowed", "RemoveAttached"}
-        ignored = ("only the objects of the file are sent to the node",) if others else ()
+        ignored = ("only objects of the file are sent to the node",) if others else ()
         return (*change.notes, *ignored)
 
     def step(self, now: float) -> None:
-        """Publish changed objects, and request the scene of the node when a request is due.
+        """Publish changed objects, and request the scene of the node if a request is due.
+
+        The viewer calls this method periodically.
 
         Args:
-            now: Steady time [s].
+            now: Current steady time [s].
         """
         self._send(now)
         if self._pending is not None:
@@ -146,7 +154,11 @@ class NodeScene:
     # The scene of the node
 
     def _take(self, answer: Any) -> None:
-        """Process the future of an answer of the node: update the scene and the note."""
+        """Update the scene and the note from an answer of the node.
+
+        Args:
+            answer: Future of the answer, which is done.
+        """
         message = answer.result().scene
         if not message.robot_model_name:
             self.note = NO_SCENE
@@ -154,10 +166,14 @@ class NodeScene:
         try:
             self.note = self._adopt(message) or self._default_note
         except DlsIkError as error:
-            self.note = f"the scene of the node cannot be shown: {error}"
+            self.note = f"cannot show the scene of the node: {error}"
 
     def _adopt(self, message: Any) -> str:
-        """Apply the scene of a message; return a note on parts that are not shown."""
+        """Change the scene to that of a ``moveit_msgs/PlanningScene`` message.
+
+        Returns:
+            Note on contents of the message that are not shown; empty if all are shown.
+        """
         self._remove_chain_joints(message.robot_state.joint_state)
         with self._lock:
             oldest = time.monotonic() - OWN_CHANGE_TIME
@@ -177,19 +193,20 @@ class NodeScene:
     def _news(
         self, operations: Iterable[Operation], shapes: dict[str, bytes], held: set[str]
     ) -> list[Operation]:
-        """Return the operations that turn the current scene into the scene of an answer.
+        """Return the operations that change the current scene to the scene of an answer.
 
-        An object with unchanged shapes is moved, not built again.
+        An object whose shapes are unchanged is moved instead of built again.
 
         Args:
-            operations: Operations of the answer.
+            operations: Operations that build the scene of the answer.
             shapes: Serialized shapes of the objects in the answer, by name.
-            held: Names of objects that keep a recent change in the viewer.
+            held: Names of objects that were changed recently in the viewer; the answer does not
+                change these objects.
         """
         before, found = self.scene.snapshot.objects, list[Operation]()
         for given in operations:
             each: Operation = given
-            if isinstance(each, RemoveObject):  # a whole scene first removes all objects
+            if isinstance(each, RemoveObject):  # the operations of a whole scene remove all objects
                 gone = [name for name in before if name not in shapes and name not in held]
                 found += map(RemoveObject, gone)
                 continue
@@ -203,7 +220,10 @@ class NodeScene:
         return found
 
     def _remove_chain_joints(self, state: Any) -> None:
-        """Remove the joints of the chain from a state; the viewer itself sets their positions."""
+        """Remove the joints of the chain from a ``sensor_msgs/JointState``.
+
+        The viewer sets the positions of these joints itself.
+        """
         tree, chain = self._robot.tree, self._robot.joint_names
         rows = [
             (name, value)
@@ -217,7 +237,11 @@ class NodeScene:
     # Changes in the viewer
 
     def _send(self, now: float) -> None:
-        """Publish the changed objects if there is a subscriber."""
+        """Publish the changed objects, if there is a subscriber and SEND_PERIOD has passed.
+
+        Args:
+            now: Current steady time [s].
+        """
         with self._lock:
             is_due = self._changed and now >= self._sent + SEND_PERIOD
             if not is_due or not self._publisher.get_subscription_count():
@@ -245,9 +269,9 @@ class NodeScene:
 
 
 def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
-    """Return a scene without objects, and a note if the shapes of the robot are not available.
+    """Return a scene without objects, and a note if the scene lacks the shapes of the robot.
 
-    The pairs of links that may touch are not computed, because the node sends them.
+    The pairs of links that may touch are not computed here, because the node sends them.
     """
     pairs = Srdf(robot.name)
     if not has_collision_library():
@@ -259,7 +283,10 @@ def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
 
 
 def _shape_bytes(given: Any) -> bytes:
-    """Serialize a ``moveit_msgs/CollisionObject`` without its pose."""
+    """Return a ``moveit_msgs/CollisionObject`` serialized without its pose.
+
+    Objects with the same shapes at different poses give the same bytes.
+    """
     kept = given.header, given.pose
     given.header, given.pose = Header(), Pose()
     single = [*given.primitives, *given.meshes, *given.planes]

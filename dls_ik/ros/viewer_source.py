@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A running node as a source of the viewer, which shows the node's state and sends it targets."""
+"""Source of the viewer that shows the state of a running node and sends targets to the node."""
 
 import math
 import threading
@@ -50,8 +50,8 @@ except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
 NODE_NAME = "dls_ik"
-STATUS_TIMEOUT = 1.0  # [s] maximum time between two statuses of a running node
-REPEAT_DELAY = 0.1  # [s] time from the end of the node's target_timeout to the repeated pose
+STATUS_TIMEOUT = 1.0  # [s] maximum time between two status messages of a running node
+REPEAT_DELAY = 0.1  # [s] added to target_timeout: time from the last pose to its repetition
 STATES_WITHOUT_TARGET = (ServoState.NO_ROBOT, ServoState.WAITING)
 # A best-effort subscription also receives messages of reliable publishers.
 JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -59,19 +59,24 @@ LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class NodeStatus(NamedTuple):
-    """The latest status of the node."""
+    """Latest status of the node."""
 
     state: ServoState
     message: str
-    time: float  # arrival [s], steady clock
+    time: float  # [s] arrival time on the steady clock
 
 
-# State by code; used if the message of a status names no state.
+# States by code of a status; used if the text of the status does not describe a state.
 STATE_OF_CODE = {-1: ServoState.FAULT, 2: ServoState.STALLED}
 
 
 def state_from_status(code: int, message: str) -> ServoState:
-    """Return the state that a ``moveit_msgs/ServoStatus`` describes by its code and message."""
+    """Return the state that a ``moveit_msgs/ServoStatus`` describes.
+
+    Args:
+        code: Code of the status.
+        message: Text of the status.
+    """
     name = state_name(code, message)
     if name in ServoState.__members__:
         return ServoState[name]
@@ -79,20 +84,21 @@ def state_from_status(code: int, message: str) -> ServoState:
 
 
 class LatestMessages:
-    """The latest message of each topic of a node.
+    """Latest message of each topic of a node.
 
     Args:
-        node: Node of the viewer.
+        node: ROS node of the viewer.
         name: Name of the node that is shown.
-        found: Called in the thread of the callbacks when the first status arrives, or the first one
-            after STATUS_TIMEOUT without a status.
+        found: Function that is called when the first status arrives, or the first status after
+            STATUS_TIMEOUT without a status. It is called in the thread of the callbacks.
     """
 
     def __init__(self, node: Node, name: str, found: Callable[[], None]) -> None:
         self.status: NodeStatus | None = None
         self.target: Any = None  # geometry_msgs/PoseStamped
-        self.description = ""  # URDF
-        self.joints: dict[str, tuple[float, float]] = {}  # (position, velocity) by driver's name
+        self.description = ""  # URDF; empty: none received
+        # Position [rad or m] and velocity [rad/s or m/s] by the driver's name of the joint.
+        self.joints: dict[str, tuple[float, float]] = {}
         self._found = found
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
         subscribe(JointState, "joint_states", self._keep_joints, JOINT_STATES_QOS)
@@ -103,14 +109,18 @@ class LatestMessages:
             subscribe(ServoStatus, f"{name}/status", self._keep_status, LATEST_QOS)
 
     def has_timed_out(self, now: float) -> bool:
-        """Return whether no status has arrived for STATUS_TIMEOUT."""
+        """Return whether no status has arrived for STATUS_TIMEOUT at the steady time `now` [s]."""
         return self.status is None or now - self.status.time > STATUS_TIMEOUT
 
     def find_joints(self, names: Sequence[str]) -> tuple[Array, Array] | None:
-        """Return the last positions [rad or m] and velocities [rad/s or m/s] of joints, both (n,).
+        """Return the last received state of joints.
+
+        Args:
+            names: (n,) names that the driver uses for the joints.
 
         Returns:
-            None if no position of a joint has arrived yet.
+            Positions (n,) [rad or m] and velocities (n,) [rad/s or m/s]; None if no position of one
+            of the joints has arrived yet.
         """
         joints = self.joints
         if not joints.keys() >= set(names):
@@ -147,7 +157,16 @@ CHANGEABLE = tuple(f.name for f in PARAMETERS.values() if not f.metadata["read_o
 
 
 class NodeParameters:
-    """Last read parameters of a node; reads and writes them by the parameter services."""
+    """Parameters of another node, read and written by its parameter services.
+
+    Args:
+        node: ROS node of the viewer.
+        name: Name of the other node.
+
+    Attributes:
+        current: Values that were read last.
+        use_sim_time: Whether the other node uses simulated time.
+    """
 
     def __init__(self, node: Node, name: str) -> None:
         self._get = ServiceClient(node, GetParameters, f"{name}/get_parameters")
@@ -155,7 +174,7 @@ class NodeParameters:
             node, SetParametersAtomically, f"{name}/set_parameters_atomically"
         )
         self.current = Parameters()
-        # True until the parameter is read, so that no stamps of a wrong clock are sent.
+        # True until the parameter is read, so that no stamps of the wrong clock are sent.
         self.use_sim_time = True
 
     def read(self, wait: float = 0.0) -> Parameters:
@@ -167,7 +186,7 @@ class NodeParameters:
         Raises:
             ServiceMissingError: If no node offers the service.
             NoAnswerError: If the node does not answer.
-            DlsIkError: If a value is not valid in this version.
+            DlsIkError: If a value is not valid, for example because the node has another version.
         """
         values = self._values(PARAMETERS, wait)
         values |= self._values(Parameters().dynamic_fields(values))
@@ -177,6 +196,10 @@ class NodeParameters:
 
     def write(self, name: str, value: Any) -> None:
         """Change a parameter of the node.
+
+        Args:
+            name: Name of the parameter in ROS.
+            value: New value.
 
         Raises:
             OptionError: If the node refuses the value; the message gives the reason.
@@ -201,37 +224,43 @@ class NodeParameters:
 
 
 class DragPublisher:
-    """Publisher of target poses while the user drags the target; repeats the last pose afterwards.
+    """Publisher of target poses while the user drags the target, which repeats the last pose.
 
-    When a stream of poses ends, the arm stops before it reaches the last pose. The arm
-    always moves to a single pose; therefore the last pose is sent again after the stream has timed
-    out.
+    When a stream of poses ends, the arm stops before it reaches the last pose. In contrast, the arm
+    moves all the way to a single pose. Therefore the last pose is sent again as a single pose after
+    the stream has timed out.
+
+    Args:
+        node: ROS node of the viewer.
+        frame: Frame of the poses.
     """
 
     def __init__(self, node: Node, frame: str) -> None:
         self._node, self._frame = node, frame
         self._publisher = node.create_publisher(PoseStamped, "target_pose", 1)
         self._lock = threading.Lock()
-        self._last: Array | None = None  # pose to send again
+        self._last: Array | None = None  # (4, 4) pose to send again; None: no pose
         self._sent = 0.0  # steady time of the last message [s]
 
     def send(self, T: Array, stamped: bool) -> None:
-        """Publish a pose (4, 4).
+        """Publish a target pose.
 
         Args:
-            T: ``T_base_tip``.
-            stamped: Whether the message gets a stamp of this machine's clock, or none.
+            T: (4, 4) target pose ``T_frame_tip``.
+            stamped: Whether the message gets a stamp of this machine's clock; if False, its stamp
+                is 0.
         """
         with self._lock:
             self._last = T.copy()
             self._publish(T, stamped)
 
     def repeat_last(self, timeout: float, stamped: bool) -> None:
-        """Publish the last pose again if the last message is older than a timeout.
+        """Publish the last pose once more, if the stream of poses has timed out.
 
         Args:
-            timeout: ``target_timeout`` of the node [s].
-            stamped: Whether the message gets a stamp of this machine's clock, or none.
+            timeout: Parameter ``target_timeout`` of the node [s].
+            stamped: Whether the message gets a stamp of this machine's clock; if False, its stamp
+                is 0.
         """
         with self._lock:
             if self._last is None or time.monotonic() < self._sent + timeout + REPEAT_DELAY:
@@ -255,15 +284,17 @@ class DragPublisher:
 
 
 class NodeSource:
-    """Source of the viewer that shows and commands a node ``dls_ik``.
+    """Source of the viewer that shows and commands a running ``ik_node`` (named ``dls_ik``).
 
     The node may start after the viewer, stop, and start again.
 
     Args:
-        described: Robot to show; default: the robot of `own`, or of the node without `own`.
+        described: Robot to show; None: the robot that `own` returns, or without `own` the robot of
+            the node.
         namespace: Namespace of the node.
         patience: Maximum time until the node is available [s].
-        own: Called with the base and the tip of the node; returns the robot to show.
+        own: Function that returns the robot to show; it is called with the names of the base and
+            the tip of the node.
 
     Raises:
         ServiceMissingError, NoAnswerError: If `described` is not given, and the robot of the node
@@ -307,23 +338,27 @@ class NodeSource:
 
     @property
     def method(self) -> str:
-        """The method that follows targets."""
+        """Name of the method with which the node follows targets."""
         return self._parameters.current.stream_method
 
     @property
     def parameters(self) -> Sequence[TunableParameter]:
-        """The parameters that can be changed while the node runs."""
+        """Parameters of the method that can be changed while the node runs."""
         current = self._parameters.current
         values = {**current.solver_options(), "when_stuck": current.when_stuck}
         rows = tunable_parameters(current.stream_method, values)
         return tuple(row for row in rows if row.name in CHANGEABLE)
 
     def set_target(self, T: Array) -> None:
-        """Publish a target pose (4, 4)."""
+        """Publish a target pose T (4, 4) of the tip in the base frame."""
         self._drag.send(T, not self._parameters.use_sim_time)
 
     def step(self, now: float) -> Sample:
-        """Return the latest state of the node."""
+        """Return the latest state of the node; also publish pending targets and scene changes.
+
+        Args:
+            now: Time of the returned sample [s].
+        """
         parameters = self._parameters
         self._drag.repeat_last(parameters.current.target_timeout, not parameters.use_sim_time)
         self.scene.step(time.monotonic())
@@ -335,43 +370,60 @@ class NodeSource:
         return Sample(now, q, velocity, T_tip, T_target, *errors, state.name, message)
 
     def set_method(self, method: str) -> None:
-        """Change the streaming method of the node."""
+        """Change the method with which the node follows targets (parameter ``stream_method``)."""
         self._parameters.write("stream_method", method)
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Change a parameter of the node."""
+        """Change a parameter of the node.
+
+        Args:
+            name: Field name or name in ROS.
+            value: New value.
+        """
         self._parameters.write(ROS_NAMES.get(name, name), value)
 
     def set_bare(self, bare: bool) -> None:
-        """Raise an error, because a node cannot run without its limits.
+        """Raise an error, because a node cannot follow targets without its limits.
 
         Raises:
             DlsIkError: If this method is called.
         """
-        raise DlsIkError(f"{self.name} always respects its limits: bare steps are not available")
+        raise DlsIkError(
+            f"steps without limits are not available: {self.name} always respects its limits"
+        )
 
     def place(self, q: Array) -> None:
-        """Raise an error, because the arm of a node cannot be placed; it only follows targets.
+        """Raise an error, because the arm of a node only follows targets.
 
         Raises:
             DlsIkError: If this method is called.
         """
-        raise DlsIkError(f"the arm of {self.name} only follows targets: it cannot be placed")
+        raise DlsIkError(
+            f"joint positions of the arm of {self.name} cannot be set; the arm only follows targets"
+        )
 
     def pause(self, paused: bool) -> None:
-        """Pause or resume the node."""
+        """Pause the node if `paused` is True, otherwise resume it.
+
+        Raises:
+            DlsIkError: If the node does not answer or refuses.
+        """
         self._drag.forget()
         _require_success(self._pause.call(data=paused))
 
     def reset(self) -> None:
-        """Call the node's reset service, which clears its target and its faults."""
+        """Call the reset service of the node, which clears the target and faults of the node.
+
+        Raises:
+            DlsIkError: If the node does not answer or refuses.
+        """
         self._drag.forget()
         _require_success(self._reset.call())
 
     def close(self) -> None:
-        """Destroy the node of the viewer."""
+        """Destroy the ROS node of the viewer."""
         self._executor.close()
-        if hasattr(self, "scene"):  # missing if the constructor found no robot
+        if hasattr(self, "scene"):  # the attribute is missing if the constructor found no robot
             self.scene.close()
         self._host.close()
 
@@ -389,7 +441,11 @@ class NodeSource:
         return [theirs.get(name, name) for name in names]
 
     def _state(self, has_joints: bool) -> tuple[ServoState, str]:
-        """Return the state of the node, and the text that describes the state."""
+        """Return the state of the node, and a text that describes the state.
+
+        Args:
+            has_joints: Whether joint states of the arm were received.
+        """
         status, now = self._latest.status, time.monotonic()
         if status is None:
             return ServoState.NO_ROBOT, f"waiting for {self.name}: no status received yet"
@@ -400,7 +456,16 @@ class NodeSource:
         return status.state, (self._problem or status.message) + note
 
     def _target(self, state: ServoState, q: Array) -> Array | None:
-        """Return ``T_base_tip`` (4, 4) of the latest target, whoever sent it; None: no target."""
+        """Return the latest target of the node, which any sender may have published.
+
+        Args:
+            state: State of the node.
+            q: (n,) joint positions of the chain, for targets in frames of links [rad or m].
+
+        Returns:
+            Target pose ``T_base_tip`` (4, 4); None if there is no target, or if its frame is
+            unknown.
+        """
         message, robot = self._latest.target, self.robot
         if message is None or state in STATES_WITHOUT_TARGET:
             return None
@@ -418,22 +483,26 @@ class NodeSource:
         self._executor.submit(self._read_parameters)
 
     def _read_parameters(self) -> None:
-        """Read the parameters of a node that has just started."""
+        """Read the parameters of the node, and record a problem that the viewer shows.
+
+        This is called when the node has started.
+        """
         problem = ""
         try:
             found = named_robot(self._parameters.read(1.0))
             if found is not None and found.robot.joint_names != self.robot.joint_names:
-                problem = f"the node uses another robot now: {found.robot.name}"
+                problem = f"the node now uses another robot: {found.robot.name}"
         except ForeignFileError:  # the file may be the one that the user gave to the viewer
             pass
         except DlsIkError as error:
             problem = str(error)
             is_missing = isinstance(error, (ServiceMissingError, NoAnswerError))
-            if is_missing and not self._latest.has_timed_out(time.monotonic()):  # the node is busy
+            # If the node still publishes its status, it is only busy: try again.
+            if is_missing and not self._latest.has_timed_out(time.monotonic()):
                 self._read_later()
         self._problem = problem
 
 
 def _require_success(response: Any) -> None:
     if not response.success:
-        raise DlsIkError(response.message or "the node has refused the request")
+        raise DlsIkError(response.message or "the node refused the request without a reason")

@@ -17,7 +17,11 @@ LOCKED = {"ENABLE": "true", "STRATEGY": "Enforce", "KEYSTORE": "/nowhere"}
     ("command", "variables", "said"),
     [
         ("call --service /nobody/ik", {}, "no service /nobody/ik (moveit_msgs/srv/GetPositionIK)"),
-        ("call", {"ROS_DOMAIN_ID": "abc"}, "ROS_DOMAIN_ID is 'abc', not a number from 0 to 232"),
+        (
+            "call",
+            {"ROS_DOMAIN_ID": "abc"},
+            "ROS_DOMAIN_ID must be a number from 0 to 232; got 'abc'",
+        ),
         ("stream", {"ROS_LOG_DIR": "/proc/nowhere"}, "/proc/nowhere"),
         ("call", {f"ROS_SECURITY_{name}": value for name, value in LOCKED.items()}, "/nowhere"),
     ],

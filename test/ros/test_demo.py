@@ -115,9 +115,9 @@ def test_unreachable_poses_are_unreachable():
 def test_targets_begin_where_the_arm_is_and_count_the_eight_only():
     sent = target_path(ROBOT, np.array(READY), RATE, 10.0)
     np.testing.assert_allclose(sent.poses[0], ROBOT.fk(READY), atol=1e-12)
-    assert len(sent.poses) - sent.counted == 1000
+    assert len(sent.poses) - sent.first_evaluated == 1000
     centre = ROBOT.fk(HOME)[:3, 3]
-    away = sent.poses[sent.counted :, :3, 3] - centre
+    away = sent.poses[sent.first_evaluated :, :3, 3] - centre
     np.testing.assert_allclose(away.max(axis=0), [WIDTH, LENGTH, 0.0], atol=1e-3)
     np.testing.assert_allclose(away.min(axis=0), [-WIDTH, -LENGTH, 0.0], atol=1e-3)
 
@@ -187,17 +187,17 @@ def test_distances_to_the_box_are_those_of_another_library():
 
 def test_a_motion_through_the_box_is_found_out():
     plan = obstacle_plan(ROBOT, 0.3, RATE)
-    assert plan.goes - plan.appears == 5.0
-    poses = plan.path.poses[plan.path.counted :]
+    assert plan.box_disappears - plan.box_appears == 5.0
+    poses = plan.path.poses[plan.path.first_evaluated :]
     times = np.arange(len(poses)) / RATE
     solver, q = IkSolver(ROBOT), [np.array(HOME)]
     for T in poses:
         q.append(solver.solve(T, q[-1], solve_type="distance").q)
     recording = StreamRecording(times, poses, times, times, np.array(q[1:]))
     found = evaluate_encounter(recording, plan, ROBOT, FK)
-    assert found.least == 0.0
+    assert found.min_box_distance == 0.0
     assert found.inside > 0.3
-    assert found.error_again < 1e-6
+    assert found.error_after_box < 1e-6
     assert not has_passed([*criteria_of(found)])
     assert has_passed([*criteria_of(PAST_BOX)])
 
@@ -207,12 +207,12 @@ def test_the_picture_shows_the_closest_link_and_the_minimum_distance():
     pytest.importorskip("coal", reason="needs coal")
     plan, scene = obstacle_plan(ROBOT, 0.3, RATE), PlanningScene(ROBOT)
     scene.add_box("box", SIZE, box_pose(ROBOT))
-    poses = plan.path.poses[plan.path.counted :]
+    poses = plan.path.poses[plan.path.first_evaluated :]
     times = np.arange(len(poses)) / RATE
     q = np.tile(HOME, (len(poses), 1))
     q[:, 0] += 0.1 * np.sin(times)
     found = evaluate_encounter(StreamRecording(times, poses, times, times, q), plan, ROBOT, FK)
-    there = np.flatnonzero((times >= plan.appears) & (times <= plan.goes))
+    there = np.flatnonzero((times >= plan.box_appears) & (times <= plan.box_disappears))
     distances = [
         min(d for pair, d in scene.clearance(q[k]).items() if "box" in pair) for k in there
     ]
@@ -292,8 +292,8 @@ def test_where_states_are_lost_no_joint_is_called_faster():
         motion, _ = evaluate(recording, FK)
         first, second, *_ = joint_uses(ROBOT, motion)
         assert first.top_speed == pytest.approx(0.5)
-        assert first.room == pytest.approx(ROBOT.upper[0] - 2.0, abs=0.02)
-        assert (second.top_speed, second.room) == (0.0, pytest.approx(1.5))
+        assert first.margin == pytest.approx(ROBOT.upper[0] - 2.0, abs=0.02)
+        assert (second.top_speed, second.margin) == (0.0, pytest.approx(1.5))
 
 
 def good_answers():
@@ -337,7 +337,7 @@ def test_an_arm_that_stands_still_fails():
     still = recording._replace(q=np.repeat(recording.q[:1], len(recording.q), axis=0))
     failed = [check.text for check in found(good_answers(), still) if not check.holds]
     assert len(failed) == 4
-    assert failed[0].startswith("the tip drew the figure")
+    assert failed[0].startswith("the tip followed the whole figure")
     assert all(text.startswith("tip within") for text in failed[1:])
 
 
@@ -349,7 +349,7 @@ def test_a_node_that_falls_silent_fails():
     )
     failed = [check.text for check in found(good_answers(), silent) if not check.holds]
     assert [text[:20] for text in failed] == [
-        "the tip drew the fig", "joint states came un", "joint states came at",
+        "the tip followed the", "joint states arrived", "joint states arrived",
     ]  # fmt: skip
     assert "until 50% of the targets" in failed[1]
     assert "at 50.1 Hz" in failed[2]
@@ -363,7 +363,7 @@ def test_what_comes_late_does_not_decide():
     )
     checks = found(good_answers(), late)
     assert sum(not check.holds for check in checks) == 3
-    assert all(check.by_the_clock for check in checks if not check.holds)
+    assert all(check.depends_on_time for check in checks if not check.holds)
     assert has_passed(checks)
     stray = recording._replace(q=recording.q + 0.3)
     assert not has_passed(found(good_answers(), stray))

@@ -134,7 +134,7 @@ def test_a_node_that_does_not_start_is_told_in_its_own_words(tmp_path):
     output, errors = demo.communicate(timeout=300)
     assert demo.returncode == 1
     assert output == ""
-    assert errors.startswith("demo: the node did not start; ik_node ended with code 1")
+    assert errors.startswith("demo: the node did not start; ik_node exited with code 1")
     assert "unknown method 'bogus'" in errors
 
 

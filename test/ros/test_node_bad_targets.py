@@ -51,7 +51,7 @@ def without_direction():
 REFUSED = {
     "position": (with_pose_field(shifted(), "position.z", NAN), "position"),
     "orientation": (with_pose_field(shifted(), "orientation.x", INF), "quaternion"),
-    "no direction": (without_direction(), "no direction"),
+    "no direction": (without_direction(), "must not be zero"),
     "linear": (twist((0.0, NAN, 0.0)), "finite"),
     "angular": (twist(angular=(0.0, 0.0, -INF)), "finite"),
     "frame of a pose": (pose(shifted(), "nowhere"), "'nowhere'", "wam_base"),

@@ -66,7 +66,7 @@ def test_refusals_have_code_and_words(asker):
         assert answer.success is bool(answer) is False
         assert answer.code == code
         assert answer.message
-    with pytest.raises(JointValueError, match="has none"):
+    with pytest.raises(JointValueError, match="in the answer: none"):
         asker.solve(far, timeout=5.0).array(NAMES)
 
 
@@ -126,7 +126,7 @@ def test_nobody_there_is_said_with_who_is(wam_node):
         while ("/compute_ik", [IK]) not in asker._node.get_service_names_and_types():
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        words = r"/nowhere/compute_ik .*there is (/\S+, )*/compute_ik,"
+        words = r"/nowhere/compute_ik .*of this type: (/\S+, )*/compute_ik;"
         with pytest.raises(ServiceMissingError, match=words):
             asker.solve(np.eye(4))
         with pytest.raises(ServiceMissingError, match="GetPositionIK"):

@@ -95,7 +95,7 @@ def test_the_line_of_requests_is_as_long_as_its_parameter_says(client, asker):
     asked = [asker.solve_async(HARD, timeout=2.0) for _ in range(300)]
     served(client, asker)  # compute_fk does not wait behind them
     client.spin_until(lambda: all(each.done() for each in asked), timeout=120.0)
-    crowded = f"{QUEUE} requests are queued already, and the parameter service_queue is {QUEUE}"
+    crowded = f"{QUEUE} requests are already queued, and the parameter service_queue is {QUEUE}"
     refused = [each.result() for each in asked if crowded in each.result().message]
     assert len(refused) > 150
     assert {answer.code for answer in refused} == {TIMED_OUT}
@@ -112,7 +112,7 @@ def test_long_requests_give_way_to_others_and_have_an_end(client, asker):
         assert other.result().success, other.result().message
         assert not any(each.done() for each in long), "it waited for the long ones"
     client.spin_until(lambda: all(each.done() for each in long))
-    words = f"3600 s was cut to the parameter max_timeout, {LONGEST:g} s"
+    words = f"3600 s was shortened to the parameter max_timeout, {LONGEST:g} s"
     assert all(words in each.result().message for each in long)
 
 

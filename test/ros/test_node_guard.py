@@ -200,7 +200,7 @@ BOUNDS = {
 
 def test_the_tip_stays_in_its_workspace_and_comes_back_into_it(private_domain):
     with Guarded("/bounded", **BOUNDS) as arm:
-        assert "stays inside of cell, above" in arm.process.wait_for_line("the stream keeps")
+        assert "stays inside cell, above" in arm.process.wait_for_line("the stream keeps")
         arm.streamer.stream(lambda t: shifted(y=0.2 * t), 2.0)
         assert arm.said("cell")
         arm.streamer.go(WAM.fk(START))
@@ -249,7 +249,7 @@ def test_a_distance_that_links_never_have_is_refused_and_named(private_domain):
         Client("/far") as client,
         node("/far", min_distance=0.5, influence_distance=0.6) as process,
     ):
-        process.wait_for_line("ERROR", "the stream takes no targets", "min_distance", "wam_")
+        process.wait_for_line("ERROR", "the stream accepts no targets", "min_distance", "wam_")
         statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
         states = client.listen(JointState, "joint_states")
         client.publisher(PoseStamped, "target_pose", 1).publish(stamped(shifted(y=0.1)))

@@ -483,7 +483,7 @@ def test_without_the_library_answers_are_free_by_the_spheres_and_that_is_said(
         NodeProcess("-r", "__ns:=/uncollided", "-p", "robot:=wam", PYTHONPATH=path) as node,
     ):
         node.wait_for_line("WARN", "within a few mm count as colliding", "dls_ik[collision]")
-        node.wait_for_line("the stream keeps 0.01 m from collisions")
+        node.wait_for_line("the stream keeps distances of 0.01 m")
         assert node.count("not checked") == node.count("check no collisions") == 0
         assert validity(client, Q).valid
         found = 0
@@ -540,6 +540,6 @@ def test_a_file_gives_the_scene_at_the_start(private_domain, tmp_path):
     ):
         process.wait_for_line(f"objects of '{good}': table")
         client.spin_until(lambda: objects_of(client) == {"table"}, what="the table")
-        refused.wait_for_line("the stream takes no targets")
+        refused.wait_for_line("the stream accepts no targets")
         assert f"'{bad}': object 'cup': unknown link 'hand'" in refused.output
         missing.wait_for_line(f"cannot start: cannot read '{tmp_path}/none.yaml'")

@@ -205,13 +205,13 @@ BAD_PARAMETERS = {
     "initial_positions:=[1.0, 2.0]": "7 joint values",
     "robot_description:=<robot/>": "give one",
     "random_seed:=abc": "random_seed",
-    "feed_forward:=1": "feed_forward takes true or false, not 1",
-    "avoid_collisions:=yes": "avoid_collisions is one of request, .*, not True",  # YAML boolean
+    "feed_forward:=1": "feed_forward must be true or false; got 1",
+    "avoid_collisions:=yes": "avoid_collisions must be one of.*got True",  # YAML boolean
     "acceleration:=[1.0, 2.0]": "acceleration.*7 numbers.*got 2",
     "preset:=ur5x": "ur5x.*ur5.*known: fr3",
     "acceleration:=fast": "acceleration.*list of numbers",
     "output_topic:=bad/": "topic",
-    "output_topic:=joint_trajectory_controller/a,b": "output_topic.*2 topics.*1 of",
+    "output_topic:=joint_trajectory_controller/a,b": "output_topic.*one topic for each.*got",
     "output_joints:=wam_joint1": "output_joints.*wam_j1",
     "output_names:=a,b": "output_names.*2 names.*7 joints",
     "output_type:=joint_state,joint_state": "same topic /joint_states",
@@ -346,7 +346,7 @@ def test_help_is_printed_and_a_foreign_argument_is_refused(module):
         assert words in done.stdout
     refused = run("robot:=wam", "--ros-args", "-r", "__ns:=/foreign")
     assert refused.returncode == 2
-    assert "takes no argument 'robot:=wam'" in refused.stderr
+    assert "unknown argument 'robot:=wam'" in refused.stderr
     assert "-p NAME:=VALUE" in refused.stderr
 
 

@@ -139,7 +139,7 @@ def test_a_twist_without_a_header_is_followed_and_other_types_are_told_once():
         node.wait_for_line("WARN", "test_client publishes geometry_msgs/msg/Pose on /bare/target")
         client.spin_for(2.5)
         assert node.count("its messages are lost") == 1
-        assert node.count("the type there is geometry_msgs/msg/PoseStamped") == 1
+        assert node.count("this node subscribes to geometry_msgs/msg/PoseStamped") == 1
         assert node.end() == 0
 
 

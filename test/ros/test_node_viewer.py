@@ -167,7 +167,7 @@ def test_pause_and_reset(source):
     sample = step_until(source, lambda sample: sample.state == "WAITING", "no target")
     assert sample.T_target is None
     assert not source.can_place
-    with pytest.raises(DlsIkError, match="cannot be placed"):
+    with pytest.raises(DlsIkError, match="cannot be set"):
         source.place(HOME)
 
 

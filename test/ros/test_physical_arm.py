@@ -295,15 +295,18 @@ def test_parameters_change_the_drives_of_an_arm_that_runs():
 
 def test_what_cannot_be_simulated_is_refused_in_one_line():
     for given, words in (
-        ({"physics": True, "joint_names": "a"}, "physics needs the links of a robot"),
-        ({"scene": "cell.yaml"}, "'scene' is for physics: add --physics"),
+        ({"physics": True, "joint_names": "a"}, "'physics' needs the links of a robot"),
+        ({"scene": "cell.yaml"}, "'scene' needs physics; add --physics"),
     ):
         with pytest.raises(OptionError, match=words):
             SimArmParameters().changed(given)
     with pytest.raises(PhysicsError, match="not read from a URDF"):
         RobotPhysics(RobotModel.from_dh(ROOT / "config" / "wam7_dh.yaml").tree, {})
     for mass, words in (
-        ('<inertial><mass value="-1"/></inertial>', "line 1: value of <mass> is from 0, not -1"),
+        (
+            '<inertial><mass value="-1"/></inertial>',
+            "value of <mass> must be at least 0; got -1",
+        ),
         ('<inertial><mass value="1"/><origin xyz="0 nan 0"/></inertial>', "must be finite"),
         ('<inertial><mass value="much"/></inertial>', "must be a number; got 'much'"),
     ):

@@ -218,7 +218,7 @@ def test_the_arm_follows_as_closely_as_its_drives_are_quick(rig):
 
 def tracking_error(report):
     values = {value.key: value.value for value in report.values}
-    return float(values["greatest tracking error [rad or m]"])
+    return float(values["maximum tracking error [rad or m]"])
 
 
 def test_a_drive_that_is_too_weak_shows(rig):
@@ -327,4 +327,4 @@ def test_an_arm_that_starts_later_asks_the_node_for_its_objects(private_domain, 
         assert apply(client, world(box("shelf", (0.0, 0.0, 2.0))))
         physics = ("-p", "physics:=true", "-p", f"scene:={file}")
         with SimArmProcess(*space, *physics) as arm:
-            arm.wait_for_line("asked /later/get_planning_scene", "floor, shelf")
+            arm.wait_for_line("scene of /later/get_planning_scene", "floor, shelf")

@@ -154,11 +154,11 @@ def test_groups_that_do_not_fit_the_robot(given, words):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"groups": "left_arm, left_arm"}, "groups has left_arm more than once"),
+        ({"groups": "left_arm, left_arm"}, "groups contains left_arm more than once"),
         ({"group.leg.tip": "foot"}, "unknown parameter 'group.leg.tip'; known: robot"),
         ({"group.left_arm.method": "nope"}, "unknown method 'nope'"),
-        ({"group.left_arm.timeout": -1.0}, "group.left_arm.timeout is from 0 to 3600 \\[s\\]"),
-        ({"stream_group": "both_arms"}, "\\(left_arm, right_arm\\), not 'both_arms'"),
+        ({"group.left_arm.timeout": -1.0}, "group.left_arm.timeout must be from 0 to 3600 \\[s\\]"),
+        ({"stream_group": "both_arms"}, "\\(left_arm, right_arm\\); got 'both_arms'"),
         ({"stream_group": "left_arm", "tip": "left_wam_tip"}, "give one"),
         ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "exactly one tip"),
     ],

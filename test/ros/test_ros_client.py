@@ -274,7 +274,7 @@ def test_a_xacro_file_is_a_program(files):
 
 def test_a_description_is_text_and_never_the_name_of_a_file(files):
     for text in ("arm.urdf", f"{files}/arm.urdf", "file://arm.urdf"):
-        with pytest.raises(RobotModelError, match="a robot description is XML"):
+        with pytest.raises(RobotModelError, match="a robot description must be XML"):
             named_robot(RobotParameters(robot_description=text))
     assert named_robot(RobotParameters(robot_description=ARM)).urdf == ARM
 

@@ -86,7 +86,7 @@ def test_words(nodes):
     service = taker.create_service(Trigger, "go", lambda request, response: response)
     assert entity_words(taker, service) == "service /go (std_srvs/srv/Trigger)"
     assert entity_words(taker, taker.create_timer(1.0, print)) == "a timer"
-    assert publisher_words(taker, "/nothing") == "published by a node that has left"
+    assert publisher_words(taker, "/nothing") == "published by a node that has exited"
 
 
 def test_the_first_reply_counts():

@@ -48,9 +48,9 @@ def test_quaternion_is_normalised(scale):
         ((math.nan, 0, 0), (0, 0, 0, 1), "position.*nan"),
         ((0, 0, 0), (0, 0, math.nan, 1), "quaternion.*nan"),
         ((0, 0, 0), (0, 0, 0, -math.inf), "quaternion.*inf"),
-        ((0, 0, 0), (0, 0, 0, 0), "no direction"),
-        ((0, 0, 0), (1e-9, 0, 0, 0), "no direction"),
-        ((0, 0, 0), (1e308, 1e308, 1e308, 1e308), "no direction"),
+        ((0, 0, 0), (0, 0, 0, 0), "must not be zero"),
+        ((0, 0, 0), (1e-9, 0, 0, 0), "must not be zero"),
+        ((0, 0, 0), (1e308, 1e308, 1e308, 1e308), "must not be zero"),
     ],
 )
 def test_invalid_pose_is_refused(position, quaternion, words):

@@ -54,7 +54,7 @@ def test_a_normalised_quaternion_is_logged_once_and_shown_in_the_status(world):
     target.pose.orientation.z += 1.0
     words = world.run(20, target=target).message
     assert "quaternion" in words
-    assert "an omitted w is 1" in words
+    assert "an omitted w means w = 1" in words
     assert sum("quaternion" in line for line in world.node.lines) == 1
     assert "quaternion" not in world.run(60, target=world.target([0.5, 0.5])).message
 
@@ -121,7 +121,7 @@ def bad_targets():
     zero.pose.orientation.w = 0.0
     lost.pose.orientation.w = 1.0
     lost.header.frame_id = "nowhere"
-    return {"nan": nan, "no direction": zero, "unknown frame 'nowhere'.*link1": lost}
+    return {"nan": nan, "must not be zero": zero, "unknown frame 'nowhere'.*link1": lost}
 
 
 @pytest.mark.parametrize("words", bad_targets())

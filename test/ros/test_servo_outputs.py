@@ -231,12 +231,15 @@ def test_parameters_are_accepted(name, given, kept):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"output_type": ""}, "output_type is empty"),
+        ({"output_type": ""}, "output_type must contain at least one type"),
         ({"output_type": "joint_state, pose"}, "joint_state, joint_trajectory, position_array"),
-        ({"output_type": ["joint_state"] * 2, "output_topic": "a"}, "1 topics .a. for 2 of"),
-        ({"output_topic": "a, b"}, "2 topics .a, b. for 1 of output_type .joint_state."),
-        ({"output_joints": "a, b, a"}, "output_joints has a more than once"),
-        ({"output_names": ["b", "b"]}, "output_names has b more than once"),
+        (
+            {"output_type": ["joint_state"] * 2, "output_topic": "a"},
+            "one topic for each output_type .joint_state, joint_state.; got a",
+        ),
+        ({"output_topic": "a, b"}, "one topic for each output_type .joint_state.; got a, b"),
+        ({"output_joints": "a, b, a"}, "output_joints contains a more than once"),
+        ({"output_names": ["b", "b"]}, "output_names contains b more than once"),
         ({"trajectory_points": -1}, "from 0 to 100"),
         ({"trajectory_points": 101}, "from 0 to 100"),
         ({"trajectory_points": 2.0}, "whole number"),

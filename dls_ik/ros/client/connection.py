@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Connection of a client to ROS: a node of its own, service calls with retries, and errors."""
+"""Connection of clients to ROS: nodes with their own threads, and service calls with retries."""
 
 import os
 import threading
@@ -28,47 +28,51 @@ RETRY = 1.0  # [s] time until the first retry; the time doubles after each retry
 NAME = "dls_ik_client"
 HIGHEST_DOMAIN = 232  # maximum of DDS; Fast DDS exits the process if ROS_DOMAIN_ID is higher
 POLL = 0.01  # [s] polling period
-PATIENCE = 5.0  # [s] maximum time to wait for an answer
-DEPTH = 10  # number of queued answers, including answers to other clients of the service
+PATIENCE = 5.0  # [s] maximum time until the answer to a ServiceClient.call arrives
+DEPTH = 10  # default number of queued answers, including answers to other clients of the service
 
 
 class ServiceMissingError(DlsIkError):
-    """Error of a service that no node offers; the message lists services of the same type."""
+    """Error that is raised if no node offers a requested service or topic.
+
+    The message lists services or topics of the same type.
+    """
 
 
 class NoAnswerError(DlsIkError):
-    """Error of a service that did not answer in time."""
+    """Error that is raised if a node does not answer a request, or publishes nothing, in time."""
 
 
 class ClientStartError(DlsIkError):
-    """Error of a client that cannot start ROS 2; the message gives the reason."""
+    """Error that is raised if a client cannot start ROS 2; the message gives the reason."""
 
 
 class NotSpunError(DlsIkError):
-    """Error of a blocking call with a node that no executor spins."""
+    """Error that is raised by a blocking call if no executor spins the node of the client."""
 
 
-NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)  # errors that end a command
+# Errors of a client that cannot reach a node; they end a command of the command line.
+NOT_THERE = (ServiceMissingError, NoAnswerError, ClientStartError)
 
 
 def call_with_retry(
     send: Callable[[], Any], is_served: Callable[[], bool], patience: float, expected: float = 0.0
 ) -> Any:
-    """Send a request repeatedly until it is answered, and return the future of the answer.
+    """Send a request repeatedly until an answer arrives, and return the future of the answer.
 
     A server drops the answer to a client that the server has not discovered yet, even if the client
-    has discovered the server. Therefore the answer to the first request can be lost. When a future
-    is done, the futures of the other requests are cancelled.
+    has discovered the server. Therefore the answer to the first request can be lost. When the
+    future of one request is done, the futures of all other requests are cancelled.
 
     Args:
         send: Function that sends the request and returns its future. The server may execute the
             request more than once.
         is_served: Function that returns whether the service is available.
-        patience: Maximum time to wait beyond `expected` [s].
+        patience: Maximum time to wait after the `expected` time has passed [s].
         expected: Expected time until the answer arrives [s].
 
     Returns:
-        The future that is done; None on timeout.
+        Future of the first answer; None if no answer arrives within `expected` + `patience`.
     """
     answers: SimpleQueue[Any] = SimpleQueue()
     sent: list[Any] = []
@@ -90,11 +94,11 @@ def call_with_retry(
 
 
 def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
-    """Wait until a condition holds; return False if it does not hold by the deadline.
+    """Wait until a condition holds or a deadline passes; return whether the condition holds.
 
     Args:
         is_done: Function that returns a true value if the condition holds.
-        deadline: Latest time by the steady clock [s].
+        deadline: Deadline on the steady clock (``time.monotonic``) [s].
     """
     while not is_done():
         if time.monotonic() > deadline:
@@ -104,7 +108,9 @@ def wait_until(is_done: Callable[[], Any], deadline: float) -> bool:
 
 
 class OwnNode:
-    """Node with its own rclpy context and thread; rclpy installs no signal handlers.
+    """ROS node with its own rclpy context, and with a thread that spins the node.
+
+    The context installs no signal handlers.
 
     Args:
         namespace: Namespace of the node.
@@ -126,11 +132,11 @@ class OwnNode:
             self.node = Node(
                 name, context=self._context, namespace=namespace, use_global_arguments=False
             )
-        except RuntimeError as error:  # the message of rcl ends with a line of source code
+        except RuntimeError as error:  # the message of rcl ends with a position in its source code
             self._context.try_shutdown()
             reason = str(error).rpartition(", at /")[0] or str(error)
             raise ClientStartError(
-                f"ROS 2 cannot be joined: {reason}; see dls-ik doctor"
+                f"cannot start ROS 2: {reason}; dls-ik doctor shows more"
             ) from error
         self._end = Future()
         self._executor = SingleThreadedExecutor(context=self._context)
@@ -139,13 +145,13 @@ class OwnNode:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread, then destroy the node; a second call has no effect."""
+        """Stop the thread, then destroy the node and its context; a second call has no effect."""
         if not self._context.ok():
             return
         self._end.set_result(None)
         if self._thread is not threading.current_thread():
             self._thread.join()
-        self._executor.shutdown()  # called last, as the thread needs the executor to wake up
+        self._executor.shutdown()  # only now, because the executor wakes the thread up
         self.node.destroy_node()
         self._context.try_shutdown()
 
@@ -169,8 +175,8 @@ def _check_namespace(namespace: str) -> None:
         validate_namespace("/" + namespace.removeprefix("/"))
     except InvalidNamespaceException:
         raise OptionError(
-            f"namespace {namespace!r} is not valid: it is names of letters, digits and '_' that "
-            "begin with no digit, with '/' between them"
+            "namespace must be names separated by '/', each of letters, digits and '_', and not "
+            f"starting with a digit; got {namespace!r}"
         ) from None
 
 
@@ -179,20 +185,20 @@ def _check_domain() -> None:
     is_number = given.isascii() and given.isdigit() and len(given) < 10
     if given and not (is_number and int(given) <= HIGHEST_DOMAIN):
         raise ClientStartError(
-            f"ROS_DOMAIN_ID is {quoted(given, 40)}, not a number from 0 to {HIGHEST_DOMAIN}; "
-            "see dls-ik doctor"
+            f"ROS_DOMAIN_ID must be a number from 0 to {HIGHEST_DOMAIN}; got {quoted(given, 40)}; "
+            "dls-ik doctor shows more"
         )
 
 
 class ServiceClient:
-    """Client of one service; for calls from threads that do not spin the node.
+    """Client of one ROS service, for calls from threads that do not spin the node of the client.
 
     Args:
         node: Node of the client.
         kind: Service type.
-        name: Service name.
+        name: Service name, resolved in the namespace of the node.
         depth: Number of queued answers.
-        group: Callback group; None: the default group of the node.
+        group: Callback group of the answers; None: the default group of the node.
     """
 
     def __init__(
@@ -210,7 +216,7 @@ class ServiceClient:
         return bool(self._client.service_is_ready())
 
     def close(self) -> None:
-        """Destroy the rclpy client."""
+        """Destroy the underlying rclpy client."""
         self._node.destroy_client(self._client)
 
     def send(self, request: Any) -> Any:
@@ -221,35 +227,39 @@ class ServiceClient:
         """Wait until a node offers the service.
 
         Args:
-            patience: Maximum time [s].
+            patience: Maximum time to wait [s].
 
         Raises:
             ServiceMissingError: If no node offers the service within `patience`.
         """
         if not wait_until(lambda: self.is_served, time.monotonic() + patience):
-            after = f", after {patience:g} s" if patience else ""
-            raise ServiceMissingError(f"{self.describe_missing()}{after}")
+            waited = f"; waited {patience:g} s" if patience else ""
+            raise ServiceMissingError(f"{self.describe_missing()}{waited}")
 
     def describe_missing(self) -> str:
-        """Return a message about the missing service that lists services of the same type."""
+        """Return an error message that no node offers the service.
+
+        The message lists available services of the same type.
+        """
         kind = f"{self._kind.__module__.partition('.')[0]}/srv/{self._kind.__name__}"
         services = self._node.get_service_names_and_types()
         others = [name for name, kinds in services if kind in kinds and name != self.name]
-        found = f"there is {listing(others)}" if others else "nobody here serves that type"
-        return f"no service {self.name} ({kind}); {found}"
+        known = f"available services of this type: {listing(others) or 'none'}"
+        return f"no service {self.name} ({kind}); {known}"
 
     def call(self, wait: float = 0.0, **fields: Any) -> Any:
-        """Call the service and return the response.
+        """Call the service and return the response message.
 
-        The request is sent again if no answer arrives, so the server may execute it twice.
+        The request is sent again if no answer arrives within a second. Therefore the server may
+        execute the request more than once.
 
         Args:
             wait: Maximum time until the service is available [s].
-            fields: Fields of the request.
+            fields: Fields of the request message.
 
         Raises:
-            ServiceMissingError: If no node offers the service.
-            NoAnswerError: If the node does not answer.
+            ServiceMissingError: If no node offers the service within the time `wait`.
+            NoAnswerError: If no answer arrives within `PATIENCE` seconds.
         """
         self.wait(wait)
         request = self._kind.Request(**fields)

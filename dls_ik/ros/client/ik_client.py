@@ -32,7 +32,7 @@ from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.text import listing
 
 DEPTH = 1000  # number of queued answers, including answers to other clients of the service
-MAX_TIMEOUT = 3600.0  # [s]
+MAX_TIMEOUT = 3600.0  # [s] maximum timeout of a request
 ORTHOGONALITY_TOLERANCE = 1e-4  # maximum deviation of R' R from the identity
 
 # Joint positions: a mapping by joint name, a sensor_msgs/JointState, or an array (n,) in the order
@@ -41,7 +41,10 @@ JointValues = Mapping[str, float] | ArrayLike | Any
 
 
 class IkAnswer(NamedTuple):
-    """Joint positions for a pose, or the reason of a failure; its truth value is `success`."""
+    """Answer of ``compute_ik``: joint positions, or the reason of a failure.
+
+    An answer is true in a condition if `success` is True.
+    """
 
     success: bool
     q: dict[str, float]  # positions of all joints of the robot [rad or m]; empty on failure
@@ -54,7 +57,7 @@ class IkAnswer(NamedTuple):
         return self.success
 
     def array(self, joint_names: Sequence[str]) -> Array:
-        """Return the positions (n,) of the given joints in their order [rad or m].
+        """Return the positions of joints, shape (n,), in the order of `joint_names` [rad or m].
 
         Raises:
             JointValueError: If the answer lacks one of the joints.
@@ -62,19 +65,23 @@ class IkAnswer(NamedTuple):
         missing = [name for name in joint_names if name not in self.q]
         if missing:
             raise JointValueError(
-                f"the answer has no joint {missing[0]!r}; it has {listing(self.q) or 'none'}"
+                f"the answer does not contain joint {missing[0]!r}; joints in the answer: "
+                f"{listing(self.q) or 'none'}"
             )
         return np.array([self.q[name] for name in joint_names])
 
 
 class FkAnswer(NamedTuple):
-    """Poses of links, or the reason of a failure; its truth value is `success`."""
+    """Answer of ``compute_fk``: poses of links, or the reason of a failure.
+
+    An answer is true in a condition if `success` is True.
+    """
 
     success: bool
-    poses: dict[str, Array]  # T_frame_link (4, 4) by link; empty on failure
-    frame: str
-    code: int
-    message: str
+    poses: dict[str, Array]  # T_frame_link (4, 4) by link name; empty on failure
+    frame: str  # frame of the poses; empty on failure
+    code: int  # a value of moveit_msgs/msg/MoveItErrorCodes
+    message: str  # message of the server; empty if its version of MoveIt messages has none
     response: Any  # received moveit_msgs/srv/GetPositionFK response
 
     def __bool__(self) -> bool:
@@ -93,25 +100,25 @@ def ik_request(
     avoid_collisions: bool = False,
     joint_names: Sequence[str] = (),
 ) -> GetPositionIK.Request:
-    """Return a request message for inverse kinematics.
+    """Return a ``moveit_msgs/srv/GetPositionIK`` request.
 
     Args:
-        pose: (4, 4) pose of the link in `frame` [m], or a message.
-        seed: Joint positions from which the search starts [rad or m].
+        pose: (4, 4) pose ``T_frame_link`` [m], or a message.
+        seed: Joint positions from which the search starts [rad or m]; None: current positions.
         link: Link to bring to the pose; empty: the tip of the chain.
-        frame: Frame of a `pose` that is an array; empty: the root of the robot.
+        frame: Frame of `pose`, if it is an array; empty: the root of the robot.
         group: Planning group; empty: the default of the server.
         timeout: Maximum solver time [s]; 0: the default of the server.
         avoid_collisions: Whether the solution must be collision-free.
-        joint_names: (n,) joint names of a `seed` that is an array.
+        joint_names: (n,) joint names of `seed`, if it is an array.
 
     Raises:
-        PoseError: If `pose` is not valid.
-        JointValueError: If `seed` is not valid.
-        OptionError: If `timeout` or `frame` is not valid.
+        PoseError: If `pose` is not a rigid transform.
+        JointValueError: If `seed` is an array whose size differs from that of `joint_names`.
+        OptionError: If `timeout` is out of range, or `frame` differs from the frame of a message.
     """
     if not 0.0 <= timeout <= MAX_TIMEOUT:
-        raise OptionError(f"timeout is from 0 to {MAX_TIMEOUT:g} [s], not {timeout:g}")
+        raise OptionError(f"timeout must be from 0 to {MAX_TIMEOUT:g} s; got {timeout:g}")
     request = GetPositionIK.Request()
     ik = request.ik_request
     ik.group_name, ik.ik_link_name = group, link
@@ -123,23 +130,32 @@ def ik_request(
 
 
 def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
-    """Return a message with a pose (4, 4) in a frame; return a given message unchanged.
+    """Return a message with a pose (4, 4) in a frame.
+
+    If `pose` is already a message, return it unchanged; `frame` must then be empty or the frame of
+    the message.
 
     Raises:
         PoseError: If the pose is not a rigid transform.
-        OptionError: If a frame is given with a message that names another frame.
+        OptionError: If `frame` differs from the frame of a message.
     """
     if isinstance(pose, PoseStamped):
         if frame and frame != pose.header.frame_id:
-            raise OptionError(f"frame {frame!r}, but the pose is in {pose.header.frame_id!r}")
+            raise OptionError(
+                f"frame must be empty or the frame of the message, {pose.header.frame_id!r}; "
+                f"got {frame!r}"
+            )
         return pose
     T = np.asarray(pose_matrix(pose), float)
     if T.shape != (4, 4) or not np.isfinite(T).all():
-        raise PoseError(f"a pose is a finite (4, 4) array or a PoseStamped, given {T.shape}")
+        raise PoseError(
+            f"a pose must be a finite (4, 4) array or a PoseStamped; got an array of {T.shape}"
+        )
     R = T[:3, :3]
     if not roughness(R) <= ORTHOGONALITY_TOLERANCE:
         raise PoseError(
-            f"the upper left of a pose is a rotation; {not_a_rotation(R, ORTHOGONALITY_TOLERANCE)}"
+            "the upper left 3x3 block of a pose must be a rotation; "
+            f"{not_a_rotation(R, ORTHOGONALITY_TOLERANCE)}"
         )
     message = PoseStamped(pose=pose_from_matrix(T))
     message.header.frame_id = frame
@@ -147,7 +163,15 @@ def stamped_pose(pose: ArrayLike | PoseStamped, frame: str = "") -> PoseStamped:
 
 
 def _joint_state(values: JointValues, joint_names: Sequence[str]) -> JointState:
-    """Return a message with joint positions; for None an empty message, the current state."""
+    """Return a ``sensor_msgs/JointState`` with joint positions [rad or m].
+
+    Args:
+        values: Joint positions; None: an empty message, which means the current positions.
+        joint_names: (n,) joint names of `values`, if these are an array.
+
+    Raises:
+        JointValueError: If `values` is an array whose size differs from that of `joint_names`.
+    """
     if values is None:
         return JointState()
     if isinstance(values, JointState):
@@ -159,14 +183,15 @@ def _joint_state(values: JointValues, joint_names: Sequence[str]) -> JointState:
     q = np.asarray(values, float)
     if q.shape != (len(joint_names),):
         raise JointValueError(
-            f"joint values of shape {q.shape} for {len(joint_names)} joint names; give the client "
-            "joint_names in the order of the values, or values by name"
+            f"an array of joint values must have one value for each of the {len(joint_names)} "
+            f"joint names of the client; got an array of shape {q.shape}; give the client "
+            "joint_names in the order of the values, or give values by name"
         )
     return JointState(name=list(joint_names), position=q.tolist())
 
 
 def ik_answer(response: Any) -> IkAnswer:
-    """Return the answer in a ``moveit_msgs/srv/GetPositionIK`` response."""
+    """Return a ``moveit_msgs/srv/GetPositionIK`` response as an IkAnswer."""
     code, message = _code_and_message(response)
     success, state = code == Code.SUCCESS, response.solution.joint_state
     found = dict(zip(state.name, state.position, strict=False)) if success else {}
@@ -174,7 +199,7 @@ def ik_answer(response: Any) -> IkAnswer:
 
 
 def fk_answer(response: Any) -> FkAnswer:
-    """Return the answer in a ``moveit_msgs/srv/GetPositionFK`` response."""
+    """Return a ``moveit_msgs/srv/GetPositionFK`` response as an FkAnswer."""
     code, message = _code_and_message(response)
     success = code == Code.SUCCESS
     stamped = response.pose_stamped if success else []
@@ -194,15 +219,15 @@ AnswerT = TypeVar("AnswerT", IkAnswer, FkAnswer)
 
 
 class Pending(Future[ResultT], Generic[ResultT]):
-    """Future of Python's `concurrent.futures` that can also be awaited.
+    """Future of an answer: a `concurrent.futures.Future` that coroutines can also await.
 
-    An asyncio coroutine that awaits the future does not block its event loop. If a coroutine that
-    rclpy runs awaits the future, such as an async callback, then the executor that runs the
-    coroutine must also spin the node of the client, because this executor resumes the coroutine.
+    A coroutine of asyncio does not block its event loop while it awaits the future. A coroutine
+    that an rclpy executor runs, such as an async callback, may await the future only if the same
+    executor spins the node of the client, because this executor resumes the coroutine.
     """
 
     def __await__(self) -> Generator[Any, None, ResultT]:
-        """Wait for the result and return it."""
+        """Suspend the awaiting coroutine until the answer arrives, and return the answer."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -219,8 +244,8 @@ class IkClient:
     """Client of a kinematics server: the node of this package, or move_group.
 
     If no node is given, the client creates a node with its own context and thread. Such a client
-    can be used anywhere, even in callbacks of other nodes. Close the client, or use it as a context
-    manager.
+    can be used anywhere, even in callbacks of other nodes. Close the client after use, or use it
+    as a context manager.
 
     If a node is given, the executor of this node receives the answers. In threads of the executor,
     for example in callbacks, use only the asynchronous calls; a blocking call would block the
@@ -274,9 +299,9 @@ class IkClient:
         self.close()
 
     def close(self) -> None:
-        """Destroy the service clients and the client's own node, but not a given node.
+        """Destroy the service clients, and the node if the client has created it.
 
-        Calls without an answer raise a NoAnswerError.
+        The futures of calls that have no answer yet raise a NoAnswerError.
         """
         if self._own is not None:
             self._own.close()
@@ -284,7 +309,7 @@ class IkClient:
             self._ik.close()
             self._fk.close()
         for call in list(self._calls):
-            call.set_exception(NoAnswerError("the client was closed before the answer came"))
+            call.set_exception(NoAnswerError("the client was closed before the answer arrived"))
 
     @property
     def is_served(self) -> bool:
@@ -295,7 +320,7 @@ class IkClient:
         """Wait until a node offers ``compute_ik``.
 
         Args:
-            patience: Maximum time [s]; None: `patience` of the constructor.
+            patience: Maximum time to wait [s]; None: `patience` of the constructor.
 
         Raises:
             ServiceMissingError: If no node offers the service within `patience`.
@@ -313,17 +338,17 @@ class IkClient:
         timeout: float = 0.0,
         avoid_collisions: bool = False,
     ) -> IkAnswer:
-        """Return joint positions that bring a link to a pose; blocks until the answer arrives.
+        """Request joint positions that bring a link to a pose, and wait for the answer.
 
         If no answer arrives within a second after the timeout, the request is sent again.
 
         Args:
-            pose: (4, 4) pose of the link in `frame` [m], or a message.
+            pose: (4, 4) pose ``T_frame_link`` [m], or a message.
             seed: Joint positions from which the search starts [rad or m]: by name, as a message,
                 or (n,) in the order of `joint_names`. Missing joints start at their current
                 positions.
             link: Link to bring to the pose; empty: the tip of the chain.
-            frame: Frame of a `pose` that is an array; empty: the root of the robot.
+            frame: Frame of `pose`, if it is an array; empty: the root of the robot.
             group: Planning group; None: the default of the client.
             timeout: Maximum solver time [s]; 0: the default of the server.
             avoid_collisions: Whether the solution must be free of self-collisions and of
@@ -333,9 +358,10 @@ class IkClient:
             ServiceMissingError: If no node offers the service.
             NoAnswerError: If the server does not answer in time.
             NotSpunError: If no executor spins the given node.
-            PoseError: If `pose` is not valid.
-            JointValueError: If `seed` is not valid.
-            OptionError: If `timeout` or `frame` is not valid.
+            PoseError: If `pose` is not a rigid transform.
+            JointValueError: If `seed` is an array whose size differs from that of `joint_names`.
+            OptionError: If `timeout` is out of range, or `frame` differs from the frame of a
+                message.
         """
         options = {"link": link, "frame": frame, "timeout": timeout}
         request = self.ik_request(
@@ -346,15 +372,20 @@ class IkClient:
     def solve_async(
         self, pose: ArrayLike | PoseStamped, seed: JointValues = None, **options: Any
     ) -> Pending[IkAnswer]:
-        """Send the request of :meth:`solve` without waiting; return the future of the answer.
+        """Send the request of :meth:`solve`, and return the future of the answer immediately.
 
         Use this in asyncio coroutines and callbacks. If the service is not available yet, the
         future raises a ServiceMissingError; :meth:`wait` waits for the service.
+
+        Args:
+            pose: See :meth:`solve`.
+            seed: See :meth:`solve`.
+            options: All other arguments of :meth:`solve`.
         """
         return self._call(self._ik, self.ik_request(pose, seed, **options), ik_answer)
 
     def fk(self, q: JointValues = None, links: Sequence[str] = (), *, frame: str = "") -> FkAnswer:
-        """Return the poses of links at joint positions; blocks until the answer arrives.
+        """Request the poses of links at joint positions, and wait for the answer.
 
         Args:
             q: Joint positions [rad or m]: by name, as a message, or (n,) in the order of
@@ -366,14 +397,14 @@ class IkClient:
             ServiceMissingError: If no node offers the service.
             NoAnswerError: If the server does not answer in time.
             NotSpunError: If no executor spins the given node.
-            JointValueError: If `q` is not valid.
+            JointValueError: If `q` is an array whose size differs from that of `joint_names`.
         """
         return self._wait_for_answer(self._fk, self._fk_request(q, links, frame), fk_answer, 0.0)
 
     def fk_async(
         self, q: JointValues = None, links: Sequence[str] = (), *, frame: str = ""
     ) -> Pending[FkAnswer]:
-        """Send the request of :meth:`fk` without waiting; return the future of the answer."""
+        """Send the request of :meth:`fk`, and return the future of the answer immediately."""
         return self._call(self._fk, self._fk_request(q, links, frame), fk_answer)
 
     def ik_request(
@@ -384,12 +415,12 @@ class IkClient:
         group: str | None = None,
         **options: Any,
     ) -> Any:
-        """Return the ``moveit_msgs/srv/GetPositionIK`` request that :meth:`solve` sends."""
+        """Return the ``moveit_msgs/srv/GetPositionIK`` request that :meth:`solve` would send."""
         group = self._group if group is None else group
         return ik_request(pose, seed, group=group, joint_names=self._joint_names, **options)
 
     def send(self, request: Any) -> Pending[IkAnswer]:
-        """Send an inverse kinematics request and return the future of its answer."""
+        """Send a ``GetPositionIK`` request, and return the future of the answer immediately."""
         return self._call(self._ik, request, ik_answer)
 
     def _fk_request(self, q: JointValues, links: Sequence[str], frame: str) -> Any:
@@ -426,8 +457,9 @@ class IkClient:
     ) -> AnswerT:
         if self._node.executor is None:
             raise NotSpunError(
-                f"nobody runs the callbacks of {self._node.get_name()!r}, so no answer can come: "
-                "add it to an executor in another thread, or make an IkClient without a node"
+                f"no executor spins the node {self._node.get_name()!r}, so no answer can arrive; "
+                "add the node to an executor in another thread, or create an IkClient without a "
+                "node"
             )
         service.wait(self._patience)
         pending = call_with_retry(
@@ -439,6 +471,6 @@ class IkClient:
         if pending is None:
             raise NoAnswerError(
                 f"{service.name} did not answer within {timeout + self._patience:g} s"
-                + ("" if self._own else "; or its node is not spun while this thread waits")
+                + ("" if self._own else ", or the executor of the client's node is blocked")
             )
         return cast(AnswerT, pending.result())

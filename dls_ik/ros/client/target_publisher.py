@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Client of the topics of a node: publishes targets, and monitors the state of the arm."""
+"""Client of the topics of ``ik_node``: publishes targets, and monitors the state of the arm."""
 
 import signal
 import threading
@@ -39,14 +39,14 @@ except ImportError:  # moveit_msgs older than 2.3
 NAME = "dls_ik_target_publisher"  # name of the client's node
 QUEUE = QoSProfile(depth=10)
 UNKNOWN = "UNKNOWN"  # name of the state before the first status, or after an unknown status
-RECENT = 4  # number of recent cycles whose messages may arrive in any order
+RECENT = 4  # number of last cycles whose messages may still arrive, in any order
 POSE, TWIST = "target_pose", "target_twist"
 STANDSTILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STOP_PERIOD = 0.02  # [s] period of the messages that stop the arm
 RESPONSE_TIME = 0.3  # [s] time after the start of a stream until the node's state refers to it
-HOPELESS_TIME = 2.0  # [s] time in states without progress after which a pose is given up
+HOPELESS_TIME = 2.0  # [s] time in states without progress after which a stream is stopped
 TIP_TIMEOUT = 5.0  # [s] time without a tip pose after which the node counts as lost
-REACHED_ERROR = 1e-4  # [m, rad] maximum error of a reached pose if the state is unknown
+REACHED_ERROR = 1e-4  # [m, rad] maximum error of a reached pose if no state is received
 REFUSALS = ("REFUSED", "FAULT", "PAUSED", "NO_ROBOT")
 HOPELESS = ("UNREACHABLE", "STALLED")
 
@@ -54,29 +54,32 @@ Update = Callable[[], None]
 
 
 class CycleRow(NamedTuple):
-    """Messages of one cycle of the node."""
+    """Messages of the node that belong to one control cycle."""
 
-    time: float  # time of arrival by the steady clock [s]
-    state: str  # name of a ServoState, or UNKNOWN
-    message: str
+    time: float  # arrival time of the tip pose on the steady clock [s]
+    state: str  # name of the ServoState, or UNKNOWN
+    message: str  # message of the last status
     frame: str  # frame of the tip pose: the root of the robot
     tip: Array  # (4, 4) T_root_tip
-    target: Array | None  # (4, 4) last sent pose in the root frame; None: not sent in this frame
-    q: dict[str, float]  # joint positions [rad or m], of the same cycle if the stamps match
+    target: Array | None  # (4, 4) T_root_target last sent; None: no pose, or in another frame
+    q: dict[str, float]  # joint positions [rad or m]: those with the stamp of the tip pose, or last
     stamp: tuple[int, int] = (0, 0)  # stamp of the tip pose, [s] and [ns]
 
     def errors(self) -> tuple[float, float]:
-        """Return the position error [m] and rotation error [rad] of the tip; NaN if no target."""
+        """Return the position error [m] and the rotation error [rad] of the tip from the target.
+
+        Both are NaN if `target` is None.
+        """
         if self.target is None:
             return np.nan, np.nan
         return pose_errors(self.tip, self.target)
 
 
 class NodeMonitor:
-    """Monitor of a node: one row per received tip pose, with the state and joint positions.
+    """Monitor of ``ik_node``, which records a row for each received tip pose.
 
     Args:
-        node: Node of the client.
+        node: ROS node of the client.
         name: Name of the monitored node.
     """
 
@@ -93,20 +96,22 @@ class NodeMonitor:
         subscribe(JointState, "joint_states", self._take_joints, qos_profile_sensor_data)
 
     def refusal(self, begin: float) -> str:
-        """Return the reason why the node refuses the targets of a stream; empty if it does not.
+        """Return the reason why the node refuses the targets of a stream.
+
+        The text is empty if the node does not refuse the targets, or has not answered yet.
 
         Args:
-            begin: Start of the stream by the steady clock [s].
+            begin: Start of the stream on the steady clock [s].
         """
         if self.state not in REFUSALS or self.state_time < begin + RESPONSE_TIME:
             return ""
         return self.message or self.state
 
     def has_reached(self, since: float) -> bool:
-        """Return whether the arm has reached the target that was sent at the time `since`.
+        """Return whether the arm has reached the last target.
 
         Args:
-            since: Time by the steady clock [s].
+            since: Time at which this target was first sent, on the steady clock [s].
         """
         row = self.rows[-1]
         if row.time < since + RESPONSE_TIME:
@@ -116,10 +121,10 @@ class NodeMonitor:
         return self.state == "REACHED"
 
     def is_hopeless(self, since: float) -> bool:
-        """Return whether the arm has made no progress to the target for at least HOPELESS_TIME.
+        """Return whether the arm has made no progress to the last target during HOPELESS_TIME.
 
         Args:
-            since: Time at which the target was sent, by the steady clock [s].
+            since: Time at which this target was first sent, on the steady clock [s].
         """
         now = time.monotonic()
         if now < since + HOPELESS_TIME:
@@ -136,7 +141,7 @@ class NodeMonitor:
         stamp = _stamp(message)
         self._recent.append((stamp, self.q))
         for i in range(len(self.rows) - 1, max(len(self.rows) - RECENT, 0) - 1, -1):
-            if self.rows[i].stamp == stamp:  # the tip pose of this cycle arrived first
+            if self.rows[i].stamp == stamp:  # the tip pose of this cycle arrived before
                 self.rows[i] = self.rows[i]._replace(q=self.q)
 
     def _take_tip(self, message: Any, _: int = 0) -> None:
@@ -155,11 +160,11 @@ def _stamp(message: Any) -> tuple[int, int]:
 
 
 def state_name(code: int, message: str) -> str:
-    """Return the name of the state of a status, or UNKNOWN.
+    """Return the name of the ServoState that a status message describes, or UNKNOWN.
 
     Args:
         code: Code of the status; several states may share a code.
-        message: Message of the status, which starts with the explanation of the state.
+        message: Text of the status, which starts with the explanation of the state.
     """
     for state in ServoState:
         if state.code == code and message.startswith(state.explanation):
@@ -169,14 +174,14 @@ def state_name(code: int, message: str) -> str:
 
 
 class TargetPublisher:
-    """Publisher of targets for a servo node, with a monitor of the node's state, tip and joints.
+    """Publisher of targets for ``ik_node``, with a monitor of the state, tip and joints of the arm.
 
     The publisher creates its own ROS node and thread; use it as a context manager.
 
     Args:
-        namespace: Namespace of the servo node.
-        node: Name of the servo node in the namespace.
-        patience: Maximum time until the servo node is found [s].
+        namespace: Namespace of ``ik_node``.
+        node: Name of ``ik_node`` in the namespace.
+        patience: Maximum time until ``ik_node`` is found [s].
     """
 
     def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
@@ -196,11 +201,11 @@ class TargetPublisher:
         self._own.close()
 
     def wait(self) -> CycleRow:
-        """Wait for the servo node, and return the latest row of the monitor.
+        """Wait until ``ik_node`` accepts targets and publishes tip poses; return the last row.
 
         Raises:
-            ServiceMissingError: If no node subscribes to targets.
-            NoAnswerError: If a node subscribes to targets but publishes nothing.
+            ServiceMissingError: If no node subscribes to targets within `patience`.
+            NoAnswerError: If a node subscribes to targets but publishes no tip poses in this time.
         """
         deadline = time.monotonic() + self.patience
         for publisher in (self._pose, self._twist):
@@ -211,7 +216,12 @@ class TargetPublisher:
         return self.monitor.rows[-1]
 
     def send_pose(self, T: Array, frame: str = "") -> None:
-        """Send a target pose (4, 4) in a frame; an empty frame is the root of the robot."""
+        """Publish a target pose ``T_frame_tip`` (4, 4).
+
+        Args:
+            T: (4, 4) pose of the tip.
+            frame: Frame of the pose; empty: the root of the robot.
+        """
         message = PoseStamped()
         message.header.frame_id = frame
         fill_pose(message.pose, T)
@@ -220,9 +230,11 @@ class TargetPublisher:
         self.sent += 1
 
     def send_twist(self, V: Sequence[float], frame: str = "") -> None:
-        """Send a target twist (6,) in a frame, linear [m/s] and angular [rad/s].
+        """Publish a target twist of the tip.
 
-        An empty frame is the root of the robot.
+        Args:
+            V: (6,) linear velocity [m/s] and angular velocity [rad/s] along the axes of `frame`.
+            frame: Frame of the twist; empty: the root of the robot.
         """
         message = TwistStamped()
         message.header.frame_id = frame
@@ -233,7 +245,7 @@ class TargetPublisher:
         self.sent += 1
 
     def stop(self) -> None:
-        """Stop the arm; send the message several times, because a message may be lost."""
+        """Stop the arm by a twist of 0, sent several times because a message may be lost."""
         sent, target = self.sent, self.monitor.target
         for _ in range(3):
             self.send_twist(STANDSTILL)
@@ -251,31 +263,31 @@ class TargetPublisher:
             and name not in (asked, own)
             and self.node.count_subscribers(name)
         ]
-        found = f"there is {listing(others)}" if others else "nobody here takes such targets"
-        return f"nobody listens on {asked} (geometry_msgs/msg/{kind}); {found}"
+        known = f"subscribed topics of this type: {listing(others) or 'none'}"
+        return f"no node subscribes to {asked} (geometry_msgs/msg/{kind}); {known}"
 
     def _silent(self) -> str:
         if self.monitor.state == "NO_ROBOT":
-            return "the node has no robot yet: it waits for a description"
+            return "the node has no robot yet; it is waiting for a robot description"
         topic = self.node.resolve_topic_name(f"{self.name}/tip_pose")
         return (
-            f"somebody takes targets, but nothing comes on {topic} within {self.patience:g} s; is "
-            f"the node's name another one than {self.name}?"
+            f"a node subscribes to targets, but no message arrived on {topic} within "
+            f"{self.patience:g} s; the name of the node may differ from {self.name!r}"
         )
 
 
 class StreamOutcome(NamedTuple):
-    """Result of a stream."""
+    """Result of a stream of targets."""
 
     reached: bool | None  # whether the arm reached the last pose; None for a twist
-    refused: str  # reason why the node refused the targets; empty if it did not
-    lost: bool  # whether the node stopped publishing
+    refused: str  # reason why the node refused the targets; empty if it did not refuse them
+    lost: bool  # whether the node stopped publishing tip poses
     interrupted: bool  # whether Ctrl-C stopped the stream
-    begin: float  # start by the steady clock [s]
-    end: float  # end by the steady clock [s]
+    begin: float  # start of the stream on the steady clock [s]
+    end: float  # end of the stream on the steady clock [s]
     sent: int  # number of sent targets
     rows: list[CycleRow]  # rows received during the stream
-    started: float  # start by the system clock [s since 1970]
+    started: float  # start of the stream on the system clock [s since 1970]
 
 
 def stream_poses(
@@ -287,18 +299,18 @@ def stream_poses(
     patience: float,
     update: Update,
 ) -> StreamOutcome:
-    """Send poses at their times, then repeat the last pose until the arm has reached it.
+    """Publish target poses at given times, then repeat the last pose until the arm reaches it.
 
     If the arm does not reach the last pose within `patience`, stop the arm.
 
     Args:
         publisher: Publisher of the targets.
-        times: (k,) times of the poses since the start [s].
-        poses: (k, 4, 4) poses in `frame`.
+        times: (k,) times of the poses since the start of the stream [s].
+        poses: (k, 4, 4) poses ``T_frame_tip``.
         frame: Frame of the poses; empty: the root of the robot.
-        rate: Rate of the repeated last pose [Hz].
+        rate: Rate at which the last pose is repeated [Hz].
         patience: Maximum time after the last pose until the arm has reached it [s].
-        update: Function called after each message.
+        update: Function that is called after each message.
     """
     last = float(times[-1])
 
@@ -323,15 +335,15 @@ def stream_twist(
     duration: float,
     update: Update,
 ) -> StreamOutcome:
-    """Send a twist repeatedly for a duration, then stop the arm.
+    """Publish a target twist repeatedly for a duration, then stop the arm.
 
     Args:
         publisher: Publisher of the targets.
-        V: (6,) twist in `frame`, linear [m/s] and angular [rad/s].
+        V: (6,) linear velocity [m/s] and angular velocity [rad/s] along the axes of `frame`.
         frame: Frame of the twist; empty: the root of the robot.
         rate: Rate of the messages [Hz].
-        duration: Duration [s].
-        update: Function called after each message.
+        duration: Duration of the stream [s].
+        update: Function that is called after each message.
     """
 
     def messages() -> Iterator[float]:
@@ -351,15 +363,18 @@ def _stream(
     update: Update,
     has_goal: bool,
 ) -> StreamOutcome:
-    """Send messages at their times until the stream ends; stop the arm unless it reached its goal.
+    """Send the messages of a stream; stop the arm at the end, unless it has reached a last pose.
+
+    The stream ends early if the last pose is reached, the node refuses targets or is lost, the arm
+    makes no progress, or `latest` has passed.
 
     Args:
         publisher: Publisher of the targets.
-        messages: Generator that yields the time of its next message since the start [s], and then
-            sends this message.
-        last: Time of the last target since the start [s].
-        latest: Latest time to reach the goal, since the start [s].
-        update: Function called after each message.
+        messages: Generator that yields the time of the next message since the start of the stream
+            [s], and sends this message when the generator is resumed.
+        last: Time of the last different target since the start of the stream [s].
+        latest: Time since the start of the stream at which the stream ends [s].
+        update: Function that is called after each message.
         has_goal: Whether the last target is a pose that the arm should reach.
     """
     monitor = publisher.monitor
@@ -381,7 +396,7 @@ def _stream(
     end = time.monotonic()
     rows = monitor.rows[first:]
     if not reached:
-        with ignore_sigint():  # a second Ctrl-C must not prevent the stop of the arm
+        with ignore_sigint():  # a second Ctrl-C must not keep the arm from being stopped
             publisher.stop()
     return StreamOutcome(
         reached if has_goal else None,
@@ -398,7 +413,7 @@ def _stream(
 
 @contextmanager
 def ignore_sigint() -> Iterator[None]:
-    """Ignore Ctrl-C in the context; do nothing in other threads than the main thread."""
+    """Ignore SIGINT (Ctrl-C) in the context; no effect in threads other than the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

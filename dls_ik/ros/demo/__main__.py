@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Demonstration ``python -m dls_ik.ros.demo``: the WAM arm solved and moving by ``ik_node``.
+"""Program ``python -m dls_ik.ros.demo``, which demonstrates ``ik_node`` with the WAM arm.
 
 The node runs in a separate process. This process is an ordinary client, and checks the answers with
 the kinematics of another library. ``scripts/demo`` sets up the environment and runs the module.
@@ -72,28 +72,24 @@ from dls_ik.ros.demo.report import (
 from dls_ik.ros.util import ChildProcess, stay_alone
 
 START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
-START_REMINDER_PERIOD = 10.0  # [s]
+START_REMINDER_PERIOD = 10.0  # [s] time between messages that the node is still starting
 ACCELERATION = 10.0  # [rad/s^2] high, as nobody stands next to the simulated arm
-POLL_PERIOD = 0.2  # [s]
-NUM_TAIL_LINES = 8  # last lines of the log in an error message
+POLL_PERIOD = 0.2  # [s] time between checks whether the node is ready
+NUM_TAIL_LINES = 8  # number of last lines of the node's log in an error message
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
 
 
 @dataclass
 class Demonstration:
-    """The demonstration: runs its parts, and reports their results.
+    """Demonstration of the node: requests poses, streams targets, and reports the results."""
 
-    Raises:
-        DlsIkError: If a part cannot be run; the message gives the reason.
-    """
-
-    output: Path
-    seconds: float  # duration of the stream
-    rate: float  # [Hz] rate of the targets and of the node's loop
-    method: str | None  # method of the node's loop; None: its default
-    json: Path | None
-    quiet: bool
+    output: Path  # folder for the pictures and the node's log
+    seconds: float  # [s] duration of the evaluated stream
+    rate: float  # [Hz] rate of the targets and of the node's control loop
+    method: str | None  # method of the node's control loop; None: default method of the node
+    json: Path | None  # file for all results; None: no file
+    quiet: bool  # whether only the checks are printed
 
     def __post_init__(self) -> None:
         self.console = Console(quiet=self.quiet, highlight=False)
@@ -102,7 +98,11 @@ class Demonstration:
         self.plan = obstacle_plan(self.robot, 2.0 * pi * self.seconds / LAP, self.rate)
 
     def run(self) -> int:
-        """Run the demonstration and return the exit code."""
+        """Run the demonstration; return the exit code, 0 if it has passed and 1 otherwise.
+
+        Raises:
+            DlsIkError: If the node fails; the message gives the reason.
+        """
         begin = time.monotonic()
         self.output.mkdir(parents=True, exist_ok=True)
         self._headline("Starting ik_node with the WAM arm")
@@ -123,8 +123,9 @@ class Demonstration:
             answers = list(ask_poses(client, self.robot, demo_poses(self.robot), self.check))
         self.console.print(answers_table(self.console, answers, self.check.name))
         self.console.print(
-            "[dim]solve: the same request to IkSolver in this process; the service carries no "
-            f"time. Errors by {self.check.name}, which knows nothing of the solver.[/]"
+            "[dim]solve: solver time of the same request in this process, because answers of the "
+            f"service contain no time. Errors are computed by {self.check.name}, independently of "
+            "the solver.[/]"
         )
         return answers
 
@@ -134,8 +135,8 @@ class Demonstration:
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         path = target_path(self.robot, recorder.start(), rate, seconds)
         console.print(
-            f"{path.counted / rate:.1f} s to get there gently, then {seconds:g} s "
-            f"at {rate:g} Hz that count "
+            f"{path.first_evaluated / rate:.1f} s to approach the figure slowly, then {seconds:g} "
+            f"s at {rate:g} Hz that are evaluated "
         )
         tick = lambda: console.print(".", end="")  # noqa: E731
         recording = stream(publisher, recorder, path, self.robot.base, rate, tick)
@@ -143,13 +144,16 @@ class Demonstration:
         return recording
 
     def _stream_past_a_box(self, publisher: TargetPublisher) -> StreamRecording:
-        self._headline("3  The same figure, and a box that appears in its way")
+        self._headline("3  The same figure, and a box that appears on it")
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         recorder.start()
         box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
         box.wait()
         plan = self.plan
-        self.console.print(f"for {STAYS:g} s; the node keeps {1e3 * MIN_DISTANCE:g} mm from it ")
+        self.console.print(
+            f"the box appears for {STAYS:g} s; the node keeps a distance of "
+            f"{1e3 * MIN_DISTANCE:g} mm "
+        )
         tick = lambda: self.console.print(".", end="")  # noqa: E731
         events = box.events(plan, self.rate)
         frame, rate = self.robot.base, self.rate
@@ -164,15 +168,22 @@ class Demonstration:
         past_box: StreamRecording,
         load: Load,
     ) -> list[Criterion]:
-        """Print and save the results of the recordings, and return the checks."""
+        """Print and save all results; return the checks.
+
+        Args:
+            answers: Checked answers of ``compute_ik``.
+            recording: Recording of the stream without the box.
+            past_box: Recording of the stream with the box.
+            load: Load of the machine during the streams.
+        """
         console = self.console
         motion, tracking = evaluate(recording, self.check)
         uses = joint_uses(self.robot, motion)
         console.print(tracking_table(tracking))
         console.print(timing_table(tracking))
         console.print(joints_table(console, uses))
-        speed = f"speed: greatest over {SPEED_WINDOW} states, of the limit"
-        console.print(f"[dim]room: least distance to a limit; {speed}[/]")
+        speed = f"speed: maximum mean of {SPEED_WINDOW} joint states, relative to the limit"
+        console.print(f"[dim]margin: minimum distance to a limit; {speed}[/]")
         encounter = evaluate_encounter(past_box, self.plan, self.robot, self.check)
         console.print(encounter_table(encounter))
         self._headline("4  Pictures")
@@ -192,11 +203,13 @@ def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
     console = Console(highlight=False)  # printed even with --quiet
     console.print(criteria_lines(console, found))
     failed = [criterion for criterion in found if not criterion.holds]
-    late = sum(criterion.by_the_clock for criterion in failed)
+    late = sum(criterion.depends_on_time for criterion in failed)
     if late:
-        why = "a busy machine" if load.is_busy else "although the machine was not busy"
-        console.print(f"[yellow]{late} by the clock did not hold[/], {why}: {load}")
-    deciding = sum(not criterion.by_the_clock for criterion in found)
+        why = "the machine was busy" if load.is_busy else "although the machine was not busy"
+        console.print(
+            f"[yellow]{late} of the checks that depend on time did not hold[/]; {why}: {load}"
+        )
+    deciding = sum(not criterion.depends_on_time for criterion in found)
     wrong = len(failed) - late
     verdict = f"{wrong} of {deciding} checks failed" if wrong else "all checks passed"
     console.print(f"[bold]{verdict}[/], {seconds:.0f} s; {load}")
@@ -206,18 +219,22 @@ def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
 
 
 def node_command(settings: Path) -> list[str]:
-    """Return the command that runs the node with this Python interpreter and a parameter file."""
+    """Return the command that runs ``ik_node`` with this Python interpreter.
+
+    Args:
+        settings: ROS parameter file of the node.
+    """
     script = Path(sys.executable).with_name("ik_node")
     program = [str(script)] if script.is_file() else [sys.executable, "-m", "dls_ik.ros.node"]
     return [*program, "--ros-args", "--params-file", str(settings)]
 
 
 class NodeLog:
-    """Log of a program: writes each output line to a file, and passes it to a function.
+    """Log of a program: writes each output line to a file, and passes the line to a function.
 
     Args:
         file: File open for writing.
-        echo: Function called with each line; the attribute may be set to None later.
+        echo: Function that is called with each line. The attribute `echo` may be set to None later.
     """
 
     def __init__(self, file: TextIO, echo: Callable[[str], None]) -> None:
@@ -226,7 +243,7 @@ class NodeLog:
         self._file = file
 
     def __call__(self, line: str) -> None:
-        """Write a line of output."""
+        """Write a line of output to the file, without colours, and pass it to `echo`."""
         text = COLOURS.sub("", line)
         self._file.write(text + "\n")
         self._file.flush()
@@ -237,11 +254,13 @@ class NodeLog:
 
 @contextmanager
 def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
-    """Start the node; when it is ready, yield a client of its topics, and its process id.
+    """Run the node of a demonstration as a context; stop the node at the end of the context.
+
+    Yields, when the node is ready, a publisher of targets for the node, and the node's process id.
 
     Raises:
-        DlsIkError: If the node or a call in the context fails. If the node has exited, the message
-            includes the last lines of its log.
+        DlsIkError: If the node fails, or code in the context raises this error. The message names
+            the log file, and includes the last lines of the log if the node has exited.
     """
     parameters: dict[str, Any] = {"robot": "wam", "rate": demo.rate}
     parameters |= {"initial_positions": list(READY), "acceleration": [ACCELERATION]}
@@ -254,7 +273,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     path = demo.output / "ik_node.log"
 
     def echo(line: str) -> None:
-        if logged := LOGGED.match(line):  # all other lines are written to the log file only
+        if logged := LOGGED.match(line):  # other output is written to the log file only
             demo.console.print(f"[dim]ik_node: {escape(logged[1])}[/]", soft_wrap=True)
 
     with (
@@ -263,24 +282,28 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
         TargetPublisher(patience=POLL_PERIOD) as publisher,
     ):
         try:
-            importlib.import_module(
-                "matplotlib.backends.backend_agg"
-            )  # takes long; the node starts at the same time
+            # Matplotlib is imported here because the import takes long and the node starts anyway.
+            importlib.import_module("matplotlib.backends.backend_agg")
             wait_until_ready(node, publisher, demo.console)
             log.echo = None
             yield publisher, node.process.pid
             if not node.is_running:
-                raise DlsIkError("the node is gone")
+                raise DlsIkError("the node has exited before the demonstration was complete")
         except DlsIkError as error:
             time.sleep(0.5)  # the last lines of the log may still arrive
             if node.is_running:
-                raise DlsIkError(f"{error} (its log: {path})") from error
-            ending = "\n  ".join([f"{error}; ik_node ended with code {node.exit_code}", *log.tail])
-            raise DlsIkError(f"{ending}\n  (its log: {path})") from error
+                raise DlsIkError(f"{error} (log of the node: {path})") from error
+            ending = "\n  ".join([f"{error}; ik_node exited with code {node.exit_code}", *log.tail])
+            raise DlsIkError(f"{ending}\n  (log of the node: {path})") from error
 
 
 def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Console) -> None:
-    """Wait until the node accepts targets and has its scene.
+    """Wait until the node accepts targets and has built its planning scene.
+
+    Args:
+        node: Process of the node.
+        publisher: Publisher of targets for the node.
+        console: Console for messages about the progress.
 
     Raises:
         DlsIkError: If the node exits, or is not ready within `START_TIMEOUT`.
@@ -297,59 +320,67 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
             if not node.is_running:
                 raise DlsIkError("the node did not start") from error
             if waited > START_TIMEOUT:
-                raise DlsIkError(f"not ready after {START_TIMEOUT:.0f} s: {error}") from error
+                raise DlsIkError(
+                    f"the node was not ready after {START_TIMEOUT:.0f} s: {error}"
+                ) from error
         if waited > reminder:
             reminder += START_REMINDER_PERIOD
-            console.print(f"[dim]still starting after {waited:.0f} s ...[/]")
-    console.print(f"ready after {time.monotonic() - begin:.1f} s")
+            console.print(f"[dim]the node is still starting after {waited:.0f} s ...[/]")
+    console.print(f"node ready after {time.monotonic() - begin:.1f} s")
 
 
 # Command line
 
 EPILOG = (
-    "Exit code: 0 if every check at the end holds but those by the clock, which a busy machine may "
-    "fail and which do not decide; 1 if one does not, or the node did not start; "
-    "2 for a wrong option, 130 after Ctrl-C. The node's log is ik_node.log beside the pictures."
+    "Exit code: 0 if all checks hold, where checks that depend on time are ignored, because they "
+    "may fail on a busy machine; 1 if another check fails, or if the node does not start; 2 for a "
+    "wrong option; 130 after Ctrl-C. The log of the node is ik_node.log in the folder of the "
+    "pictures."
 )
 
 
 def _not_nan(context: click.Context, param: click.Parameter, value: float) -> float:
-    """Return the value, or refuse NaN, which click accepts in every range."""
+    """Return the value of an option; refuse NaN, which click accepts in every range.
+
+    Raises:
+        click.BadParameter: If the value is NaN.
+    """
     if math.isnan(value):
-        raise click.BadParameter("nan is no number.")
+        raise click.BadParameter("must be a number; got nan.")
     return value
 
 
 @click.command(epilog=EPILOG)
 @click.option(
     "--output", type=click.Path(path_type=Path), default="demo_output", metavar="DIR",
-    show_default=True, help="Folder for the pictures.",
+    show_default=True, help="Folder for the pictures and the log of the node.",
 )  # fmt: skip
 @click.option(
     "--seconds", type=click.FloatRange(1.0, 600.0), default=7.0, show_default=True,
-    callback=_not_nan, help="Duration of the stream.",
+    callback=_not_nan, help="Duration of the evaluated stream [s].",
 )  # fmt: skip
 @click.option(
     "--rate", type=click.FloatRange(10.0, 1000.0), default=100.0, show_default=True,
-    callback=_not_nan, help="Targets per second.",
+    callback=_not_nan, help="Rate of the targets and of the node's control loop [Hz].",
 )  # fmt: skip
-@click.option("--method", help="Method that follows the target, such as jd or svf+ed.")
+@click.option("--method", help="Method that the node uses for the stream, such as jd or svf+ed.")
 @click.option(
-    "--json", type=click.Path(path_type=Path), metavar="FILE", help="Save all figures as JSON."
+    "--json", type=click.Path(path_type=Path), metavar="FILE", help="Save all results as JSON."
 )
-@click.option("--quiet", is_flag=True, help="Print the checks at the end only.")
+@click.option("--quiet", is_flag=True, help="Print only the checks at the end.")
 def main(**given: Any) -> None:
-    """See the WAM arm solved and moving.
+    """Demonstrate ik_node with the WAM arm.
 
-    Starts a real ik_node as a process of its own, asks compute_ik for a dozen poses, some of them
-    out of reach, and checks every answer; streams a figure of eight on target_pose and follows the
-    joint_states that come back, without and with a box on the path; saves pictures of the motion.
+    Starts ik_node as a separate process. Requests a dozen poses from compute_ik, some of them out
+    of reach, and checks all answers. Streams a figure of eight on target_pose and evaluates the
+    joint_states of the node, first without and then with a box on the path. Saves pictures of the
+    motion.
     """
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, TextIOWrapper):
             output.reconfigure(errors="replace")  # a terminal may be limited to ASCII
     stay_alone()
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # also stops the node
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # exit stops the node
     try:
         sys.exit(Demonstration(**given).run())
     except KeyboardInterrupt:

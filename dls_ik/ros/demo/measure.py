@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements of the demonstration: answers of ``compute_ik``, and motion along streamed targets.
 
-Answers and motion are checked by independent kinematics, which the solver does not use.
+Answers and motion are checked with independent forward kinematics, which the solver does not use.
 """
 
 import time
@@ -25,38 +25,37 @@ from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.frames import pose_errors
 from dls_ik.solver.solver import IkSolver
 
-# Joint positions [rad] with bent elbow and the tool pointing down: the seed of every request, and
-# the centre of the figure of eight.
+# Joint positions [rad] with bent elbow and the tool pointing down. They are the seed of every
+# request; the tip is then at the centre of the figure of eight.
 HOME = (0.0, 0.5, 0.0, 1.7, 0.0, pi - 2.2, 0.0)
 
 TOOL = 0.06  # [m] distance between wrist and tip
-# Maximum distance between shoulder and wrist: lengths of upper arm and forearm, each with an offset
-# of 45 mm.
+# Maximum distance between shoulder and wrist. Upper arm and forearm have an elbow offset of 45 mm.
 REACH = float(np.hypot(0.55, 0.045) + np.hypot(0.3, 0.045))  # [m]
 TIMEOUT = 1.0  # [s] timeout of a request, long enough on a busy machine
-TOLERANCE = 1e-6  # [m] and [rad] maximum errors of a solution, the node's default
-ROUNDING = 1e-9  # [m] and [rad] rounding error of quaternions and independent kinematics
+TOLERANCE = 1e-6  # [m] and [rad] maximum errors of a solution, the default of the node
+ROUNDING = 1e-9  # [m] and [rad] rounding errors of quaternions and of the independent kinematics
 
 _REACHABLE = {
     "above the table, tool down": (0.5, 0.4, 0.0, 1.9, 0.0, pi - 2.3, 0.0),
     "to the right and low, tool down": (-0.9, 1.1, 0.0, 1.3, 0.0, pi - 2.4, 0.3),
     "to the left, tool outwards": (1.2, 0.4, 0.2, 1.9, -0.3, -0.6, 0.5),
     "overhead": (0.3, -0.2, 0.1, 0.5, -0.4, 0.3, -0.2),
-    "behind, waist at its limit": (2.59, 0.8, -0.3, 1.5, 0.2, 0.5, 0.0),
-    "arm stretched, 1 mm to spare": (-0.4, 1.2, 0.3, 0.131, 0.2, 0.3, 0.0),
+    "behind, first joint at its limit": (2.59, 0.8, -0.3, 1.5, 0.2, 0.5, 0.0),
+    "1 mm less than the stretched arm": (-0.4, 1.2, 0.3, 0.131, 0.2, 0.3, 0.0),
     "forearm folded on upper arm": (0.6, -0.3, 0.4, 3.09, 0.5, -0.9, 1.0),
     "all wrist joints at limits": (-0.3, 0.6, 0.2, 1.4, -4.79, 1.59, 2.19),
 }
 _UNREACHABLE = {  # position of the wrist [m], direction of the tool
     "1 cm beyond the stretched arm": ((REACH + 0.01) * np.array([0.8, 0.0, 0.6]), (0.8, 0.0, 0.6)),
-    "near enough, but tool turned back": ((REACH + 0.03, 0.0, 0.0), (-1.0, 0.0, 0.0)),
-    "inside its own shoulder": ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
-    "straight down through its base": ((0.0, 0.0, -0.8), (0.0, 0.0, -1.0)),
+    "close enough, but tool turned back": ((REACH + 0.03, 0.0, 0.0), (-1.0, 0.0, 0.0)),
+    "wrist in the shoulder": ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    "straight down through the base": ((0.0, 0.0, -0.8), (0.0, 0.0, -1.0)),
 }
 
 
 class DemoPose(NamedTuple):
-    """Pose that the demonstration requests from ``compute_ik``."""
+    """Pose that the demonstration requests from ``compute_ik``, and whether it is reachable."""
 
     name: str
     T: Array  # (4, 4) T_base_tip
@@ -64,11 +63,11 @@ class DemoPose(NamedTuple):
 
 
 def demo_poses(robot: RobotModel) -> list[DemoPose]:
-    """Return eight poses that the WAM can reach, then four that it provably cannot.
+    """Return eight poses that the WAM can reach, then four that it provably cannot reach.
 
     Each reachable pose is computed by forward kinematics from joint positions within the limits.
-    Each unreachable pose needs a position of the wrist that the first four joints cannot reach. The
-    wrist is the intersection of the last three joint axes, 60 mm behind the tip.
+    Each unreachable pose needs a wrist position that the first four joints cannot reach; the wrist
+    is the intersection of the last three joint axes, 60 mm behind the tip.
     """
     poses = [DemoPose(name, robot.fk(q), True) for name, q in _REACHABLE.items()]
     for name, ends in _UNREACHABLE.items():
@@ -78,14 +77,17 @@ def demo_poses(robot: RobotModel) -> list[DemoPose]:
 
 
 class IndependentCheck(NamedTuple):
-    """Independent forward kinematics, which the solver does not use."""
+    """Forward kinematics that is independent of the solver, and the name of its library."""
 
     name: str
     pose: Callable[[Array], Array]  # function of q (n,) that returns T_base_tip (4, 4)
 
 
 def independent_check(robot: RobotModel) -> IndependentCheck:
-    """Return the kinematics of PyKDL if it is installed, else products of 4x4 matrices."""
+    """Return the forward kinematics of PyKDL, or of NumPy if PyKDL is not installed.
+
+    The NumPy version multiplies the 4x4 matrices of the joints.
+    """
     try:
         return IndependentCheck("PyKDL", _kdl_pose(robot))
     except DlsIkError:
@@ -94,7 +96,7 @@ def independent_check(robot: RobotModel) -> IndependentCheck:
 
 def _kdl_pose(robot: RobotModel) -> Callable[[Array], Array]:
     chain = kdl_chain(robot)
-    import PyKDL  # not missing, as kdl_chain would have raised an error
+    import PyKDL  # kdl_chain has already raised an error if PyKDL is missing
 
     solver = PyKDL.ChainFkSolverPos_recursive(chain)
 
@@ -110,26 +112,30 @@ def _kdl_pose(robot: RobotModel) -> Callable[[Array], Array]:
 
 
 class PoseCheck(NamedTuple):
-    """Answer of the node for a pose, and the results of the independent check."""
+    """Answer of the node to the request of a pose, and the results of the independent check."""
 
     pose: DemoPose
     code: int  # value of MoveItErrorCodes
-    q: Array | None  # (n,) [rad]
-    position_error: float  # [m]; NaN without an answer
-    rotation_error: float  # [rad]; NaN without an answer
+    q: Array | None  # (n,) joint positions [rad]; None if the node found no solution
+    position_error: float  # [m]; NaN without a solution
+    rotation_error: float  # [rad]; NaN without a solution
     inside_limits: bool  # whether no joint is beyond a limit
-    round_trip: float  # [s] time from request to answer
-    solve_time: float  # [s] solver time of the same request in this process
+    round_trip: float  # [s] time between request and answer
+    solve_time: float  # [s] time of an IkSolver in this process for the same request
 
     @property
     def is_reached(self) -> bool:
-        """Whether the joint positions reach the pose within the joint limits."""
+        """Whether the joint positions reach the pose within TOLERANCE and the joint limits."""
         errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
         return self.inside_limits and all(error <= TOLERANCE + ROUNDING for error in errors)
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer is correct: its code, and its joint positions."""
+        """Whether the answer is correct.
+
+        The node must solve a reachable pose within tolerance and limits, and answer
+        NO_IK_SOLUTION for an unreachable pose.
+        """
         if self.pose.reachable:
             return self.code == Code.SUCCESS and self.is_reached
         return self.code == Code.NO_IK_SOLUTION
@@ -138,14 +144,21 @@ class PoseCheck(NamedTuple):
 def ask_poses(
     client: IkClient, robot: RobotModel, poses: Sequence[DemoPose], check: IndependentCheck
 ) -> Iterator[PoseCheck]:
-    """Yield the checked answer of ``compute_ik`` for each pose.
+    """Request poses from ``compute_ik``, and yield the checked answers.
+
+    Args:
+        client: Client of the node.
+        robot: Robot.
+        poses: Requested poses.
+        check: Kinematics for the check of the solutions.
 
     Raises:
         DlsIkError: If the node does not answer.
     """
     solver, seed = IkSolver(robot), np.array(HOME)
-    solver.solve(poses[0].T, seed)  # loads the kernels, so that the times below exclude that
-    client.solve(poses[0].T, seed, frame=robot.base, timeout=TIMEOUT)  # connects
+    # The first calls load kernels and connect to the service; their times are not measured.
+    solver.solve(poses[0].T, seed)
+    client.solve(poses[0].T, seed, frame=robot.base, timeout=TIMEOUT)
     for pose in poses:
         begin = time.perf_counter()
         answer = client.solve(pose.T, seed, frame=robot.base, timeout=TIMEOUT)
@@ -171,28 +184,28 @@ LAP = 5.0  # [s] time for one lap of the figure
 APPROACH_SPEED = 0.8  # [rad/s] maximum joint speed of the approach
 REST_TIME = 0.5  # [s] pause at the centre between the approach and the figure of eight
 RUN_IN = 1.0  # [s] time for the acceleration along the figure to full speed
-FIRST_STATE_TIMEOUT = 5.0  # [s]
+FIRST_STATE_TIMEOUT = 5.0  # [s] maximum time until the first joint states arrive
 LAST_STATE_TIME = 0.25  # [s] time for which recording continues after the last target
 MAX_STREAM_LAG = 0.5  # [s] maximum lag of the tip behind the target that the evaluation considers
 MAX_COMPARED_POINTS = 1000  # maximum number of points of a motion compared with the whole figure
-SPEED_WINDOW = 10  # a speed is computed over this number of joint states, as stamps jitter
+SPEED_WINDOW = 10  # number of joint states over which a speed is averaged, as stamps jitter
 
 
 class TargetPath(NamedTuple):
-    """Sequence of target poses."""
+    """Sequence of k target poses, of which the last are evaluated."""
 
     poses: Array  # (k, 4, 4) T_base_tip
-    counted: int  # index of the first target pose that is evaluated
+    first_evaluated: int  # index of the first target pose that is evaluated
 
 
 def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -> TargetPath:
-    """Return the target poses: approach, pause, acceleration and the figure of eight.
+    """Return target poses for an approach, a pause, an acceleration and the figure of eight.
 
     Args:
         robot: Robot.
         start: (n,) initial joint positions [rad].
         rate: Rate of the targets [Hz].
-        duration: Duration of the figure at full speed [s].
+        duration: Duration of the figure of eight at full speed, the evaluated part [s].
     """
     rest = np.repeat(robot.fk(HOME)[None], int(REST_TIME * rate), axis=0)
     times = np.arange(-RUN_IN, duration, 1.0 / rate)
@@ -202,7 +215,13 @@ def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -
 
 
 def approach(robot: RobotModel, start: Array, rate: float) -> Array:
-    """Return poses (k, 4, 4) of a minimum-jerk motion in joint space from `start` (n,) to HOME."""
+    """Return poses (k, 4, 4) of a minimum-jerk motion in joint space to HOME.
+
+    Args:
+        robot: Robot.
+        start: (n,) initial joint positions [rad].
+        rate: Rate of the poses [Hz].
+    """
     way = np.array(HOME) - start
     duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: ratio of maximum and mean speed
     share = np.linspace(0.0, 1.0, 2 + int(duration * rate))
@@ -211,7 +230,7 @@ def approach(robot: RobotModel, start: Array, rate: float) -> Array:
 
 
 def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
-    """Return poses (k, 4, 4) along the figure of eight, with constant orientation.
+    """Return poses ``T_base_tip`` (k, 4, 4) along the figure of eight, with constant orientation.
 
     Args:
         centre: (4, 4) ``T_base_tip`` at the centre of the figure.
@@ -229,11 +248,15 @@ def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
 
 
 class StateRecorder:
-    """Recorder of the joint states that the node of a client receives.
+    """Recorder of the joint states that arrive on ``joint_states``.
+
+    Args:
+        node: ROS node that subscribes to the topic.
+        joint_names: (n,) recorded joints; messages without all of them are ignored.
 
     Attributes:
-        states: For each received message the time of its arrival and the time of its stamp, both
-            on the steady clock [s], and the joint positions (n,) [rad].
+        states: A tuple for each message: arrival time and stamp, both on the steady clock [s], and
+            the joint positions (n,) [rad].
     """
 
     def __init__(self, node: Any, joint_names: tuple[str, ...]) -> None:
@@ -243,13 +266,13 @@ class StateRecorder:
         self._subscription = node.create_subscription(JointState, "joint_states", self._keep, qos)
 
     def start(self) -> Array:
-        """Wait for joint states, and return the current joint positions (n,) [rad].
+        """Wait for the first joint states, and return the current joint positions (n,) [rad].
 
         Raises:
             DlsIkError: If no joint states arrive within `FIRST_STATE_TIMEOUT`.
         """
         if not wait_until(lambda: self.states, time.monotonic() + FIRST_STATE_TIMEOUT):
-            raise DlsIkError(f"no joint_states came from the node within {FIRST_STATE_TIMEOUT:g} s")
+            raise DlsIkError(f"the node published no joint_states within {FIRST_STATE_TIMEOUT:g} s")
         return self.states[-1][2]
 
     def _keep(self, message: Any) -> None:
@@ -262,9 +285,12 @@ class StateRecorder:
 
 
 class StreamRecording(NamedTuple):
-    """Sent targets and received joint states; time 0 is the time of the first evaluated target."""
+    """The k sent targets and m received joint states of a stream.
 
-    sent: Array  # (k,) [s] send times, below 0 before the first evaluated target
+    Time 0 is the send time of the first evaluated target.
+    """
+
+    sent: Array  # (k,) [s] send times; negative before the first evaluated target
     targets: Array  # (k, 4, 4) T_base_tip
     received: Array  # (m,) [s] arrival times of the joint states
     stamps: Array  # (m,) [s] times at which the node computed the joint states
@@ -280,7 +306,9 @@ def stream(
     every_second: Callable[[], None],
     events: Mapping[int, Callable[[], None]] | None = None,
 ) -> StreamRecording:
-    """Send every target at its time, and record the joint states from the first evaluated target.
+    """Send targets at a constant rate, and return them with the joint states that arrive.
+
+    Joint states that arrive before the first evaluated target are left out.
 
     Args:
         publisher: Publisher of the targets.
@@ -289,10 +317,11 @@ def stream(
         frame: Frame of the targets.
         rate: Rate of the targets [Hz].
         every_second: Function that is called once for each second of targets.
-        events: Functions by index of a target; a function is called before its target is sent.
+        events: Functions by index of a target. A function is called immediately before the target
+            with this index is sent.
 
     Raises:
-        DlsIkError: If no joint states arrive during the stream.
+        DlsIkError: If fewer than two joint states arrive during the evaluated part of the stream.
     """
     begin = time.monotonic()
     sent = []
@@ -305,22 +334,22 @@ def stream(
         if k % round(rate) == 0:
             every_second()
     time.sleep(LAST_STATE_TIME)
-    zero = sent[path.counted]
+    zero = sent[path.first_evaluated]
     states = [state for state in list(recorder.states) if state[0] >= zero]
     if len(states) < 2:
-        raise DlsIkError("the node stopped sending joint_states while the targets were streamed")
+        raise DlsIkError("the node stopped publishing joint_states during the stream of targets")
     received, stamps, q = (np.array(column) for column in zip(*states, strict=True))
     return StreamRecording(np.array(sent) - zero, path.poses, received - zero, stamps - zero, q)
 
 
 class RecordedMotion(NamedTuple):
-    """Motion of the arm during the stream, at the m arrival times of joint states."""
+    """Motion of the arm until the last target of a stream, at m arrival times of joint states."""
 
     times: Array  # (m,) [s] arrival times of the joint states
     stamps: Array  # (m,) [s] times at which the node computed the joint states
     q: Array  # (m, n) [rad] joint positions
-    tip: Array  # (m, 3) [m] tip position by the independent kinematics, in the base frame
-    goal: Array  # (m, 3) [m] interpolated target position, in the base frame
+    tip: Array  # (m, 3) [m] tip positions in the base frame, by the independent kinematics
+    goal: Array  # (m, 3) [m] target positions in the base frame, interpolated at the arrival times
 
 
 @dataclass(frozen=True)
@@ -335,25 +364,25 @@ class Spread:
 
 @dataclass(frozen=True)
 class Tracking:
-    """Statistics of a motion.
+    """Statistics of a motion of the tip along streamed targets.
 
     - position error: distance between tip and target at the arrival times of joint states; the
       target is interpolated between two messages
-    - path error: distance of the tip from the path of the target during the last half second; the
-      lag does not contribute to this error
-    - lag: shift in time that minimizes the mean distance between tip and target
-    - figure error: distance of the tip from the whole figure, regardless of time
-    - missed: distance of points of the figure from the whole path of the tip, regardless of time;
-      targets of the last half second are left out
-    - latency: time from sending a target to receiving the first joint states with a later stamp;
-      the target waits in this time for the next cycle of the node
-    - delivery: time from the stamp of joint states to their arrival, which is the last part of the
+    - path error: distance of the tip from the path of the targets that were sent during the half
+      second before; unlike the position error, it does not contain the lag
+    - lag: shift of the target in time that minimizes the mean distance between tip and target
+    - figure error: distance of the tip from the closest point of the whole figure
+    - missed: distance of a point of the figure from the closest point of the whole path of the
+      tip; the targets of the last half second of the stream are left out
+    - latency: time between sending a target and receiving the first joint states with a later
+      stamp; this includes the time until the next cycle of the node
+    - delivery: time between the stamp and the arrival of joint states, which is a part of the
       latency
     """
 
     targets: int  # number of targets sent
     states: int  # number of joint states received
-    duration: float  # [s] duration of sending
+    duration: float  # [s] time between the first evaluated target and the last target
     state_rate: float  # [Hz] rate of received joint states
     lag: float  # [s]
     position_error: Spread  # [m]
@@ -373,36 +402,42 @@ class JointUse:
     """Range and speed of one joint during a motion."""
 
     name: str
-    lower: float  # joint limits [rad or m]
-    upper: float
-    least: float  # minimum position [rad or m]
-    greatest: float  # maximum position [rad or m]
+    lower: float  # lower joint limit [rad or m]
+    upper: float  # upper joint limit [rad or m]
+    min_position: float  # minimum position [rad or m]
+    max_position: float  # maximum position [rad or m]
     top_speed: float  # maximum speed [rad/s or m/s]
     velocity: float  # velocity limit [rad/s or m/s]
 
     @property
-    def room(self) -> float:
-        """Minimum distance of the joint to a limit [rad or m]; negative beyond the limit."""
-        return min(self.least - self.lower, self.upper - self.greatest)
+    def margin(self) -> float:
+        """Minimum distance of the joint to a limit [rad or m]; negative if it exceeded a limit."""
+        return min(self.min_position - self.lower, self.upper - self.max_position)
 
 
 def evaluate(
     recording: StreamRecording, check: IndependentCheck
 ) -> tuple[RecordedMotion, Tracking]:
-    """Return the recorded motion and its statistics, computed with independent kinematics."""
+    """Return the motion of the arm in a recording, and the statistics of the motion.
+
+    Args:
+        recording: Sent targets and received joint states.
+        check: Kinematics for the tip poses.
+    """
     sent, stamps, targets = recording.sent, recording.stamps, recording.targets
     during = recording.received <= sent[-1]
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
     tip, goal = poses[:, :3, 3], _goal(recording, times)
     motion = RecordedMotion(times, stamps[during], q, tip, goal)
-    last = targets[np.searchsorted(sent, times, side="right") - 1]  # the orientation is constant
+    # Orientations are not interpolated, because the orientation of the figure is constant.
+    last = targets[np.searchsorted(sent, times, side="right") - 1]
     rotation_errors = [pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)]
     counted = sent[sent >= 0.0]
-    answer = np.searchsorted(stamps, counted)  # first state with a later stamp
+    answer = np.searchsorted(stamps, counted)  # for each target, first state with a later stamp
     answered = answer < len(stamps)
     path, duration = targets[:, :3, 3], float(sent[-1])
-    arrived = duration - MAX_STREAM_LAG  # the tip may not have reached the targets after this time
+    arrived = duration - MAX_STREAM_LAG  # the tip may not have reached targets sent after this time
     figures = Tracking(
         targets=len(counted),
         states=len(times),
@@ -424,7 +459,7 @@ def evaluate(
 
 
 def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
-    """Return the range and the maximum speed of every joint."""
+    """Return the range and the maximum speed of every joint during a motion."""
     k = min(SPEED_WINDOW, len(motion.q) - 1)
     elapsed = motion.stamps[k:] - motion.stamps[:-k]
     speeds = (np.abs(motion.q[k:] - motion.q[:-k]) / elapsed[:, None]).max(axis=0)
@@ -434,7 +469,11 @@ def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
 
 
 def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
-    """Return the shift in time [s] that minimizes the mean distance between tip and target."""
+    """Return the lag of the tip behind the target [s].
+
+    The lag is the shift of the target in time that minimizes the mean distance between tip and
+    target.
+    """
 
     def distance(lag: float) -> float:
         goal = _goal(recording, motion.times - lag)
@@ -444,9 +483,11 @@ def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
 
 
 def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
-    """Return the distances (m,) [m] of the tip from the path of the last MAX_STREAM_LAG seconds.
+    """Return the distances (m,) [m] of the tip from the path of recent targets.
 
-    If no target was sent in this time, for example on a busy machine, use the last target.
+    At each time of the motion, the path consists of the targets that were sent in the
+    MAX_STREAM_LAG seconds before. If there are none, for example on a busy machine, it is the last
+    sent target.
     """
     last = np.maximum(np.searchsorted(recording.sent, motion.times, side="right"), 1)
     first = np.minimum(np.searchsorted(recording.sent, motion.times - MAX_STREAM_LAG), last - 1)
@@ -457,16 +498,17 @@ def _path_errors(recording: StreamRecording, motion: RecordedMotion) -> Array:
 
 
 def _distances(points: Array, path: Array) -> Array:
-    """Return the distances (k,) [m] of points (m, 3) from a path, regardless of time.
+    """Return the distances (k,) [m] of points (m, 3) from the polyline through `path` (l, 3).
 
-    If there are more than `MAX_COMPARED_POINTS` points, use approximately this number of them.
+    If m is larger than `MAX_COMPARED_POINTS`, only every second, third, ... point is compared, so
+    that k does not exceed `MAX_COMPARED_POINTS`.
     """
     thinned = points[:: 1 + len(points) // MAX_COMPARED_POINTS]
     return np.array([distance_to_path(p, path) for p in thinned])
 
 
 def distance_to_path(point: Array, path: Array) -> float:
-    """Return the distance [m] from a point (3,) to the polyline through points (k, 3)."""
+    """Return the distance [m] from a point (3,) to the polyline through `path` (k, 3) [m]."""
     start, step = path[:-1], np.diff(path, axis=0)
     squares = np.maximum((step**2).sum(axis=1), 1e-30)
     share = np.clip(((point - start) * step).sum(axis=1) / squares, 0.0, 1.0)
@@ -475,12 +517,12 @@ def distance_to_path(point: Array, path: Array) -> float:
 
 
 def _goal(recording: StreamRecording, times: Array) -> Array:
-    """Return the target positions (m, 3) [m] at times (m,), interpolated between messages."""
+    """Return target positions (m, 3) [m] at times (m,) [s], interpolated between sent targets."""
     axes = recording.targets[:, :3, 3].T
     return np.array([np.interp(times, recording.sent, axis) for axis in axes]).T
 
 
 def spread(values: Array) -> Spread:
-    """Return mean, median, 99th percentile and maximum of values."""
+    """Return mean, median, 99th percentile and maximum of an array of values."""
     median, p99 = np.percentile(values, (50.0, 99.0)).tolist()
     return Spread(float(values.mean()), median, p99, float(values.max()))

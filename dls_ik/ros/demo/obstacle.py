@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motion with a box on the figure of eight: targets, and distances of the arm from the box.
+"""Part of the demonstration with a box on the figure of eight: targets, evaluation and picture.
 
-The distances are computed by alternating projections onto the box and onto each shape of the arm.
-The node computes distances by another method, with sphere trees.
+The distances between arm and box are computed by alternating projections onto the box and onto
+each shape of the arm. The node computes distances by another method, with sphere trees.
 """
 
 from __future__ import annotations
@@ -59,34 +59,34 @@ if TYPE_CHECKING:
 
 NAME, TOPIC = "box", "collision_object"
 SIZE = (0.2, 0.12, 0.2)  # [m] size of the box along x, y, z of the base
-FAR = 1.2 * pi  # [rad] phase at which the box appears and disappears, far from the box
+FAR = 1.2 * pi  # [rad] phase of the target, far from the box, when the box appears and disappears
 STAYS, AFTER = LAP, 4.5  # [s] time with the box, and time of targets after the box disappears
 MIN_DISTANCE = 0.02  # [m] parameter min_distance of the node
 ALLOWED = 1e-4  # [m] error of the projections, by which a computed distance may be too small
-CATCH_UP_TIME = 1.0  # [s] time for the return to the figure after the box has disappeared
+CATCH_UP_TIME = 1.0  # [s] maximum time of the return to the figure after the box has disappeared
 NUM_PROJECTIONS = 200
-SUBSCRIBER_TIMEOUT = 10.0  # [s]
+SUBSCRIBER_TIMEOUT = 10.0  # [s] maximum time until the node subscribes to the topic of the box
 NEARBY = 0.12  # [m] distance to the box below which the picture shows the arm
 NUM_SWEEP_POSES = 24  # number of poses of a link in the picture of its motion
 PICTURE_MARGIN = 4.0  # [cm] margin of the picture around the box and the sweep
 
 
 def box_pose(robot: RobotModel) -> Array:
-    """Return the pose ``T_base_box`` (4, 4) at the end of a lobe of the figure of eight."""
+    """Return the pose ``T_base_box`` (4, 4) of the box, at the tip of a lobe of the eight."""
     T = robot.fk(HOME)
     return transform(translation=T[:3, 3] + np.array([0.0, LENGTH, 0.0]))
 
 
 class Plan(NamedTuple):
-    """Target poses, and the times at which the box appears and disappears."""
+    """Target poses of the stream, and the times at which the box appears and disappears."""
 
     path: TargetPath
-    appears: float  # [s] time of appearance, relative to the first evaluated target
-    goes: float  # [s] time of disappearance, relative to the first evaluated target
+    box_appears: float  # [s] time of appearance, relative to the first evaluated target
+    box_disappears: float  # [s] time of disappearance, relative to the first evaluated target
 
 
 def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
-    """Return target poses for one lap with the box, and for a time without the box afterwards.
+    """Return the plan for one lap of the eight with the box, and a time without the box afterwards.
 
     Args:
         robot: Robot.
@@ -102,10 +102,10 @@ def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
 
 
 class AppearingBox:
-    """Box that is added to the planning scene of the node, and removed from it.
+    """Box that this process adds to the planning scene of the node, and removes from the scene.
 
     Args:
-        publisher: Target publisher, whose ROS node also publishes the box.
+        publisher: Target publisher whose ROS node is used to publish the box.
         frame: Base frame of the robot.
         T: (4, 4) ``T_base_box``.
     """
@@ -117,24 +117,27 @@ class AppearingBox:
         self._frame, self._T = frame, T
 
     def wait(self) -> None:
-        """Wait until the node subscribes to the box.
+        """Wait until a node subscribes to the topic of the box.
 
         Raises:
             DlsIkError: If no node subscribes within `SUBSCRIBER_TIMEOUT`.
         """
         count = self._publisher.get_subscription_count
         if not wait_until(count, time.monotonic() + SUBSCRIBER_TIMEOUT):
-            raise DlsIkError(f"nobody listens on {TOPIC}")
+            raise DlsIkError(
+                f"no node subscribed to {TOPIC} within {SUBSCRIBER_TIMEOUT:g} s; the log of the "
+                "node may contain the reason"
+            )
 
     def appear(self) -> None:
-        """Add the box."""
+        """Publish a message that adds the box to the planning scene."""
         shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=list(SIZE))
         added = CollisionObject(id=NAME, pose=pose_from_matrix(self._T), primitives=[shape])
         added.primitive_poses = [Pose()]
         self._send(added)
 
-    def go(self) -> None:
-        """Remove the box."""
+    def disappear(self) -> None:
+        """Publish a message that removes the box from the planning scene."""
         self._send(CollisionObject(id=NAME, operation=CollisionObject.REMOVE))
 
     def _send(self, message: CollisionObject) -> None:
@@ -142,16 +145,18 @@ class AppearingBox:
         self._publisher.publish(message)
 
     def events(self, plan: Plan, rate: float) -> dict[int, Callable[[], None]]:
-        """Return the methods that add and remove the box, by the index of the next target.
+        """Return the methods that add and remove the box, by the index of a target.
+
+        Each method must be called immediately before the target with this index is sent.
 
         Args:
-            plan: Times of the box.
+            plan: Plan with the times at which the box appears and disappears.
             rate: Rate of the targets [Hz].
         """
-        first = plan.path.counted
+        first = plan.path.first_evaluated
         return {
-            first + round(plan.appears * rate): self.appear,
-            first + round(plan.goes * rate): self.go,
+            first + round(plan.box_appears * rate): self.appear,
+            first + round(plan.box_disappears * rate): self.disappear,
         }
 
 
@@ -159,37 +164,37 @@ class Encounter(NamedTuple):
     """Motion of the arm past the box, at the stamps of the m received joint states."""
 
     times: Array  # (m,) [s] stamps of the joint states
-    tip: Array  # (m, 3) [m] tip position by the independent kinematics
-    targets: Array  # (k, 3) [m] positions of all sent targets
-    distance: Array  # (m,) [m] distance between the box and the link closest to the box
-    link: str  # link that came closest to the box
+    tip: Array  # (m, 3) [m] tip positions in the base frame, by the independent kinematics
+    targets: Array  # (k, 3) [m] positions of all sent targets in the base frame
+    distance: Array  # (m,) [m] distance between the box and the closest link
+    link: str  # name of the link that came closest to the box
     present: tuple[float, float]  # [s] times of appearance and disappearance of the box
-    inside: float  # [s] total time in which the target was inside the box
-    error: Array  # (m,) [m] distance of the tip to the figure
+    inside: float  # [s] total time during which the target was inside the box
+    error: Array  # (m,) [m] distance of the tip to the figure of eight
     q: Array  # (m, n) [rad] joint positions
 
     @property
     def closest(self) -> int:
-        """Index (0 to m - 1) of the minimum distance while the box was present."""
+        """Index (0 to m - 1) of the state closest to the box while the box was present."""
         there = np.flatnonzero(self.is_there)
         return int(there[np.argmin(self.distance[there])])
 
     @property
-    def least(self) -> float:
+    def min_box_distance(self) -> float:
         """Minimum distance between arm and box while the box was present [m]."""
         return float(self.distance[self.is_there].min())
 
     @property
-    def error_meanwhile(self) -> float:
+    def error_with_box(self) -> float:
         """Maximum distance of the tip to the figure while the box was present [m]."""
         return float(self.error[self.is_there].max())
 
     @property
-    def error_again(self) -> float:
+    def error_after_box(self) -> float:
         """Maximum distance of the tip to the figure after the box has disappeared [m].
 
-        The first `CATCH_UP_TIME` seconds without the box are left out. The value is NaN if no joint
-        states were received after this time.
+        The first `CATCH_UP_TIME` seconds after the disappearance are left out. The value is NaN if
+        no joint states were received after these.
         """
         return float(max(self.error[self.times > self.present[1] + CATCH_UP_TIME], default=np.nan))
 
@@ -202,9 +207,16 @@ class Encounter(NamedTuple):
 def evaluate_encounter(
     recording: StreamRecording, plan: Plan, robot: RobotModel, check: IndependentCheck
 ) -> Encounter:
-    """Return the recorded motion past the box, with its distances from box and figure."""
+    """Return the motion past the box, with the distances of the arm to the box and the figure.
+
+    Args:
+        recording: Sent targets and received joint states.
+        plan: Plan of the stream.
+        robot: Robot.
+        check: Kinematics for the tip positions.
+    """
     T_box = box_pose(robot)
-    present = plan.appears, plan.goes
+    present = plan.box_appears, plan.box_disappears
     targets = recording.targets[:, :3, 3]
     shapes = arm_shapes(robot)
     times, q = recording.stamps, recording.q
@@ -235,7 +247,7 @@ Part = tuple[str, Shape, Array]  # name of a link, a shape of this link, and T_l
 
 
 def arm_shapes(robot: RobotModel) -> list[Part]:
-    """Return the shapes of all moving links."""
+    """Return the collision shapes of all moving links."""
     description = robot.tree.description
     bodies = {} if description is None else link_bodies(description)
     moving = [link for link in bodies if robot.tree.fixed_offset(robot.tree.root, link) is None]
@@ -243,17 +255,20 @@ def arm_shapes(robot: RobotModel) -> list[Part]:
 
 
 def box_distances(part: Part, q: Array, robot: RobotModel, T_box: Array) -> Array:
-    """Return distances (m,) [m] of a sphere or cylinder to the box, at configurations (m, n)."""
+    """Return the distances of a shape of a link to the box, shape (m,) [m].
+
+    The arguments are those of :func:`closest_points`.
+    """
     on_shape, on_box = closest_points(part, q, robot, T_box)
     distances: Array = np.linalg.norm(on_shape - on_box, axis=1)
     return distances
 
 
 def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tuple[Array, Array]:
-    """Return the closest points on a sphere or cylinder and on the box.
+    """Return the closest points between a shape of a link and the box, at m configurations.
 
     Args:
-        part: Shape of a link.
+        part: Link and shape, a sphere or a cylinder.
         q: (m, n) configurations [rad or m].
         robot: Robot.
         T_box: (4, 4) ``T_base_box``.
@@ -275,7 +290,9 @@ def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tup
         length = np.maximum(np.linalg.norm(to_box, axis=1, keepdims=True), 1e-12)
         return on_shape + np.minimum(1.0, shape.radius / length) * to_box, on_box
     if not isinstance(shape, Cylinder):
-        raise DlsIkError(f"{link} has a {type(shape).__name__}, which is not measured")
+        raise DlsIkError(
+            f"shapes of links must be spheres or cylinders; {link} has a {type(shape).__name__}"
+        )
     for _ in range(NUM_PROJECTIONS):
         on_box = np.clip(on_shape, -half, half)
         local = np.einsum("mji,mj->mi", T[:, :3, :3], on_box - T[:, :3, 3])
@@ -290,7 +307,7 @@ def closest_points(part: Part, q: Array, robot: RobotModel, T_box: Array) -> tup
 
 
 def draw_encounter(encounter: Encounter) -> Figure:
-    """Draw the arm and its closest link from above, and the distances over time."""
+    """Return a figure of the arm and the closest link from above, and of distances over time."""
     figure = new_figure(13.0, 5.6)
     grid = figure.add_gridspec(2, 3, width_ratios=(1.0, 1.0, 1.25), wspace=0.12, hspace=0.08)
     _draw_arm(figure.add_subplot(grid[:, 0]), encounter)
@@ -301,14 +318,14 @@ def draw_encounter(encounter: Encounter) -> Figure:
     _shade_presence(below, encounter)
     below.plot(encounter.times, 1e3 * encounter.error, color=BLUE, linewidth=1.4)
     below.set_ylim(0.0, None)
-    panel_title(below, "from the tip to its path", "grey: the box is there")
+    panel_title(below, "distance of the tip to its path", "grey: the box is present")
     plain(below, "time [s]", "distance [mm]")
-    heading(figure, "A box appears in the path of the arm, which keeps its distance and goes on")
+    heading(figure, "A box appears on the path; the arm avoids the box, then follows the path")
     return figure
 
 
 def _draw_distance(axes: Axes, encounter: Encounter) -> None:
-    """Draw the distance of the arm to the box over time, and mark the time of the minimum."""
+    """Draw the distance of the arm to the box over time, and mark the minimum with the box."""
     times, distance = encounter.times, 1e3 * encounter.distance
     _shade_presence(axes, encounter)
     axes.plot(times, distance, color=PALE, linewidth=1.4)
@@ -319,7 +336,7 @@ def _draw_distance(axes: Axes, encounter: Encounter) -> None:
     axes.plot(times[k], distance[k], "o", color=RED, markersize=6)
     axes.set_ylim(0.0, None)
     note = f"dashed: min_distance, {1e3 * MIN_DISTANCE:g} mm"
-    panel_title(axes, "from the arm to the box", note)
+    panel_title(axes, "distance of the arm to the box", note)
     plain(axes, "", "distance [mm]")
 
 
@@ -328,16 +345,16 @@ def _shade_presence(axes: Axes, encounter: Encounter) -> None:
 
 
 def passage(encounter: Encounter) -> NDArray[np.int64]:
-    """Return the indices of states in which the arm was closer than NEARBY to the box.
+    """Return the indices of states in which the arm was closer than NEARBY to the present box.
 
-    If there is no such state, return the index of the minimum distance.
+    If there is no such state, return only the index of the state closest to the box.
     """
     found = np.flatnonzero(encounter.is_there & (encounter.distance < NEARBY))
     return found if len(found) else np.array([encounter.closest])
 
 
 def _draw_arm(axes: Axes, encounter: Encounter) -> None:
-    """Draw the arm from above in the first, the last and the closest state near the box."""
+    """Draw the arm from above in three states: first and last near the box, and closest to it."""
     robot = RobotModel.wam()
     targets, tip = 1e2 * encounter.targets, 1e2 * encounter.tip
     axes.plot(targets[:, 1], targets[:, 0], color=ORANGE, linewidth=4.0, label="target", zorder=5)
@@ -358,7 +375,10 @@ def _draw_arm(axes: Axes, encounter: Encounter) -> None:
 
 
 def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
-    """Draw the link that came closest to the box from above: its motion, and its closest pose."""
+    """Draw the link that came closest to the box, from above, during the passage of the box.
+
+    The pose with the minimum distance is emphasised, and the minimum distance is drawn as a line.
+    """
     robot, k = RobotModel.wam(), encounter.closest
     parts = [part for part in arm_shapes(robot) if part[0] == encounter.link]
     T_box = box_pose(robot)
@@ -368,12 +388,12 @@ def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
     _fill(axes, parts, encounter.q[k], robot, BLUE)
     _draw_box(axes, robot)
     found = [closest_points(part, encounter.q[k : k + 1], robot, T_box) for part in parts]
-    pairs = [np.concatenate(pair) for pair in found]  # each (2, 3), in the frame of the box
+    pairs = [np.concatenate(pair) for pair in found]  # closest points (2, 3) in the box's frame
     nearest = min(pairs, key=lambda pair: float(np.linalg.norm(pair[1] - pair[0])))
     ends = 1e2 * (nearest @ T_box[:3, :3].T + T_box[:3, 3])
     axes.plot(ends[:, 1], ends[:, 0], color=RED, linewidth=2.5, marker=".", zorder=9)
     axes.annotate(
-        f"{1e3 * encounter.least:.1f} mm", ends.mean(axis=0)[[1, 0]], (12.0, 24.0),
+        f"{1e3 * encounter.min_box_distance:.1f} mm", ends.mean(axis=0)[[1, 0]], (12.0, 24.0),
         textcoords="offset points", color=RED, fontsize=11, fontweight="bold", zorder=9,
         arrowprops={"arrowstyle": "-", "color": RED},
     )  # fmt: skip
@@ -386,8 +406,8 @@ def _draw_closest_link(axes: Axes, encounter: Encounter) -> None:
     )
     panel_title(
         axes,
-        f"{encounter.link}, the closest",
-        f"blue: at {encounter.times[k]:.1f} s, pale: its sweep",
+        f"{encounter.link}, the closest link",
+        f"blue: at {encounter.times[k]:.1f} s; pale: its motion",
     )
     plain(axes, "y [cm]", "")
 
@@ -402,7 +422,7 @@ def _draw_box(axes: Axes, robot: RobotModel) -> None:
 
 
 def _fill(axes: Axes, parts: list[Part], q: Array, robot: RobotModel, colour: str) -> None:
-    """Fill the shapes of links in the view from above, with an outline around each shape."""
+    """Draw filled shapes of links from above, each with an outline, at joint positions q (n,)."""
     from matplotlib.collections import PolyCollection
 
     for link, shape, T_link_shape in parts:

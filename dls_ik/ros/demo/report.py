@@ -24,27 +24,30 @@ from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMoti
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
 from dls_ik.text import json_text
 
-MAX_OTHER_LOAD = 0.25  # fraction of the processors that other programs use on a busy machine
+MAX_OTHER_LOAD = 0.25  # a machine is busy if other programs use more than this share of its cores
 
-# Checks. Results that depend on the clock also depend on the load of the machine; therefore they do
-# not decide whether the demonstration has passed. The bounds, and the 1 % of instants that may
-# exceed them, tolerate stalls of the machine.
+# Checks. Results that depend on time also depend on the load of the machine; therefore they do not
+# decide whether the demonstration has passed. The bounds, and the 1 % of instants that may exceed
+# them, tolerate stalls of the machine.
 
 MIN_RATE = 0.8  # minimum rate of joint states as a fraction of the requested rate
 PATH_TOLERANCE = 0.002  # [m] maximum distance of the tip to the path
-TARGET_TOLERANCE = 0.05  # [m] maximum distance of tip and target; the target needs 0.15 s for it
+TARGET_TOLERANCE = 0.05  # [m] maximum distance of tip and target; corresponds to a lag of 0.15 s
 ROTATION_TOLERANCE = 0.01  # [rad] maximum rotation error of the tip
-FIGURE_TOLERANCE = 0.05  # [m] maximum distance to the figure; late targets cut its corners
+FIGURE_TOLERANCE = 0.05  # [m] maximum distance of the tip to the figure
 MIN_HEARD = 0.8  # minimum fraction of targets sent before the last joint states arrived
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A check of the demonstration, and whether it holds."""
+    """Check of the demonstration: whether it holds, and a text that describes it.
+
+    A check that depends on time does not decide whether the demonstration has passed.
+    """
 
     holds: bool
     text: str
-    by_the_clock: bool = False
+    depends_on_time: bool = False
 
 
 def criteria(
@@ -54,48 +57,56 @@ def criteria(
     encounter: Encounter,
     rate: float,
 ) -> list[Criterion]:
-    """Return all checks; the checks that depend on the clock come last."""
+    """Return all checks of the demonstration; the checks that depend on time come last.
+
+    Args:
+        answers: Checked answers of ``compute_ik``.
+        tracking: Statistics of the motion without the box.
+        uses: Ranges and speeds of the joints in the motion without the box.
+        encounter: Motion with the box.
+        rate: Rate of the targets and of the node's control loop [Hz].
+    """
     found = [
         *_answer_criteria(answers),
         *_motion_criteria(tracking, uses),
         _encounter_criterion(encounter),
     ]
-    text = f"joint states came at {tracking.state_rate:.1f} Hz (at least {MIN_RATE * rate:g})"
-    found.append(Criterion(tracking.state_rate >= MIN_RATE * rate, text, by_the_clock=True))
+    text = f"joint states arrived at {tracking.state_rate:.1f} Hz (at least {MIN_RATE * rate:g} Hz)"
+    found.append(Criterion(tracking.state_rate >= MIN_RATE * rate, text, depends_on_time=True))
     for name, spread, bound, unit in (
         ("the target's path", tracking.path_error, PATH_TOLERANCE, "mm"),
         ("the moving target", tracking.position_error, TARGET_TOLERANCE, "mm"),
         ("the target's orientation", tracking.rotation_error, ROTATION_TOLERANCE, "mrad"),
     ):
-        text = f"tip within {1e3 * spread.p99:.3g} {unit} of {name} 99 % of the time"
-        text = f"{text} (at most {1e3 * bound:g})"
-        found.append(Criterion(spread.p99 <= bound, text, by_the_clock=True))
-    error = encounter.error_again
-    text = f"tip within {1e3 * error:.3g} mm of the figure again once the box was gone"
-    text = f"{text} (at most {1e3 * PATH_TOLERANCE:g})"
-    found.append(Criterion(error <= PATH_TOLERANCE, text, by_the_clock=True))
+        text = f"tip within {1e3 * spread.p99:.3g} {unit} of {name} in 99 % of the time"
+        text = f"{text} (at most {1e3 * bound:g} {unit})"
+        found.append(Criterion(spread.p99 <= bound, text, depends_on_time=True))
+    error = encounter.error_after_box
+    text = f"tip within {1e3 * error:.3g} mm of the figure after the box has disappeared"
+    text = f"{text} (at most {1e3 * PATH_TOLERANCE:g} mm)"
+    found.append(Criterion(error <= PATH_TOLERANCE, text, depends_on_time=True))
     return found
 
 
 def _encounter_criterion(encounter: Encounter) -> Criterion:
-    least, inside = encounter.least, encounter.inside
+    least, inside = encounter.min_box_distance, encounter.inside
     text = (
-        f"the arm kept {1e3 * least:.2f} mm from the box (at least {1e3 * MIN_DISTANCE:g}), in "
-        f"which the target was for {inside:.1f} s"
+        f"the arm kept a distance of {1e3 * least:.2f} mm to the box (at least "
+        f"{1e3 * MIN_DISTANCE:g} mm), while the target was inside the box for {inside:.1f} s"
     )
     return Criterion(least >= MIN_DISTANCE - ALLOWED and inside > 0.0, text)
 
 
 def has_passed(found: Sequence[Criterion]) -> bool:
-    """Return whether all checks hold, without the checks that depend on the clock."""
-    return all(criterion.holds or criterion.by_the_clock for criterion in found)
+    """Return whether all checks hold, apart from the checks that depend on time."""
+    return all(criterion.holds or criterion.depends_on_time for criterion in found)
 
 
 def _answer_criteria(answers: Sequence[PoseCheck]) -> Iterator[Criterion]:
     for is_reachable, text in (
-        (True, f"reachable poses solved within {TOLERANCE:g} m and {TOLERANCE:g} rad, inside the "
-         "limits"),
-        (False, "unreachable poses refused with NO_IK_SOLUTION"),
+        (True, f"reachable poses solved within {TOLERANCE:g} m and {TOLERANCE:g} rad, within the "
+         "joint limits"),
+        (False, "unreachable poses answered with NO_IK_SOLUTION"),
     ):  # fmt: skip
         right = [answer.is_right for answer in answers if answer.pose.reachable is is_reachable]
         yield Criterion(all(right), f"{sum(right)} of {len(right)} {text}")
@@ -103,15 +114,15 @@ def _answer_criteria(answers: Sequence[PoseCheck]) -> Iterator[Criterion]:
 
 def _motion_criteria(tracking: Tracking, uses: Sequence[JointUse]) -> Iterator[Criterion]:
     most, heard = max(tracking.figure_error.p99, tracking.missed.p99), tracking.heard_until
-    figure = f"the tip drew the figure, all of it, within {1e3 * most:.3g} mm"
-    yield Criterion(most <= FIGURE_TOLERANCE, f"{figure} (at most {1e3 * FIGURE_TOLERANCE:g})")
-    states = f"joint states came until {heard:.0%} of the targets were sent"
+    figure = f"the tip followed the whole figure within {1e3 * most:.3g} mm"
+    yield Criterion(most <= FIGURE_TOLERANCE, f"{figure} (at most {1e3 * FIGURE_TOLERANCE:g} mm)")
+    states = f"joint states arrived until {heard:.0%} of the targets were sent"
     yield Criterion(heard >= MIN_HEARD, f"{states} (at least {MIN_HEARD:.0%})")
-    name, room = min(((use.name, use.room) for use in uses), key=itemgetter(1))
-    if room < 0.0:
-        yield Criterion(False, f"{name} went {-room:.2g} rad beyond its limits")
+    name, margin = min(((use.name, use.margin) for use in uses), key=itemgetter(1))
+    if margin < 0.0:
+        yield Criterion(False, f"{name} exceeded its limits by {-margin:.2g} rad")
     else:
-        text = f"no joint left its limits; nearest was {name} with {room:.2f} rad"
+        text = f"no joint exceeded its limits; the smallest margin is {margin:.2f} rad, of {name}"
         yield Criterion(True, text)
 
 
@@ -120,15 +131,18 @@ def _motion_criteria(tracking: Tracking, uses: Sequence[JointUse]) -> Iterator[C
 
 @dataclass(frozen=True)
 class Load:
-    """Load of the machine."""
+    """Load of the machine during the demonstration."""
 
-    cores: int
+    cores: int  # number of processor cores
     average: float | None  # load average of the last minute, including this program; None: unknown
-    others: float | None  # fraction of all processors used by other programs; None: unknown
+    others: float | None  # fraction of all cores that other programs used; None: unknown
 
     @property
     def is_busy(self) -> bool:
-        """Whether other programs used too much time for reliable results that use the clock."""
+        """Whether other programs used so much time that results depending on time are unreliable.
+
+        If the time of other programs is unknown, the load average decides.
+        """
         if self.others is not None:
             return self.others > MAX_OTHER_LOAD
         return self.average is not None and self.average > 1.5 * self.cores
@@ -136,17 +150,17 @@ class Load:
     def __str__(self) -> str:
         known = []
         if self.others is not None:
-            known.append(f"other programs took {self.others:.0%} of {self.cores} cores")
+            known.append(f"other programs used {self.others:.0%} of {self.cores} cores")
         if self.average is not None:
             known.append(f"load average {self.average:.1f}")
-        return ", ".join(known) or f"{self.cores} cores, load unknown"
+        return ", ".join(known) or f"{self.cores} cores, unknown load"
 
 
 class LoadMeter:
     """Meter of the load of the machine since the construction of this object.
 
     Args:
-        own: Process ids that count as part of this program.
+        own: Ids of processes that count as part of this program, in addition to this process.
     """
 
     def __init__(self, *own: int) -> None:
@@ -166,19 +180,21 @@ class LoadMeter:
         return Load(cores, average, min(max(others / (elapsed * cores), 0.0), 1.0))
 
     def own_time(self) -> float:
-        """Return the processor time [s] of this process and of the processes in `own`."""
+        """Return the processor time [s] used so far by this process and the processes in `own`."""
         return time.process_time() + sum(map(_process_time, self._own))
 
 
 def _busy_time() -> float | None:
-    """Return the processor time [s] of all programs since the boot, steal time included."""
+    """Return the processor time [s] used by all programs since the boot; None if unknown.
+
+    This includes the time that a hypervisor gave to other virtual machines (steal time).
+    """
     try:
         fields = [float(word) for word in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
     except (OSError, ValueError):
         return None
-    return (sum(fields) - fields[3] - fields[4]) / os.sysconf(
-        "SC_CLK_TCK"
-    )  # idle and iowait are excluded
+    busy = sum(fields) - fields[3] - fields[4]  # the fields idle and iowait are excluded
+    return busy / os.sysconf("SC_CLK_TCK")
 
 
 def _process_time(pid: int) -> float:
@@ -195,18 +211,24 @@ BAR_CHARS = 16  # number of characters of a bar
 
 
 def code_name(code: int) -> str:
-    """Return the name of a MoveIt error code, such as ``NO_IK_SOLUTION``."""
+    """Return the name of a MoveIt error code, such as ``NO_IK_SOLUTION``; ``code N`` if unknown."""
     return Code(code).name if code in set(Code) else f"code {code}"
 
 
 def mark(console: Console, good: bool) -> str:
-    """Return a tick or a cross as rich markup."""
+    """Return a tick if `good` is True, otherwise a cross, as rich markup."""
     signs = ("NO", "ok") if console.options.ascii_only else ("\u2717", "\u2713")
     return f"[bold green]{signs[1]}[/]" if good else f"[bold red]{signs[0]}[/]"
 
 
 def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) -> Table:
-    """Return a table of the answers, with two lines for each pose."""
+    """Return a table of the answers, with two lines for each pose.
+
+    Args:
+        console: Console on which the table will be printed.
+        answers: Checked answers of ``compute_ik``.
+        checker: Name of the library that computed the errors.
+    """
     table = _table()
     table.add_column("pose\n[dim]xyz in m, rpy in deg[/]", ratio=1)
     table.add_column("answer\n[dim]inside limits?[/]")
@@ -226,10 +248,10 @@ def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) 
 def tracking_table(tracking: Tracking) -> Table:
     """Return a table of the tracking errors, which :class:`Tracking` defines."""
     t = tracking
-    table = _table(f"tip, {_time(t.lag)} behind", "mean", "99 %", "max")
+    table = _table(f"tip, lag {_time(t.lag)}", "mean", "99 %", "max")
     for name, spread, unit in (
-        ("to the moving target", t.position_error, "mm"),
-        ("to the target's path", t.path_error, "mm"),
+        ("distance to target", t.position_error, "mm"),
+        ("distance to path", t.path_error, "mm"),
         ("rotation error", t.rotation_error, "mrad"),
     ):
         values = (spread.mean, spread.p99, spread.max)
@@ -238,12 +260,12 @@ def tracking_table(tracking: Tracking) -> Table:
 
 
 def timing_table(tracking: Tracking) -> Table:
-    """Return a table of the latency of messages and of their intervals."""
+    """Return a table of the latencies of messages and of the intervals between messages."""
     t = tracking
     table = _table("latency", "median", "99 %", "max")
     for name, spread in (
         ("target to joint states", t.latency),
-        ("  of it, since computed", t.delivery),
+        ("age of joint states", t.delivery),
         ("between targets", t.target_interval),
         ("between joint states", t.state_interval),
     ):
@@ -252,13 +274,13 @@ def timing_table(tracking: Tracking) -> Table:
 
 
 def encounter_table(encounter: Encounter) -> Table:
-    """Return a table of the distance to the box and of the distance of the tip to the figure."""
+    """Return a table of the distances of the arm to the box and of the tip to the figure."""
     table = _table("the arm and the box", "")
-    table.add_row("least distance", f"{1e3 * encounter.least:.2f} mm")
-    table.add_row("of", encounter.link)
-    table.add_row("target in the box for", f"{encounter.inside:.2f} s")
-    table.add_row("tip off the figure meanwhile", f"{1e3 * encounter.error_meanwhile:.0f} mm")
-    table.add_row("and afterwards", f"{1e3 * encounter.error_again:.2f} mm")
+    table.add_row("minimum distance", f"{1e3 * encounter.min_box_distance:.2f} mm")
+    table.add_row("closest link", encounter.link)
+    table.add_row("time of the target in the box", f"{encounter.inside:.2f} s")
+    table.add_row("tip to figure, with box", f"{1e3 * encounter.error_with_box:.0f} mm")
+    table.add_row("tip to figure, after box", f"{1e3 * encounter.error_after_box:.2f} mm")
     return table
 
 
@@ -269,7 +291,7 @@ def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
     table.add_column("lower", justify="right")
     table.add_column("range used", no_wrap=True)
     table.add_column("upper")
-    table.add_column("room\n[dim]rad[/]", justify="right")
+    table.add_column("margin\n[dim]rad[/]", justify="right")
     table.add_column("speed\n[dim]max[/]", justify="right")
     for use in uses:
         table.add_row(
@@ -277,7 +299,7 @@ def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
             f"{use.lower:g}",
             _bar(use, console.options.ascii_only),
             f"{use.upper:g}",
-            f"{use.room:.2f}",
+            f"{use.margin:.2f}",
             f"{use.top_speed / use.velocity:.0%}",
         )
     return table
@@ -286,22 +308,27 @@ def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
 def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
     """Return a table of all checks with ticks and crosses.
 
-    A check that depends on the clock and does not hold gets a ~ instead of a cross.
+    A check that depends on time and does not hold gets a ~ instead of a cross.
     """
     table = Table.grid(padding=(0, 1))
     for criterion in found:
-        if not criterion.by_the_clock:
+        if not criterion.depends_on_time:
             table.add_row(mark(console, criterion.holds), criterion.text)
-    table.add_row("", "[dim]by the clock, which does not decide:[/]")
+    table.add_row("", "[dim]checks that depend on time, and do not decide:[/]")
     for criterion in found:
-        if criterion.by_the_clock:
+        if criterion.depends_on_time:
             sign = mark(console, True) if criterion.holds else "[bold yellow]~[/]"
             table.add_row(sign, criterion.text)
     return table
 
 
 def _table(first: str = "", *others: str) -> Table:
-    """Return an empty table with a wide first column and right-aligned other columns."""
+    """Return an empty table with a wide first column and right-aligned further columns.
+
+    Args:
+        first: Header of the first column; empty: the table has no columns yet.
+        others: Headers of the further columns.
+    """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
     if first:
         table.add_column(first, ratio=1)
@@ -332,13 +359,13 @@ def _time(value: float) -> str:
 
 
 def _bar(use: JointUse, is_ascii: bool) -> str:
-    """Return the range of a joint as a bar of characters, with the used part filled."""
+    """Return a bar of characters for the range of a joint, with the used part of it filled."""
     if not np.isfinite(use.upper - use.lower):
         return "no limits"
     empty, full = (".", "#") if is_ascii else ("\u00b7", "\u2588")
     scale = BAR_CHARS / (use.upper - use.lower)
-    first = int(np.clip((use.least - use.lower) * scale, 0, BAR_CHARS - 1))
-    last = int(np.clip((use.greatest - use.lower) * scale, first, BAR_CHARS - 1))
+    first = int(np.clip((use.min_position - use.lower) * scale, 0, BAR_CHARS - 1))
+    last = int(np.clip((use.max_position - use.lower) * scale, first, BAR_CHARS - 1))
     return f"{empty * first}[blue]{full * (last - first + 1)}[/]{empty * (BAR_CHARS - 1 - last)}"
 
 
@@ -352,12 +379,20 @@ def save_pictures(
     encounter: Encounter,
     folder: Path,
 ) -> list[Path]:
-    """Draw the pictures and save them in a folder; return their files."""
+    """Draw the pictures of the motions and save them as PNG files; return the files.
+
+    Args:
+        robot: Robot.
+        motion: Motion without the box.
+        tracking: Statistics of the motion without the box.
+        encounter: Motion with the box.
+        folder: Folder for the files.
+    """
     following = (
-        f"A figure of eight streamed to the WAM: the tip is {1e3 * tracking.lag:.1f} ms behind "
-        f"and {1e3 * tracking.path_error.mean:.2f} mm off the path"
+        f"A figure of eight streamed to the WAM: the tip lags {1e3 * tracking.lag:.1f} ms, "
+        f"{1e3 * tracking.path_error.mean:.2f} mm from the path"
     )
-    inside = "The same motion, joint by joint, and the limits of each"
+    inside = "The same motion in joint space, with the joint limits"
     figures = {
         "tip_path.png": tip_path(robot, motion.times, motion.q, motion.goal, following),
         "joint_positions.png": joint_bands(robot, motion.times, motion.q, inside),
@@ -377,7 +412,17 @@ def save_report(
     found: Sequence[Criterion],
     load: Load,
 ) -> None:
-    """Write all results as JSON, in SI units; NaN and infinity become null."""
+    """Write all results of the demonstration as JSON, in SI units; NaN and infinity become null.
+
+    Args:
+        file: File to write; missing folders are created.
+        answers: Checked answers of ``compute_ik``.
+        tracking: Statistics of the motion without the box.
+        uses: Ranges and speeds of the joints in the motion without the box.
+        encounter: Motion with the box.
+        found: Checks.
+        load: Load of the machine during the streams.
+    """
     report = {
         "passed": has_passed(found),
         "load": {**asdict(load), "is_busy": load.is_busy},
@@ -395,14 +440,14 @@ def save_report(
         ],
         "tracking": tracking,
         "obstacle": {
-            "least_distance": encounter.least,
+            "min_box_distance": encounter.min_box_distance,
             "link": encounter.link,
             "min_distance": MIN_DISTANCE,
             "target_inside": encounter.inside,
-            "error_meanwhile": encounter.error_meanwhile,
-            "error_again": encounter.error_again,
+            "error_with_box": encounter.error_with_box,
+            "error_after_box": encounter.error_after_box,
         },
-        "joints": [{**asdict(use), "room": use.room} for use in uses],
+        "joints": [{**asdict(use), "margin": use.margin} for use in uses],
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json_text(report) + "\n")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Computation of the responses of compute_ik and compute_fk from a request and the arm's state."""
+"""Responses of ``compute_ik`` and ``compute_fk``, computed from a request and the arm's state."""
 
 import time
 from collections.abc import Generator, Mapping
@@ -32,12 +32,14 @@ from dls_ik.solver.solver import CLEARANCE
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import listing, quoted
 
-MAX_FK_LINKS = 1000  # maximum number of links per request, unless the robot has more
-POSITION_ONLY = "an orientation constraint with three tolerances of pi asks for the position only"
+MAX_FK_LINKS = 1000  # maximum number of links per request, unless the robot has more links
+POSITION_ONLY = (
+    "add an orientation constraint with three tolerances of pi if only the position matters"
+)
 
 
 class Solution(NamedTuple):
-    """A response whose error code is not set yet, and the message to send with the code."""
+    """Response of a successful request without its error code, and a message for the client."""
 
     response: Any
     message: str
@@ -46,17 +48,17 @@ class Solution(NamedTuple):
 def ik_slices(
     request: IkRequest, current: Mapping[str, float], frames: Frames, timeout: float
 ) -> Generator[None, None, Solution]:
-    """Solve a request, including preparations; yield approximately every 10 ms.
+    """Solve a ``compute_ik`` request in slices; the generator yields approximately every 10 ms.
 
     Args:
-        request: Request that was read on its arrival.
+        request: Request.
         current: Current joint positions by name [rad or m]; positions in the state of the request
             replace them.
         frames: Lookup of the frames of poses.
-        timeout: Maximum time for preparations and solution [s].
+        timeout: Maximum time for the preparations and the solver [s].
 
     Returns:
-        The response with the solution, and the message for it.
+        Response with the joint positions, and a message for the client.
 
     Raises:
         RequestError: If the request is not valid, or if no solution is found.
@@ -90,7 +92,12 @@ def ik_slices(
 def _solve(
     problem: IkProblem, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
-    """Solve a problem without constraints; return the result, and a note if it is a failure."""
+    """Solve a problem without constraints in slices.
+
+    Returns:
+        Result, and a note for the client: a hint if the solver fails because the chain has too few
+        joints for a full pose, otherwise an empty text.
+    """
     solver, given = problem.solver, (problem.targets[None], problem.seed[None])
     search = solver.search
     if context.scene is not None:
@@ -108,7 +115,12 @@ def _normalization_note(request: IkRequest) -> str:
 
 
 def _ik_response(tree: Tree, values: Mapping[str, float]) -> Any:
-    """Return a response with positions of all movable joints, in the robot description's order."""
+    """Return a response with the positions of all movable joints, in the order of the URDF.
+
+    Args:
+        tree: Robot.
+        values: Joint positions by name [rad or m].
+    """
     response = GetPositionIK.Response()
     complete = tree.values(values)
     solution = response.solution.joint_state
@@ -127,12 +139,13 @@ def _success(result: IkResult) -> str:
 
 
 def _failure(result: IkResult) -> str:
-    reason, tried = result.status.explanation, f"tried for {1e3 * result.duration:.3g} ms"
+    reason, time_spent = result.status.explanation, f"solver time {1e3 * result.duration:.3g} ms"
     if result.pair_in_the_way is not None:
         pair = " and ".join(map(quoted, result.pair_in_the_way))
-        return f"{reason}, most often of {pair}, {tried}"
-    closest = "" if result.status is Status.OUTSIDE_LIMITS else f"; nearest: {_errors(result)}"
-    return f"{reason}, {tried}{closest}"
+        return f"{reason}, most often of {pair}; {time_spent}"
+    if result.status is Status.OUTSIDE_LIMITS:
+        return f"{reason}; {time_spent}"
+    return f"{reason}; {time_spent}; closest configuration: {_errors(result)} away"
 
 
 def _join(*parts: str) -> str:
@@ -140,13 +153,17 @@ def _join(*parts: str) -> str:
 
 
 def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Frames) -> Solution:
-    """Compute poses of links in the frame of the request's header; an empty frame is the root.
+    """Answer a ``compute_fk`` request with the poses of links.
+
+    The poses are in the frame of the request's header; an empty frame is the root of the robot.
 
     Args:
         request: ``moveit_msgs/srv/GetPositionFK`` request. If it names no links, the pose of the
             tip that follows targets is computed.
+        arm: Arm in use.
         current: Current joint positions by name [rad or m]; positions in the state of the request
             replace them.
+        frames: Lookup of the frame of the poses.
 
     Raises:
         RequestError: If a link is unknown, or the state is not valid.
@@ -172,7 +189,7 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
 def _check_links(links: list[str], tree: Tree) -> None:
     most = max(MAX_FK_LINKS, len(tree.links))
     if len(links) > most:
-        message = f"at most {most} links in a request, not {len(links)}"
+        message = f"a request may have at most {most} links; got {len(links)}"
         raise RequestError(Code.INVALID_LINK_NAME, message)
     unknown = [link for link in dict.fromkeys(links) if link not in tree.child_joints]
     if unknown:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""IK with constraints: solves a sequence of variants of a problem, with regions as targets.
+"""IK with constraints, which solves a sequence of variants of a problem with regions as targets.
 
 An orientation constraint on a requested link replaces the orientation of the requested pose. If the
-requested pose satisfies all its constraints, variants with the exact pose are solved first, then
-variants with the regions of the constraints. A constraint whose region is a union of n regions
+requested pose satisfies all constraints on its link, variants with the exact pose are solved first,
+then variants with the regions of the constraints. A constraint whose region is a union of n regions
 multiplies the number of variants by n.
 """
 
@@ -42,39 +42,39 @@ MAX_VARIANTS = 64  # maximum number of variants per request
 FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
 ANYWHERE = Region(np.eye(4), FREE)
 FIRST_ROUND_RESTARTS = 50  # number of restarts that solves nearly all solvable variants
-MIN_VARIANT_TIMEOUT = 1e-6  # [s]
+MIN_VARIANT_TIMEOUT = 1e-6  # [s] minimum solver timeout of a variant
 RELAXED_NOTE = "the orientation differs from the requested pose, within its constraint"
 
 
 class LinkGoal(NamedTuple):
-    """A requested link with its pose and its constraints."""
+    """Requested link with the requested pose, and with the constraints on this link."""
 
     tip: int  # index of the solver's tip to which the link is rigidly attached
-    link: str
-    T_tip_link: Array  # (4, 4)
+    link: str  # name of the requested link
+    T_tip_link: Array  # (4, 4) constant pose of the link in the tip frame
     T_base_link: Array  # (4, 4) requested pose
     bounds: tuple[LinkBound, ...]  # constraints on the link, or on links rigidly attached to it
 
     @property
     def is_relaxed(self) -> bool:
-        """True if a constraint replaces the requested orientation."""
+        """Whether an orientation constraint replaces the requested orientation."""
         return any(bound.is_orientation for bound in self.bounds)
 
     @property
     def is_within(self) -> bool:
-        """True if the requested pose satisfies all constraints."""
+        """Whether the requested pose satisfies all constraints on the link."""
         return all(bound.holds(self.T_base_link) for bound in self.bounds)
 
 
 class BoundPoint(NamedTuple):
-    """A constraint that needs an additional tip of the robot model."""
+    """Constraint on a point of a link; the point becomes an additional tip of the robot model."""
 
-    goal: LinkGoal | None  # requested link that is constrained; None: not a requested link
+    goal: LinkGoal | None  # requested link of the constraint; None: not a requested link
     bound: LinkBound
 
 
 class Variant(NamedTuple):
-    """A variant of the problem: a target and a task for each of k tips."""
+    """Variant of an IK problem: a target and a task for each of k tips."""
 
     targets: Array  # (k, 4, 4) T_base_tip
     tasks: tuple[Task, ...]  # (k,)
@@ -84,13 +84,17 @@ class Variant(NamedTuple):
 def solve_constrained(
     problem: IkProblem, given: Any, context: RobotContext, timeout: float
 ) -> Generator[None, None, tuple[IkResult, str]]:
-    """Solve a problem with constraints in slices; return the result and a note about it.
+    """Solve a problem with constraints, as a generator of slices of approximately 10 ms.
 
     Args:
-        problem: Problem without its constraints.
-        given: ``moveit_msgs/Constraints``.
+        problem: Problem of the request, without constraints.
+        given: ``moveit_msgs/Constraints`` of the request.
         context: Arm in the state of the request.
         timeout: Maximum time [s].
+
+    Returns:
+        Result, and a note for the client: whether the orientation was relaxed, or which constraints
+        the closest configuration violates; empty if there is nothing to note.
 
     Raises:
         RequestError: If a constraint is not valid or cannot be satisfied.
@@ -118,11 +122,16 @@ def solve_constrained(
 
 
 def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> list[LinkGoal]:
-    """Return the requested links with their constraints.
+    """Return the requested links, each with the requested pose and the constraints on the link.
+
+    Args:
+        problem: Problem of the request, without constraints.
+        bounds: Constraints on all links.
+        tree: Robot.
 
     Raises:
-        RequestError: If a requested pose violates a constraint and no orientation constraint
-            replaces its orientation.
+        RequestError: If a requested pose violates a constraint on its link, and no orientation
+            constraint replaces the requested orientation.
     """
     goals = []
     for tip, attachment in enumerate(problem.attachments):
@@ -138,16 +147,17 @@ def _link_goals(problem: IkProblem, bounds: Sequence[LinkBound], tree: Tree) -> 
             raise RequestError(
                 Code.NO_IK_SOLUTION,
                 f"{outside[0].label} cannot be satisfied: the requested pose of link {goal.link!r} "
-                "is outside",
+                "violates the constraint",
             )
     return goals
 
 
 def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
-    """Return a constraint expressed on another link that is rigidly attached to its link.
+    """Return a constraint as a constraint on `link`, if `link` is rigidly attached to its link.
 
     Returns:
-        None if `link` is not rigidly attached to the link of the constraint.
+        Equivalent constraint on `link`; None if fixed joints do not connect `link` to the link of
+        the constraint.
     """
     T_link_bound = tree.fixed_offset(link, bound.link)
     if T_link_bound is None:
@@ -158,10 +168,19 @@ def _moved_to(link: str, bound: LinkBound, tree: Tree) -> LinkBound | None:
 def _bound_points(
     bounds: Sequence[LinkBound], goals: Sequence[LinkGoal], robot: RobotModel, context: RobotContext
 ) -> list[BoundPoint]:
-    """Return the constraints that need an additional tip.
+    """Return the constraints that need an additional tip of the robot model.
+
+    These are the constraints on requested links whose orientation is relaxed, and the constraints
+    on other links that the chain moves.
+
+    Args:
+        bounds: Constraints on all links.
+        goals: Requested links with their constraints.
+        robot: Robot of the chain.
+        context: Arm in the state of the request.
 
     Raises:
-        RequestError: If a constraint is violated by a link that no joint of the chain moves.
+        RequestError: If a link that no joint of the chain moves violates a constraint.
     """
     tree, base = context.arm.tree, robot.base
     points = [BoundPoint(goal, bound) for goal in goals if goal.is_relaxed for bound in goal.bounds]
@@ -174,7 +193,7 @@ def _bound_points(
             raise RequestError(
                 Code.NO_IK_SOLUTION,
                 f"{bound.label} cannot be satisfied: no joint that is solved for moves the link, "
-                "whose current pose is outside",
+                "and the current pose of the link violates the constraint",
             )
     return [
         BoundPoint(goal, _closest_first(bound, context.link_pose(bound.link, base)))
@@ -184,10 +203,10 @@ def _bound_points(
 
 
 def _closest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
-    """Return the constraint with its regions sorted by distance from the current point.
+    """Return a constraint with its regions sorted by distance from the current position.
 
     Args:
-        bound: Constraint on a point of a link.
+        bound: Constraint on a point of a link, which must be in one of several regions.
         T_base_link: (4, 4) current pose of the link.
     """
     point = (T_base_link @ bound.T_link_point)[:3, 3]
@@ -201,10 +220,20 @@ def _closest_first(bound: LinkBound, T_base_link: Array) -> LinkBound:
 def _variants(
     problem: IkProblem, goals: Sequence[LinkGoal], points: Sequence[BoundPoint]
 ) -> list[Variant]:
-    """Return the variants in order: first those with exact poses that satisfy their constraints.
+    """Return the variants of a problem in the order in which they are solved.
 
-    A variant has the tips of the problem, then a tip for each relaxed goal, and then a tip for each
-    point.
+    If requested poses satisfy the constraints on their links, the first variants contain these
+    exact poses. The last variants contain only regions for relaxed goals. The targets of a variant
+    are those of the tips of the problem, then of a tip for each relaxed goal, and then of a tip for
+    each point.
+
+    Args:
+        problem: Problem of the request, without constraints.
+        goals: Requested links with their constraints.
+        points: Constraints that need an additional tip.
+
+    Raises:
+        RequestError: If there are more than MAX_VARIANTS variants.
     """
     relaxed = [goal for goal in goals if goal.is_relaxed]
     exact = [goal for goal in relaxed if goal.is_within]
@@ -212,8 +241,8 @@ def _variants(
     counts = [math.prod(len(each) for each in _choices(points, kept)) for kept in kept_sets]
     if sum(counts) > MAX_VARIANTS:
         raise invalid(
-            f"unions of regions give {sum(counts)} combinations; at most {MAX_VARIANTS} are "
-            "supported: give fewer regions"
+            f"the regions of all constraints may have at most {MAX_VARIANTS} combinations; got "
+            f"{sum(counts)}; give fewer regions"
         )
     return [
         _variant(problem, relaxed, kept, regions)
@@ -223,11 +252,14 @@ def _variants(
 
 
 def _choices(points: Sequence[BoundPoint], kept: Sequence[LinkGoal]) -> list[tuple[Region, ...]]:
-    """Return the regions of each point; a point on a link with an exact pose may be anywhere.
+    """Return the alternative regions of each point in a variant.
+
+    A point on a link whose requested pose is solved exactly has one unlimited region, because the
+    exact pose already satisfies the constraint.
 
     Args:
         points: Constraints that need an additional tip.
-        kept: Requested links with an exact pose.
+        kept: Requested links whose requested pose is solved exactly.
     """
     tips = {goal.tip for goal in kept}
     return [
@@ -259,7 +291,17 @@ def _with_tips(
     points: Sequence[BoundPoint],
     values: Mapping[str, float],
 ) -> RobotModel:
-    """Return the robot with a further tip for each relaxed goal and for each point."""
+    """Return the robot with an additional tip for each relaxed goal and for each point.
+
+    Args:
+        robot: Robot of the chain.
+        goals: Requested links with their constraints.
+        points: Constraints that need an additional tip.
+        values: Joint positions by name [rad or m], which place joints outside the chain.
+
+    Raises:
+        RequestError: If no chain to a point is possible.
+    """
     for goal in goals:
         if goal.is_relaxed:
             robot = robot.with_tip(robot.tips[goal.tip], goal.T_tip_link, values)
@@ -272,13 +314,16 @@ def _with_point(robot: RobotModel, bound: LinkBound, values: Mapping[str, float]
     try:
         return robot.with_tip(bound.link, bound.T_link_point, values)
     except ChainError as error:
-        raise invalid(f"{bound.label} cannot be solved for: {error}") from error
+        raise invalid(f"{bound.label} is not supported: {error}") from error
 
 
 def _violations(
     robot: RobotModel, q: Array, points: Sequence[BoundPoint], values: Mapping[str, float]
 ) -> str:
-    """Return a text with the constraints that the configuration q (n,) violates; empty if none."""
+    """Return a text that lists the constraints violated at a configuration q (n,) [rad or m].
+
+    The text is empty if no constraint is violated, or if q is not finite.
+    """
     if not np.isfinite(q).all():
         return ""
     violated = [
@@ -286,7 +331,7 @@ def _violations(
         for _, bound in points
         if not bound.holds(robot.link_pose(bound.link, q, values))
     ]
-    return f"violated there: {listing(violated)}" if violated else ""
+    return f"violated by the closest configuration: {listing(violated)}" if violated else ""
 
 
 Slices = Generator[None, None, tuple[IkResult, Variant]]
@@ -298,10 +343,19 @@ def _solve_variants(
     seed: Array,
     timeout: float,
 ) -> Slices:
-    """Solve variants up to the first solution; return the last result and its variant.
+    """Solve variants until one has a solution; return the last result and the variant of it.
 
     In a first round each variant gets a limited number of restarts, so that the answer does not
-    depend on the clock. In a second round the variants share the remaining time.
+    depend on processor speed. In a second round the variants share the remaining time.
+
+    Args:
+        make: Function that returns a solver of all variants, with options as keyword arguments.
+        variants: Variants in the order of the attempts.
+        seed: (n,) start configuration [rad or m].
+        timeout: Maximum time for all variants [s].
+
+    Raises:
+        RequestError: If the method of the solver does not support the variants.
     """
     start = time.perf_counter()
     deadline = start + timeout
@@ -327,13 +381,13 @@ def _solve_in_turn(
     deadline: float,
     split: bool,
 ) -> Slices:
-    """Solve variants up to the first solution; return the last result and its variant.
+    """Solve each variant once until one has a solution; return the last result and its variant.
 
     Args:
         solver: Solver of all variants.
         variants: Variants in the order of the attempts.
         seed: (n,) start configuration [rad or m].
-        deadline: Latest time by perf_counter [s].
+        deadline: Time at which the last attempt must end, on the clock of perf_counter [s].
         split: Whether to divide the remaining time equally among the remaining variants; if False,
             each variant may use all the remaining time.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints of requests: intervals for joint positions, and regions for points of links."""
+"""Constraints of requests, read as intervals for joint positions and regions for link points."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -28,15 +28,15 @@ MAX_PRIMITIVES = 64  # maximum number of primitives in one constraint region
 
 
 def invalid(message: str) -> RequestError:
-    """Return the error for a constraint that is not valid or not supported."""
+    """Return the RequestError for a constraint that is not valid or not supported."""
     return RequestError(Code.INVALID_GOAL_CONSTRAINTS, message)
 
 
-# Joint constraints narrow the limits of the chain's joints; other joints are only checked
+# Joint constraints narrow the limits of the chain's joints; joints outside the chain are checked
 
 
 class JointInterval(NamedTuple):
-    """Allowed positions of a joint [rad or m]."""
+    """Interval of allowed positions of a joint [rad or m]."""
 
     joint: str
     lower: float
@@ -44,10 +44,11 @@ class JointInterval(NamedTuple):
 
 
 def read_interval(given: Any, tree: Tree) -> JointInterval:
-    """Read a ``moveit_msgs/JointConstraint``.
+    """Return the interval that a ``moveit_msgs/JointConstraint`` allows.
 
     Raises:
-        RequestError: If the joint is unknown, or position and tolerances give no interval.
+        RequestError: If the joint is unknown, the position is not finite, or a tolerance is
+            negative.
     """
     name, position = given.joint_name, given.position
     if name not in tree.mimic_of:
@@ -55,14 +56,14 @@ def read_interval(given: Any, tree: Tree) -> JointInterval:
         raise invalid(f"joint constraint: unknown joint {quoted(name)}; joints: {names}")
     if not abs(position) <= FARTHEST:
         raise invalid(
-            f"joint constraint of {name!r}: the position {position} is not valid; give a number "
-            f"from {-FARTHEST:g} to {FARTHEST:g}"
+            f"joint constraint of {name!r}: position must be from {-FARTHEST:g} to {FARTHEST:g}; "
+            f"got {position}"
         )
     below, above = given.tolerance_below, given.tolerance_above
     if not (below >= 0.0 and above >= 0.0):
         raise invalid(
-            f"joint constraint of {name!r}: tolerances (below, above) are ({below}, {above}); give "
-            "numbers of 0 or more"
+            f"joint constraint of {name!r}: tolerance_below and tolerance_above must be at least "
+            f"0; got {below} and {above}"
         )
     return JointInterval(name, position - below, position + above)
 
@@ -73,18 +74,18 @@ def narrow_limits(
     values: Mapping[str, float],
     seed: Array,
 ) -> RobotModel:
-    """Return the robot with its limits narrowed to intervals; check joints outside the chain.
+    """Return the robot with joint limits narrowed to intervals; check joints outside the chain.
 
     Args:
         robot: Robot of the chain.
         intervals: Allowed positions of joints of the chain, or of other joints.
         values: Joint positions by name in the state of the request [rad or m].
-        seed: (n,) start configuration [rad or m]. For a continuous joint, the interval is shifted
-            by full turns to be close to this position.
+        seed: (n,) start configuration [rad or m]. The interval of a continuous joint is shifted by
+            full turns to be close to the position of the joint in this configuration.
 
     Raises:
-        RequestError: If an intersection is empty, or a joint outside the chain violates its
-            interval.
+        RequestError: If an interval and the limits of a joint do not overlap, or a joint outside
+            the chain is outside its interval.
     """
     complete = robot.tree.values(values)
     for interval in intervals:
@@ -117,8 +118,8 @@ def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
     if math.isfinite(nearest) and not lower <= nearest <= upper:
         raise RequestError(
             Code.NO_IK_SOLUTION,
-            f"joint constraint: joint {name!r} is at {value}, outside of [{lower}, {upper}], and "
-            "is not one of the joints that are solved for",
+            f"joint constraint: joint {name!r} is at {value}, outside [{lower}, {upper}], and the "
+            "solver cannot move this joint",
         )
 
 
@@ -128,11 +129,11 @@ def _check_position(interval: JointInterval, value: float, tree: Tree) -> None:
 class Region(NamedTuple):
     """Region of poses: all poses within the tolerances of a task around a target pose."""
 
-    T_base_region: Array  # (4, 4)
-    task: Task
+    T_base_region: Array  # (4, 4) target pose
+    task: Task  # tolerances along and about the axes of the target pose
 
     def holds(self, T_base_point: Array) -> bool:
-        """Return whether a pose (4, 4) is in the region; tolerances are along the region's axes."""
+        """Return whether a pose (4, 4) is in the region."""
         task, R = self.task, self.T_base_region[:3, :3]
         if task.position:
             p = R.T @ (T_base_point[:3, 3] - self.T_base_region[:3, 3])
@@ -148,22 +149,25 @@ class Region(NamedTuple):
 
 
 class LinkBound(NamedTuple):
-    """A constraint on the pose of one point of a link."""
+    """Constraint on the pose of one point of a link: the pose must be in one of several regions."""
 
     label: str  # name of the constraint in messages
     link: str
-    T_link_point: Array  # (4, 4)
-    regions: tuple[Region, ...]  # the point must be in one of them; empty: no constraint
-    is_orientation: bool
+    T_link_point: Array  # (4, 4) pose of the point in the link frame
+    regions: tuple[Region, ...]  # alternative regions for the pose; empty: no constraint
+    is_orientation: bool  # whether this is an orientation constraint, not a position constraint
 
     def holds(self, T_base_link: Array) -> bool:
-        """Return whether a pose of the link satisfies the constraint."""
+        """Return whether a pose (4, 4) of the link satisfies the constraint."""
         T = T_base_link @ self.T_link_point
         return not self.regions or any(region.holds(T) for region in self.regions)
 
 
 def _is_in_tolerance(p: Array, task: Task) -> bool:
-    """Return whether a point (3,) [m] is in the box, ball or cylinder of a task."""
+    """Return whether a point p (3,) [m] is within the position tolerances of a task.
+
+    The point is relative to the target, along its axes. The tolerances are a box, ball or cylinder.
+    """
     tolerance = task.position_tolerance
     single = [i for i, axis in enumerate("xyz") if axis not in task.round]
     together = ["xyz".index(axis) for axis in task.round]
@@ -173,11 +177,12 @@ def _is_in_tolerance(p: Array, task: Task) -> bool:
 
 
 def rotation_angles(R: Array, angles: str) -> Array:
-    """Return three angles (3,) [rad] that describe a rotation R (3, 3).
+    """Return a rotation as three angles, shape (3,) [rad].
 
     Args:
-        R: Rotation.
-        angles: "vector" for the rotation vector; "euler" for a, b, c of R = Rx(a) Ry(b) Rz(c).
+        R: (3, 3) rotation.
+        angles: "vector": return the rotation vector; "euler": return the Euler angles a, b, c with
+            R = Rx(a) Ry(b) Rz(c).
     """
     if angles == "euler":
         b = math.atan2(R[0, 2], math.hypot(R[0, 0], R[0, 1]))
@@ -188,11 +193,17 @@ def rotation_angles(R: Array, angles: str) -> Array:
 
 
 def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
-    """Read a ``moveit_msgs/OrientationConstraint``.
+    """Return a ``moveit_msgs/OrientationConstraint`` as a constraint on a link.
 
-    The tolerances apply to the rotation of the link relative to the given orientation. Euler angles
-    of this rotation are about the axes of the given orientation. Its rotation vector has components
-    along the axes of the frame in the header, as in move_group.
+    The tolerances apply to the rotation of the link relative to the given orientation. If this
+    rotation is given by Euler angles, these are about the axes of the given orientation. If it is
+    given by a rotation vector, the components are along the axes of the frame in the header, as in
+    move_group.
+
+    Args:
+        given: Constraint message.
+        context: Arm in the state of the request.
+        base: Name of the base link of the chain.
 
     Raises:
         RequestError: If the link is unknown, or the quaternion or a tolerance is not valid.
@@ -213,10 +224,10 @@ def orientation_bound(given: Any, context: RobotContext, base: str) -> LinkBound
 def _rotation_task(given: Any, label: str) -> Task:
     tolerances = tuple(getattr(given, f"absolute_{axis}_axis_tolerance") for axis in "xyz")
     if not all(tolerance >= 0.0 for tolerance in tolerances):
-        raise invalid(f"{label}: tolerances are angles of 0 rad or more, not {tolerances}")
+        raise invalid(f"{label}: tolerances must be at least 0 rad; got {tolerances}")
     if given.parameterization >= len(ANGLES):
         raise invalid(
-            f"{label}: the parameterization is 0 (XYZ Euler angles) or 1 (rotation vector), not "
+            f"{label}: parameterization must be 0 (XYZ Euler angles) or 1 (rotation vector); got "
             f"{given.parameterization}"
         )
     angles = ANGLES[given.parameterization]
@@ -224,10 +235,10 @@ def _rotation_task(given: Any, label: str) -> Task:
 
 
 class PrimitiveShape(NamedTuple):
-    """A supported shape of a ``shape_msgs/SolidPrimitive``."""
+    """Supported kind of ``shape_msgs/SolidPrimitive`` for the region of a position constraint."""
 
-    dimensions: tuple[str, ...]
-    task: Callable[..., Task]  # function of the dimensions [m]
+    dimensions: tuple[str, ...]  # names of the dimensions, in the order of the message
+    task: Callable[..., Task]  # function that returns the task for given dimensions [m]
 
 
 PRIMITIVE_SHAPES = {
@@ -242,12 +253,19 @@ PRIMITIVE_SHAPES = {
 SUPPORTED_PRIMITIVES = "BOX (1), SPHERE (2), CYLINDER (3)"
 OTHER_PRIMITIVES = {
     SolidPrimitive.CONE: "CONE (4)",
-    5: "PRISM (5)",
-}  # Humble: no PRISM
+    5: "PRISM (5)",  # a number, because Humble has no constant for it
+}
 
 
 def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
-    """Read a ``moveit_msgs/PositionConstraint``: a point of the link must be in one primitive.
+    """Return a ``moveit_msgs/PositionConstraint`` as a constraint on a link.
+
+    The point `target_point_offset` of the link must be in one of the primitives.
+
+    Args:
+        given: Constraint message.
+        context: Arm in the state of the request.
+        base: Name of the base link of the chain.
 
     Raises:
         RequestError: If the link is unknown, or the offset or a region is not valid.
@@ -259,7 +277,7 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
     _check_region(region, label)
     point = (offset.x, offset.y, offset.z)
     if not math.hypot(*point) <= FARTHEST:
-        raise invalid(f"{label}: target_point_offset {point} is not valid; give finite numbers")
+        raise invalid(f"{label}: target_point_offset must be finite numbers; got {point}")
     regions = tuple(
         Region(
             _pose_in_base(given.header, pose, context, base, label), _region_task(primitive, label)
@@ -275,15 +293,14 @@ def _check_region(region: Any, label: str) -> None:
         raise invalid(f"{label}: meshes are not supported as regions; give {SUPPORTED_PRIMITIVES}")
     primitives, poses = len(region.primitives), len(region.primitive_poses)
     if not primitives:
-        raise invalid(
-            f"{label}: its constraint_region has no primitives; give {SUPPORTED_PRIMITIVES}"
-        )
+        raise invalid(f"{label}: constraint_region has no primitives; give {SUPPORTED_PRIMITIVES}")
     if primitives != poses:
-        raise invalid(
-            f"{label}: {primitives} primitives need {primitives} primitive_poses, not {poses}"
-        )
+        raise invalid(f"{label}: {primitives} primitives need as many primitive_poses; got {poses}")
     if primitives > MAX_PRIMITIVES:
-        raise invalid(f"{label}: {primitives} primitives; the maximum is {MAX_PRIMITIVES}")
+        raise invalid(
+            f"{label}: constraint_region may have at most {MAX_PRIMITIVES} primitives; got "
+            f"{primitives}"
+        )
 
 
 def _region_task(primitive: Any, label: str) -> Task:
@@ -294,8 +311,8 @@ def _region_task(primitive: Any, label: str) -> Task:
     dimensions = tuple(primitive.dimensions)
     if len(dimensions) != len(shape.dimensions) or not all(0 < d <= FARTHEST for d in dimensions):
         raise invalid(
-            f"{label}: dimensions {dimensions} of a primitive of type {primitive.type} are not "
-            f"valid; give {', '.join(shape.dimensions)}, lengths above 0 [m]"
+            f"{label}: dimensions of a primitive of type {primitive.type} must be "
+            f"{', '.join(shape.dimensions)}, lengths above 0 m; got {dimensions}"
         )
     return shape.task(*dimensions)
 
@@ -309,7 +326,19 @@ def _checked_link(name: str, context: RobotContext, label: str) -> str:
 
 
 def _pose_in_base(header: Any, pose: Any, context: RobotContext, base: str, label: str) -> Array:
-    """Return T_base_pose (4, 4) of a ``geometry_msgs/Pose`` in the frame of a message header."""
+    """Return a ``geometry_msgs/Pose`` as a pose ``T_base_pose`` (4, 4).
+
+    Args:
+        header: Message header with the frame of the pose.
+        pose: Pose in this frame.
+        context: Arm in the state of the request.
+        base: Name of the base link of the chain.
+        label: Name of the constraint, with which error messages begin.
+
+    Raises:
+        FrameError: If the frame is unknown.
+        RequestError: If the pose is not valid.
+    """
     try:
         return context.pose_in_base(PoseStamped(header=header, pose=pose), base)
     except FrameError as error:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Thread executors for requests, scene changes and new robots."""
+"""Executors with own threads, for requests, scene changes and new robots."""
 
 import threading
 import time
@@ -11,33 +11,35 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-TURN_DURATION = 0.02  # [s] approximate time that a job runs while other jobs wait
-DEADLINE_CHECK_PERIOD = 0.01  # [s]
+TURN_DURATION = 0.02  # [s] approximate time after which a job is suspended if other jobs wait
+DEADLINE_CHECK_PERIOD = 0.01  # [s] period in which the watchdog thread checks deadlines
 # A started job normally ends by itself shortly after its deadline, with a better answer than the
-# watchdog could give. The watchdog cuts a running job if the job uses MAX_OVERTIME of processor
+# watchdog could give. The watchdog cancels a running job if the job uses MAX_OVERTIME of processor
 # time after the deadline, or has not ended MAX_STARVATION after the deadline, for example because
-# it gets no processor. The watchdog cuts a job that waits for its next turn MAX_OVERTIME after the
-# deadline.
+# it gets no processor. It cancels a job that waits for its next turn MAX_OVERTIME after the
+# deadline of the job.
 MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s]
 
 
 @dataclass(eq=False)
 class _Job:
     work: Iterator[None]
-    deadline: float  # time by perf_counter [s]
+    deadline: float  # time on the clock of perf_counter [s]
     give_up: Callable[[], None]
     cut: Callable[[], None]
     has_started: bool = False
     is_cut: bool = False
     clock: Callable[[], float] = time.perf_counter  # processor time of the job's thread [s]
-    # Value of `clock` [s] at the first check of the current turn after the deadline; else None.
+    # Value of `clock` [s] at the first check after the deadline in the current turn, or None.
     clock_at_deadline: float | None = None
 
     def is_too_late(self, now: float, is_running: bool) -> bool:
-        """Return whether a started job must be cut; called every DEADLINE_CHECK_PERIOD.
+        """Return whether this job, which has started, must be cancelled.
+
+        The watchdog calls this method in each DEADLINE_CHECK_PERIOD.
 
         Args:
-            now: Current time by perf_counter [s].
+            now: Current time on the clock of perf_counter [s].
             is_running: Whether a thread runs the job; otherwise the job waits for its next turn.
         """
         if now <= self.deadline:
@@ -54,11 +56,12 @@ class _Job:
 class BoundedExecutor:
     """Executor that runs jobs from a bounded queue in turns, with a fixed number of threads.
 
-    A job that has not ended after a turn goes back to the end of the queue. A job that has not
-    started by its deadline is given up at once, even if all threads are blocked. A started job that
-    waits after its deadline gets the next turn, and is cut if it does not end within MAX_OVERTIME
-    or MAX_STARVATION. A turn cannot interrupt a step of a job: a step that blocks also blocks its
-    thread.
+    A job is an iterator of short steps. If a job has not ended after a turn of TURN_DURATION and
+    other jobs wait, it goes back to the end of the queue. A watchdog thread enforces deadlines: a
+    job that has not started by its deadline is removed from the queue; a job that has started and
+    waits is moved to the front of the queue at its deadline; and a started job that does not end
+    within MAX_OVERTIME or MAX_STARVATION after its deadline is cancelled. A step of a job cannot be
+    interrupted, so a step that blocks also blocks its thread.
 
     Args:
         threads: Number of threads.
@@ -93,14 +96,15 @@ class BoundedExecutor:
         give_up: Callable[[], None] = lambda: None,
         cut: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Queue a job; return False if too many jobs wait.
+        """Queue a job; return False if the queue is full or the executor is closed.
 
         Args:
-            work: The job as an iterator of short steps.
-            deadline: Latest start, and end, of the job [s], on the clock of perf_counter.
-            give_up: Called if no thread has started the job by its deadline; the job is removed.
-            cut: Called if the started job has not ended shortly after its deadline; the job gets no
-                further turns.
+            work: Job as an iterator of short steps.
+            deadline: Time by which the job should have ended, on the clock of perf_counter [s].
+            give_up: Function that is called if no thread has started the job by its deadline; the
+                job is then removed.
+            cut: Function that is called if the job has started, but has not ended shortly after its
+                deadline; the job is then cancelled.
         """
         with self._changed:
             if self._closed or self._count >= self.threads + self.bound:
@@ -110,14 +114,14 @@ class BoundedExecutor:
         return True
 
     def close(self) -> None:
-        """Start no more turns of jobs; turns that have started run to their end."""
+        """Stop starting turns of jobs; a running turn ends after its current step."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, job: _Job) -> None:
-        """Append a job and request a turn; the caller holds the lock."""
+        """Append a job to the queue and request a turn; the caller must hold the lock."""
         self._queue.append(job)
         self._changed.notify()
         with suppress(RuntimeError):  # the executor is closed
@@ -144,7 +148,7 @@ class BoundedExecutor:
                     self._enqueue(job)
 
     def _run(self, job: _Job) -> bool:
-        """Run a job for one turn; return whether the job has ended."""
+        """Run a job for one turn; return whether the job has ended or the executor is closed."""
         end = time.perf_counter() + TURN_DURATION
         for _ in job.work:
             if self._closed or job.is_cut or (self._queue and time.perf_counter() > end):
@@ -152,7 +156,7 @@ class BoundedExecutor:
         return True
 
     def _watch_deadlines(self) -> None:
-        """Give up or cut late jobs in an endless loop."""
+        """Remove or cancel late jobs, in a loop until the executor is closed."""
         while not self._closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._running or self._closed)
@@ -165,9 +169,9 @@ class BoundedExecutor:
             time.sleep(DEADLINE_CHECK_PERIOD)
 
     def _remove_late(self, now: float) -> list[_Job]:
-        """Remove and return late jobs that have not started; move late started jobs to the front.
+        """Remove and return the queued jobs that have not started and whose deadline has passed.
 
-        A job is late after its deadline.
+        Move started jobs whose deadline has passed to the front of the queue.
         """
         late = [job for job in self._queue if job.deadline < now]
         if late:
@@ -178,7 +182,7 @@ class BoundedExecutor:
         return removed
 
     def _cut_late(self, now: float) -> list[_Job]:
-        """Mark and return the started jobs that must be cut; remove them from the queue."""
+        """Mark the started jobs that must be cancelled, remove them from the queue; return them."""
         started = [(job, True) for job in self._running if not job.is_cut]
         started += [(job, False) for job in self._queue if job.has_started]
         cut = [job for job, is_running in started if job.is_too_late(now, is_running)]
@@ -192,7 +196,11 @@ class BoundedExecutor:
 
 
 def _thread_clock() -> Callable[[], float]:
-    """Return a clock of this thread's processor time [s], or of time on systems without one."""
+    """Return a function that returns the processor time of the calling thread [s].
+
+    Any thread may call the returned function. On systems without thread clocks, it returns the time
+    of perf_counter.
+    """
     find = getattr(time, "pthread_getcpuclockid", None)  # missing on macOS and Windows
     if find is None:
         return time.perf_counter
@@ -203,7 +211,7 @@ class LatestOnlyExecutor:
     """Executor with one thread and at most one waiting job, which a newer job replaces.
 
     Args:
-        failed: Called with the exception that a job raises.
+        failed: Function that is called with the exception that a job raises.
     """
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
@@ -214,13 +222,13 @@ class LatestOnlyExecutor:
         self._executor = ThreadPoolExecutor(1, "builder")
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Run a job after the current job, unless a newer job replaces the waiting job."""
+        """Run a job after the current job, unless it is replaced by a newer job before."""
         with self._lock:
             self._next = job
         self._executor.submit(self._run_next)
 
     def close(self) -> None:
-        """Start no more jobs, and ignore a failure of the current one."""
+        """Stop starting jobs; do not report an exception of the current job."""
         self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -241,7 +249,7 @@ class SerialExecutor:
 
     Args:
         name: Name of the thread.
-        failed: Called with the exception that a job raises.
+        failed: Function that is called with the exception that a job raises.
         bound: Maximum number of queued jobs, including the current job.
         max_bytes: Maximum total size of the queued jobs, including the current job [bytes].
     """
@@ -257,17 +265,16 @@ class SerialExecutor:
 
     @property
     def has_more(self) -> bool:
-        """True if jobs wait until the current job ends."""
+        """Whether further jobs are queued behind the current job."""
         return self._count > 1
 
     def submit(self, job: Callable[[], None], size: int = 0, is_bounded: bool = True) -> bool:
-        """Run a job after all queued jobs; return False if the queue is full.
+        """Queue a job behind all queued jobs; return False if the queue is full.
 
         Args:
             job: Function to call.
-            size: Size of the data that the job holds [bytes].
-            is_bounded: Whether a full queue refuses the job; False for rare jobs, which are always
-                accepted.
+            size: Size of the data that the job uses [bytes].
+            is_bounded: Whether a full queue refuses the job; if False, the job is always accepted.
         """
         with self._lock:
             is_full = self._count >= self._bound or self._bytes + size > self._max_bytes
@@ -279,7 +286,7 @@ class SerialExecutor:
         return True
 
     def close(self) -> None:
-        """Start no more jobs, and ignore a failure of the current one."""
+        """Stop starting jobs; do not report an exception of the current job."""
         with self._lock:
             self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of the kinds of requests that the receiving thread can solve without preparation."""
+"""Cache of the kinds of requests that the thread that receives them can solve immediately."""
 
 import threading
 from weakref import ref
@@ -9,17 +9,17 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.services.request import IkRequest
 
 MAX_KINDS = 1000  # maximum number of kinds of requests in the cache
-FIRST_SOLUTION = "speed"  # solve_type
+FIRST_SOLUTION = "speed"  # value of the parameter solve_type that returns the first solution
 
 
 class FastPathCache:
-    """Cache of the kinds of requests that the receiving thread may try to solve at once.
+    """Cache of the kinds of requests that the receiving thread may try to solve immediately.
 
-    The first request of a kind is not solved at once, because it may need a new solver, which takes
-    a few tenths of a second. Requests with another solve_type than `speed` are never solved at
-    once, because they would lose their intermediate results when stopped early. The cache has weak
-    references to solvers and scenes, because a changing scene replaces its snapshot many times a
-    second.
+    Requests of the same kind use the same solver and scene. The first request of a kind is left to
+    a worker thread, because it may need a new solver, which takes a few tenths of a second. So are
+    all requests if the parameter solve_type is not `speed`, because intermediate results would be
+    lost if the receiving thread stopped them early. The cache has only weak references to solvers
+    and scenes, because a changing scene is replaced by a new snapshot many times a second.
     """
 
     def __init__(self) -> None:
@@ -28,18 +28,19 @@ class FastPathCache:
         self._kinds: set[tuple[object, ...]] = set()
 
     def is_known(self, request: IkRequest) -> bool:
-        """Return whether the solver for this kind of request is already prepared."""
+        """Return whether a request can be solved immediately, because its solver is prepared."""
         if request.arm.parameters.solve_type != FIRST_SOLUTION:
             return False
         if request.is_constrained or request.state.attached:  # both need a new solver per request
             return False
-        if request.scene is not None and _has_outside_joints(request):  # 7 ms to place their links
+        # Placing the links that joints outside the chain move in the scene takes 7 ms.
+        if request.scene is not None and _has_outside_joints(request):
             return False
         with self._lock:
             return self._is_of_arm(request) and _kind(request) in self._kinds
 
     def remember(self, request: IkRequest) -> None:
-        """Add the kind of an answered request."""
+        """Add the kind of a request that was solved, so that its solver is prepared."""
         with self._lock:
             if not self._is_of_arm(request) or len(self._kinds) >= MAX_KINDS:
                 self._arm, self._kinds = ref(request.arm), set()
@@ -55,6 +56,6 @@ def _has_outside_joints(request: IkRequest) -> bool:
 
 
 def _kind(request: IkRequest) -> tuple[object, ...]:
-    """Return the kind of a request: features that are equal for requests with the same solver."""
+    """Return the kind of a request, as a tuple that is equal for all requests of this kind."""
     scene = None if request.scene is None else ref(request.scene.snapshot)
     return ref(request.group.solver), request.links, request.is_constrained, scene

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""IK requests, which are read and checked once, on arrival; the messages are never modified."""
+"""IK requests, which are read and checked once, when they arrive; messages are never modified."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +19,13 @@ from dls_ik.ros.params import ALWAYS, IGNORE
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 
-MAX_HANDOVER_TIME = 0.005  # [s] allowed beyond a request's timeout, for the handover of threads
-MIN_TIMEOUT = 1e-9  # [s]
+MAX_HANDOVER_TIME = 0.005  # [s] added to the timeout of a request, for the change of threads
+MIN_TIMEOUT = 1e-9  # [s] minimum solver timeout
 NANOSECONDS_PER_SECOND = 10**9
-MAX_REQUEST_BYTES = 256 * 1024  # size of a request; hundreds of requests may be queued
-MAX_ATTACHED_BYTES = 1024 * 1024  # total size of the attached objects of a request
+MAX_REQUEST_BYTES = 256 * 1024  # maximum size of a request; hundreds of requests may be queued
+MAX_ATTACHED_BYTES = 1024 * 1024  # maximum total size of the attached objects of a request
 POSE_BYTES = 72  # size of a PoseStamped without the name of its frame
-MAX_LINK_CONSTRAINTS = 16  # per request; each constraint adds a tip to the chain
+MAX_LINK_CONSTRAINTS = 16  # maximum number per request; each constraint adds a tip to the chain
 MAX_JOINT_CONSTRAINTS = 256
 NO_GEOMETRY_NOTE = (
     "nothing was checked for collisions: the robot description has no <collision> geometry"
@@ -37,26 +37,28 @@ APPROXIMATE_NOTE = (
 
 
 class GivenState(NamedTuple):
-    """The robot state of a request."""
+    """Robot state of a request: joint positions and attached objects."""
 
-    positions: dict[str, float]  # [rad or m], keys: joint names
-    notes: tuple[str, ...]  # texts about ignored parts, for the message of the response
-    attached: tuple[Any, ...] = ()  # moveit_msgs/AttachedCollisionObject
+    positions: dict[str, float]  # given positions by joint name [rad or m]
+    notes: tuple[str, ...]  # texts about ignored fields, for the message of the response
+    attached: tuple[Any, ...] = ()  # moveit_msgs/AttachedCollisionObject messages
     keeps_attached: bool = True  # False: `attached` replaces the attached objects of the scene
 
     def overlay(self, tree: Tree, current: Mapping[str, float]) -> dict[str, float]:
-        """Return the current joint positions by name, with the positions of this state instead.
+        """Return joint positions by name [rad or m]: those of this state, otherwise current ones.
 
-        Joints without a position are left out. For them `tree` uses 0, or the limit closest to 0.
+        Joints without a given or current position are left out. The methods of `tree` assume 0 for
+        these joints, or the limit closest to 0.
         """
         known = {name: value for name, value in current.items() if name in tree.mimic_of}
         return {**known, **self.positions}
 
 
 class IkRequest(NamedTuple):
-    """A ``moveit_msgs/PositionIKRequest``, and the arm that was in use when the request arrived.
+    """Contents of a ``moveit_msgs/PositionIKRequest``, and the arm in use when it arrived.
 
-    The numbers and sizes of links, poses and constraints are checked, but not their contents.
+    The numbers and sizes of links, poses and constraints have been checked, but not whether links
+    and frames exist and poses are valid.
     """
 
     arm: Arm
@@ -65,16 +67,16 @@ class IkRequest(NamedTuple):
     poses: tuple[Any, ...]  # (k,) geometry_msgs/PoseStamped
     state: GivenState
     constraints: Any  # moveit_msgs/Constraints
-    is_constrained: bool
-    scene: PlanningScene | None  # the answer must be collision-free in this scene; None: no check
+    is_constrained: bool  # whether there are constraints
+    scene: PlanningScene | None  # scene for the collision check; None: no check
     unchecked: str  # note that a requested collision check is impossible; empty: no note
-    timeout: float  # [s]
+    timeout: float  # [s] maximum time until the answer
     timeout_note: str  # note that the timeout was shortened to max_timeout; empty: no note
-    arrival: float  # time of arrival by perf_counter [s]
+    arrival: float  # time of arrival on the clock of perf_counter [s]
 
     @property
     def deadline(self) -> float:
-        """Latest time of the answer [s], on the clock of perf_counter."""
+        """Time by which the request must be answered, on the clock of perf_counter [s]."""
         return self.arrival + self.timeout + MAX_HANDOVER_TIME
 
     @property
@@ -84,25 +86,28 @@ class IkRequest(NamedTuple):
 
     @property
     def remaining(self) -> float:
-        """Remaining part of the timeout [s], at least MIN_TIMEOUT."""
+        """Time until the timeout of the request [s], at least MIN_TIMEOUT."""
         return max(self.timeout - self.age, MIN_TIMEOUT)
 
 
 def no_scene(tree: Tree) -> PlanningScene:
-    """Raise a SceneError, because there is no scene; the default of `find_scene`."""
+    """Raise a SceneError, because there is no scene.
+
+    This is the default of the argument `find_scene` of :func:`read_ik_request`.
+    """
     raise SceneError("there is no scene")
 
 
 def read_ik_request(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene] = no_scene
 ) -> IkRequest:
-    """Read a ``moveit_msgs/PositionIKRequest`` on its arrival.
+    """Return the checked contents of a ``moveit_msgs/PositionIKRequest`` that has just arrived.
 
     Args:
-        message: The request.
+        message: Request message.
         arm: Arm in use.
-        find_scene: Returns the scene of a robot, or raises a SceneError with the reason why there
-            is no scene. It is called only if the answer must be collision-free.
+        find_scene: Function that returns the scene of a robot, or raises a SceneError with the
+            reason why there is no scene. It is called only if the answer must be collision-free.
 
     Raises:
         RequestError: If the group is unknown, the timeout or the state is not valid, the numbers of
@@ -113,7 +118,7 @@ def read_ik_request(
     group = arm.group(message.group_name)
     asked = timeout_seconds(message.timeout, group.timeout)
     timeout = min(asked, arm.parameters.max_timeout)
-    note = f"the timeout of {asked:g} s was cut to the parameter max_timeout, {timeout:g} s"
+    note = f"the timeout of {asked:g} s was shortened to the parameter max_timeout, {timeout:g} s"
     constraints = message.constraints
     is_constrained = _count_constraints(constraints) > 0
     links, poses = _links_and_poses(message)
@@ -138,12 +143,19 @@ def read_ik_request(
 def _scene(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
 ) -> tuple[PlanningScene | None, str]:
-    """Return the scene for the collision check of a request, or None if no check is requested.
+    """Return the scene for the collision check of a request, and a note.
 
-    The second return value is a note if the scene has nothing that can collide.
+    Args:
+        message: Request message.
+        arm: Arm in use.
+        find_scene: See :func:`read_ik_request`.
+
+    Returns:
+        Scene, or None if no check is requested or no shape can collide; and a note for the client
+        if the robot has no collision geometry, otherwise an empty text.
 
     Raises:
-        RequestError: If the answer must be collision-free, and the scene is missing or pending.
+        RequestError: If a check is requested, and the scene is missing or still being built.
     """
     mode = arm.parameters.avoid_collisions
     if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
@@ -167,23 +179,35 @@ def _scene(
 
 
 def timeout_seconds(duration: Any, default: float) -> float:
-    """Convert a ``builtin_interfaces/Duration`` to a timeout [s]; zero means the default.
+    """Return a ``builtin_interfaces/Duration`` as a timeout [s].
+
+    Args:
+        duration: Message.
+        default: Timeout that replaces a duration of 0 [s].
 
     Raises:
-        RequestError: If the timeout is below zero, or has nanoseconds of a second or more.
+        RequestError: If `sec` is negative, or `nanosec` is a second or more.
     """
     sec, nanosec = duration.sec, duration.nanosec
     if sec < 0 or nanosec >= NANOSECONDS_PER_SECOND:
         raise RequestError(
             Code.PLANNING_FAILED,
-            f"timeout has sec = {sec} and nanosec = {nanosec}; valid are sec from 0 and nanosec "
-            f"from 0 to {NANOSECONDS_PER_SECOND - 1}, and 0 for the default of {default:g} s",
+            "timeout must have a sec of at least 0 and a nanosec of at most "
+            f"{NANOSECONDS_PER_SECOND - 1}; got sec = {sec} and nanosec = {nanosec}; 0 means the "
+            f"default of {default:g} s",
         )
     return sec + 1e-9 * nanosec or default
 
 
 def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Return the links and poses of a request; fields have the same precedence as in move_group."""
+    """Return the k link names and k poses (PoseStamped) of a request.
+
+    They are read from `pose_stamped_vector` and `ik_link_names` if these have poses, otherwise from
+    `pose_stamped` and `ik_link_name`, as in move_group.
+
+    Raises:
+        RequestError: If the numbers of links and poses differ.
+    """
     poses, links = message.pose_stamped_vector, message.ik_link_names
     if not poses:
         return (strip_slash(message.ik_link_name),), (message.pose_stamped,)
@@ -192,13 +216,13 @@ def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     if len(poses) != len(links):
         raise RequestError(
             Code.INVALID_LINK_NAME,
-            f"{len(poses)} poses need as many ik_link_names, given {len(links)}",
+            f"{len(poses)} poses need as many ik_link_names; got {len(links)}",
         )
     return tuple(map(strip_slash, links)), tuple(poses)
 
 
 def _count_constraints(given: Any) -> int:
-    """Return the number of constraints on links.
+    """Return the number of constraints on links and joints of ``moveit_msgs/Constraints``.
 
     Raises:
         RequestError: If a kind of constraint is not supported, or if there are too many.
@@ -215,7 +239,7 @@ def _count_constraints(given: Any) -> int:
         raise RequestError(
             Code.INVALID_GOAL_CONSTRAINTS,
             f"at most {MAX_LINK_CONSTRAINTS} constraints on links and {MAX_JOINT_CONSTRAINTS} on "
-            f"joints are supported, not {links} and {joints}",
+            f"joints are supported; got {links} and {joints}",
         )
     return links + joints
 
@@ -225,35 +249,35 @@ def _check_size(
 ) -> None:
     size = sum(map(len, names)) + len(constraints.name)
     size += sum(POSE_BYTES + len(pose.header.frame_id) for pose in poses)
-    if is_constrained:  # checked only here, as serialization takes 50 us
+    if is_constrained:  # not done for all requests, because serialization takes 50 us
         size += len(serialize_message(constraints))
     if size > MAX_REQUEST_BYTES:
-        message = f"the request has {size} bytes, more than {MAX_REQUEST_BYTES}"
+        message = f"a request may have at most {MAX_REQUEST_BYTES} bytes; got {size}"
         raise RequestError(Code.FAILURE, message)
 
 
 def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> GivenState:
-    """Read the ``moveit_msgs/RobotState`` of a request.
+    """Return the checked contents of the ``moveit_msgs/RobotState`` of a request.
 
-    As in move_group, `is_diff` does not matter for joint positions. Unknown joints and fixed joints
-    are ignored.
+    As in move_group, the field `is_diff` has no effect on joint positions. Unknown joints and fixed
+    joints are ignored.
 
     Args:
         tree: Robot.
-        robot_state: The message.
-        keeps_attached: Whether to return the attached objects too. They replace the attached
-            objects of the scene, unless `is_diff` of the message is True.
+        robot_state: State message.
+        keeps_attached: Whether to include the attached objects of the message; if False, they are
+            ignored, and a note says so.
 
     Raises:
         RequestError: If the numbers of names and positions differ, if a position is not finite or
-            beyond +-`FARTHEST`, or if the attached objects are too large.
+            outside +-`FARTHEST`, or if the attached objects are too large.
     """
     notes, given = [], robot_state.joint_state
     if len(given.name) != len(given.position):
         raise RequestError(
             Code.INVALID_ROBOT_STATE,
             f"robot_state has {len(given.name)} joint names and {len(given.position)} positions; "
-            "give one position for each name, or neither for the current state",
+            "give one position for each name, or no names and positions for the current state",
         )
     pairs = zip(given.name, given.position, strict=True)
     positions = {name: value for name, value in pairs if name in tree.mimic_of}
@@ -261,8 +285,8 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
         if not abs(value) <= FARTHEST:
             raise RequestError(
                 Code.INVALID_ROBOT_STATE,
-                f"robot_state gives joint {name!r} the position {value}; valid are finite numbers "
-                f"from {-FARTHEST:g} to {FARTHEST:g}",
+                f"the position of joint {name!r} in robot_state must be from {-FARTHEST:g} to "
+                f"{FARTHEST:g}; got {value}",
             )
     if robot_state.multi_dof_joint_state.joint_names:
         notes.append("joints with several degrees of freedom are ignored")
@@ -276,38 +300,40 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
     if size > MAX_ATTACHED_BYTES:
         raise RequestError(
             Code.INVALID_ROBOT_STATE,
-            f"attached objects have {size} bytes, more than {MAX_ATTACHED_BYTES}; attach them by "
-            "the topic attached_collision_object",
+            f"attached objects of a request may have at most {MAX_ATTACHED_BYTES} bytes; got "
+            f"{size}; attach large objects by the topic attached_collision_object",
         )
     return GivenState(positions, tuple(notes), attached, robot_state.is_diff)
 
 
 def driven_joints(tree: Tree) -> list[str]:
-    """Return the names of all movable joints with one position, in the URDF's order."""
+    """Return the names of all movable joints with one degree of freedom, in URDF order."""
     return [joint.name for joint in tree.joints if joint.name in tree.mimic_of]
 
 
 def is_moved(tree: Tree, link: str, joint_names: Sequence[str]) -> bool:
-    """Return whether any of the named joints moves the link."""
+    """Return whether any of the named joints moves a link, directly or through mimic joints."""
     mimics = (tree.mimic_of.get(joint.name) for joint in tree.path(tree.root, link))
     return any(m is not None and m.multiplier and m.master in joint_names for m in mimics)
 
 
 class RobotContext(NamedTuple):
-    """An arm with its joint positions in the state of a request, and the frames of TF."""
+    """Arm in the state of a request: joint positions, lookup of frames, and scene."""
 
     arm: Arm
     frames: Frames
     values: Mapping[str, float]  # joint positions by name [rad or m]
-    scene: PlanningScene | None = None  # scene in this state; answers must be collision-free
+    scene: PlanningScene | None = None  # scene in this state; None: no collision check
 
     def link_pose(self, link: str, base: str) -> Array:
-        """Return T_base_link (4, 4) in the state of the request."""
+        """Return the pose ``T_base_link`` (4, 4) of a link in the state of the request."""
         tree, values = self.arm.tree, self.values
         return base_from_root(tree.pose(link, values), tree, base, values)
 
     def pose_in_base(self, stamped: Any, base: str) -> Array:
-        """Return T_base_pose (4, 4) of a ``geometry_msgs/PoseStamped``; see `Frames.pose_in_base`.
+        """Return a ``geometry_msgs/PoseStamped`` as a pose ``T_base_pose`` (4, 4).
+
+        Frames are looked up by :meth:`dls_ik.ros.frames.Frames.pose_in_base`.
 
         Raises:
             FrameError: If the frame is unknown.
@@ -317,20 +343,20 @@ class RobotContext(NamedTuple):
 
 
 class IkProblem(NamedTuple):
-    """Input of a solver: a target for each of its k tips, and a seed."""
+    """IK problem of a request: a solver, a target for each of its k tips, and a seed."""
 
     solver: IkSolver
     targets: Array  # (k, 4, 4) T_base_tip [m]
-    seed: Array  # (n,) [rad or m]
+    seed: Array  # (n,) start configuration [rad or m]
     attachments: tuple[TipAttachment | None, ...]  # (k,) attachments of tips to requested links
-    links: tuple[str, ...]  # requested links; a single empty name stands for the tip
+    links: tuple[str, ...]  # requested links; a single empty name means the tip
 
 
 def build_problem(request: IkRequest, context: RobotContext) -> IkProblem:
-    """Build the IK problem of a request, without its constraints.
+    """Return the IK problem of a request, without the constraints of the request.
 
     Raises:
-        RequestError: If a link is not valid.
+        RequestError: If a link is unknown, or is not moved by the chain.
         FrameError: If a frame is unknown.
         PoseError: If a pose is not valid.
     """

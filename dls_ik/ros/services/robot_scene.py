@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The planning scene of the robot in use: built for each robot, then changed by messages."""
+"""Planning scene of the robot in use, which is replaced for each robot and changed by messages."""
 
 import math
 from collections.abc import Callable
@@ -19,64 +19,68 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.guard import prepare
 
-MAX_PUBLISH_DELAY = 0.1  # [s] delay until the servo loop gets a change, if more are queued
-JOINT_CHECK_PERIOD = 0.05  # [s] period of comparisons of the joints outside the chain
-MIN_JOINT_CHANGE = 1e-3  # [rad or m] smaller changes outside the chain are ignored
+MAX_PUBLISH_DELAY = 0.1  # [s] maximum delay of a change for the servo loop if more are queued
+JOINT_CHECK_PERIOD = 0.05  # [s] period of checks whether joints outside the chain have moved
+MIN_JOINT_CHANGE = 1e-3  # [rad or m] smaller motions of joints outside the chain are ignored
 NO_ROBOT = "there is no robot yet"
 
 
 class SceneEntry(NamedTuple):
-    """The scene of one robot description, or the reason why there is none."""
+    """Planning scene of a robot, or the reason why there is no scene."""
 
-    tree: Tree | None = None
-    scene: PlanningScene | None = None
-    reason: str = NO_ROBOT  # why there is no scene; empty if there is one
+    tree: Tree | None = None  # the robot
+    scene: PlanningScene | None = None  # scene with all changes; None: no scene
+    reason: str = NO_ROBOT  # reason why there is no scene; empty if there is a scene
     published: PlanningScene | None = None  # copy for the servo loop, with prepared kernels
     is_pending: bool = False  # whether the scene is being built
 
 
 class SceneCallbacks(NamedTuple):
-    """Callbacks that connect the scene to the other parts of the node.
+    """Functions that connect the scene to the other modules of the node.
 
-    All callbacks except `current` are called in the thread of the scene.
+    All functions except `current` are called in the thread that changes the scene.
     """
 
-    current: Callable[[Arm], JointValues]
-    adopt: Callable[[RobotModel, Srdf], None]  # takes the SRDF of a robot
-    # Takes the scene for the servo loop, or None and the reason why there is no scene.
+    current: Callable[[Arm], JointValues]  # returns joint positions by name [rad or m]
+    adopt: Callable[[RobotModel, Srdf], None]  # uses the SRDF of a robot, for example its groups
+    # Passes the scene of a robot to the servo loop, or None and the reason why there is no scene.
     equip: Callable[[RobotModel, PlanningScene | None, str], None]
     # Waits for the kernels of collision checks, and calls its argument with the reason for the
     # wait. Raises a SceneError if the kernels cannot be compiled.
     await_kernels: Callable[[Callable[[str], None]], None]
-    note_restart: Callable[[], None]  # called when a new scene lacks the previous robot's objects
+    note_restart: Callable[[], None]  # records that a scene starts without the previous objects
 
 
 class RobotScene:
-    """The planning scene of the robot in use, with the changes applied so far.
+    """Planning scene of the robot in use, with all changes applied so far.
 
     One thread applies changes, publishes and replaces the scene. Any thread may call :meth:`find`.
 
     Args:
         frames: Lookup of frames that the scene does not have.
-        callbacks: Callbacks that connect the scene to the other parts of the node.
+        callbacks: Functions that connect the scene to the other modules of the node.
     """
 
     def __init__(self, frames: FrameLookup, callbacks: SceneCallbacks) -> None:
         self.frames, self.callbacks = frames, callbacks
         self.entry = SceneEntry()
         self.arm: Arm | None = None  # the arm in use; set by any thread
-        self._publish_time = self._joint_check_time = -math.inf  # [s]
+        # Steady times of the last publication and of the last check of joints [s].
+        self._publish_time = self._joint_check_time = -math.inf
 
     @property
     def exists(self) -> bool:
-        """True if there is a scene of the robot in use or of the previous robot."""
+        """Whether there is a scene, either of the robot in use or of the previous robot."""
         return self.entry.scene is not None
 
     def find(self, tree: Tree) -> PlanningScene:
-        """Return the scene of the robot in use.
+        """Return the scene of a robot.
+
+        Args:
+            tree: Robot.
 
         Raises:
-            ScenePendingError: If the scene is being built.
+            ScenePendingError: If the scene of this robot is still being built.
             SceneError: If there is no scene; the message gives the reason.
         """
         entry = self.entry
@@ -89,16 +93,16 @@ class RobotScene:
     # Changes
 
     def apply(self, message: Any, prepare_snapshot: bool) -> tuple[Tree, tuple[str, ...]]:
-        """Apply all changes of a message, or none if a change is not valid.
+        """Apply all changes of a message to the scene, or none if a change is not valid.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject, or a
                 mapping with the same fields.
-            prepare_snapshot: Whether to prepare the snapshot for requests now; if False, the next
-                request prepares the snapshot.
+            prepare_snapshot: Whether to prepare the changed scene for collision checks now; if
+                False, the next request prepares it.
 
         Returns:
-            The tree of the changed scene, and notes on ignored parts of the message.
+            Robot of the changed scene, and notes on ignored fields of the message.
 
         Raises:
             DlsIkError: If the message is not valid, or there is no scene.
@@ -114,10 +118,10 @@ class RobotScene:
         return scene.robot.tree, change.notes
 
     def publish(self, now: float, may_delay: bool) -> None:
-        """Publish the current snapshot to the servo loop.
+        """Publish the current scene to the servo loop, if the scene has changed.
 
         Args:
-            now: Steady time [s].
+            now: Current steady time [s].
             may_delay: Whether to do nothing if the last publication was less than
                 MAX_PUBLISH_DELAY ago.
         """
@@ -136,16 +140,16 @@ class RobotScene:
     def joint_update(
         self, arm: Arm, now: float, measured: Callable[[], JointValues]
     ) -> Callable[[], None] | None:
-        """Return a job that updates the joints outside the chain in the scene.
+        """Return a job that updates the positions of the joints outside the chain in the scene.
 
         Args:
             arm: Arm in use.
-            now: Steady time [s].
-            measured: Returns measured joint positions by name [rad or m].
+            now: Current steady time [s].
+            measured: Function that returns measured joint positions by name [rad or m].
 
         Returns:
-            None if no joint outside the chain has moved, or if the last check was less than
-            JOINT_CHECK_PERIOD ago.
+            Job, which must be run in the thread that changes the scene; None if no joint outside
+            the chain has moved, or if the last check was less than JOINT_CHECK_PERIOD ago.
         """
         entry = self.entry
         if now - self._joint_check_time < JOINT_CHECK_PERIOD:
@@ -165,22 +169,34 @@ class RobotScene:
     # Replacement
 
     def scene_of_root(self, tree: Tree) -> PlanningScene | None:
-        """Return the current scene; None if its root link is not the root link of `tree`."""
+        """Return the current scene if the robot of the scene and `tree` have the same root link.
+
+        Returns:
+            Scene; None if the root links differ, or if there is no scene.
+        """
         scene = self.entry.scene
         return scene if scene is not None and scene.robot.tree.root == tree.root else None
 
     def set_pending(self, tree: Tree, reason: str) -> None:
-        """Set the reason with which requests are refused while the scene of a robot is built."""
+        """Record that the scene of a robot is being built, unless a scene of the robot exists.
+
+        Args:
+            tree: Robot.
+            reason: Reason for the wait, with which requests are refused.
+        """
         if self.entry.tree is not tree or self.entry.scene is None:
             self.entry = SceneEntry(tree, None, reason, is_pending=True)
 
     def replace(self, entry: SceneEntry) -> bool:
-        """Use a new entry; return whether the robot of the entry is still the robot in use."""
+        """Use a new scene; return whether the robot of this scene is still the robot in use."""
         self.entry = entry
         return self.arm is not None and self.arm.tree is entry.tree
 
     def fail(self, reason: str) -> None:
-        """Set the reason why there is no scene, after an internal error while building it."""
+        """Record the reason why there is no scene, after an internal error while building it.
+
+        If there is already a scene, do nothing.
+        """
         entry, arm = self.entry, self.arm
         if entry.scene is not None:
             return
@@ -190,7 +206,12 @@ class RobotScene:
 
 
 def driven_values(values: JointValues, tree: Tree) -> dict[str, float]:
-    """Return the values [rad or m] of the movable joints of a tree; leave out other names."""
+    """Return the positions by name [rad or m] of the movable joints of a robot.
+
+    Args:
+        values: Joint positions by name [rad or m]; other names are left out.
+        tree: Robot.
+    """
     return {name: value for name, value in values.items() if name in tree.mimic_of}
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scene in the state of a request; answers of check_state_validity and get_planning_scene."""
+"""Responses of ``check_state_validity`` and ``get_planning_scene``, and scenes in given states."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ from dls_ik.scene.srdf import Pair
 from dls_ik.scene.weak_memo import kept_with_owner
 
 MAX_CONTACTS = 1000  # maximum number of contacts per response
-LIST_ITEMS: Mapping[str, Any] = {  # message type of the items of a list, by field name
+LIST_ITEMS: Mapping[str, Any] = {  # types of list items by name of the message field
     "attached_collision_objects": AttachedCollisionObject,
     "collision_objects": CollisionObject,
     "primitives": SolidPrimitive,
@@ -74,14 +74,14 @@ COMPONENTS = PlanningSceneComponents
 def scene_in_state(
     scene: PlanningScene, robot: RobotModel, context: RobotContext, attached: "Attached"
 ) -> PlanningScene:
-    """Return the current scene, changed to the state of a request.
+    """Return the current scene, changed to the robot state of a request.
 
     Joints outside the chain get the positions of the state, and the attached objects of the request
-    are applied. The result is cached if the request has no attached objects.
+    are added. The result is cached if the request has no attached objects.
 
     Args:
         scene: Current scene.
-        robot: Robot of the chain that is solved for.
+        robot: Robot of the chain for which the request is solved.
         context: Arm in the state of the request.
         attached: Attached objects of the request.
 
@@ -109,8 +109,8 @@ def scene_in_state(
     return scene.with_snapshot(placed)
 
 
-# Attached objects of a request (moveit_msgs/AttachedCollisionObject), and whether the scene also
-# retains its own attached objects.
+# Attached objects of a request (moveit_msgs/AttachedCollisionObject), and whether the attached
+# objects of the current scene are kept in addition.
 Attached = tuple[Sequence[Any], bool]
 
 
@@ -131,7 +131,7 @@ def answer_validity(
     current: Mapping[str, float],
     frames: Frames,
 ) -> Any:
-    """Check a state for collisions and constraints.
+    """Answer a ``check_state_validity`` request: check a state for collisions and constraints.
 
     Args:
         request: ``moveit_msgs/srv/GetStateValidity`` request. If it names a group, only collisions
@@ -174,14 +174,19 @@ def answer_validity(
 
 
 def moved_names(scene: SceneSnapshot, robot: RobotModel) -> set[str]:
-    """Return the links that the joints of a chain move, and the objects attached to these links."""
+    """Return the names of links that a chain moves, and of objects attached to these links.
+
+    Args:
+        scene: Scene with the attached objects.
+        robot: Robot of the chain.
+    """
     tree = scene.tree
     links = {link for link in tree.links if is_moved(tree, link, robot.joint_names)}
     return links | {name for name, each in scene.attached.items() if each.link in links}
 
 
 def contact_message(scene: SceneSnapshot, contact: Contact) -> Any:
-    """Return a contact as ``moveit_msgs/ContactInformation``."""
+    """Return a contact as a ``moveit_msgs/ContactInformation`` message."""
     kinds = []
     for name in contact.names:
         if name in scene.tree.child_joints:
@@ -204,12 +209,16 @@ def contact_message(scene: SceneSnapshot, contact: Contact) -> Any:
 
 
 def constraint_results(given: Any, context: RobotContext) -> list[Any]:
-    """Return a ``moveit_msgs/ConstraintEvalResult`` for each constraint.
+    """Return a ``moveit_msgs/ConstraintEvalResult`` for each constraint, in the order of MoveIt.
 
-    The order is the order of MoveIt: joints, positions, orientations. The `distance` of a result is
-    multiplied by the weight of the constraint. It is the distance of a joint to the given position
-    [rad or m], the distance of a point to the centre of the closest region [m], or the sum of the
-    angles between two orientations [rad].
+    The order is: joint constraints, position constraints, orientation constraints. The `distance`
+    of a result is the distance of a joint to the given position [rad or m], the distance of a point
+    to the centre of the closest region [m], or the sum of the three angles between two orientations
+    [rad], multiplied by the weight of the constraint.
+
+    Args:
+        given: ``moveit_msgs/Constraints``.
+        context: Arm in the state to be checked.
 
     Raises:
         RequestError: If a constraint is not valid, or is a visibility constraint.
@@ -217,7 +226,9 @@ def constraint_results(given: Any, context: RobotContext) -> list[Any]:
     """
     if given.visibility_constraints:
         raise RequestError(
-            Code.INVALID_GOAL_CONSTRAINTS, "visibility constraints are not supported"
+            Code.INVALID_GOAL_CONSTRAINTS,
+            "visibility constraints are not supported; give joint, position or orientation "
+            "constraints",
         )
     root = context.arm.tree.root
     readers = (
@@ -262,13 +273,15 @@ def _distance(T: Array, T_region: Array, bound: LinkBound, region: Any) -> float
 
 
 def answer_scene(request: Any, arm: Arm, scene: PlanningScene, current: Mapping[str, float]) -> Any:
-    """Return the requested components of the scene as ``moveit_msgs/PlanningScene``.
+    """Return the response to a ``get_planning_scene`` request, with the requested components.
 
     The scene has no octomap, and no colours and types of objects: these fields stay empty.
 
     Args:
-        request: ``moveit_msgs/srv/GetPlanningScene`` request; 0 components stand for all.
-        current: Joint positions by name [rad or m].
+        request: ``moveit_msgs/srv/GetPlanningScene`` request; 0 components mean all components.
+        arm: Arm in use.
+        scene: Current scene.
+        current: Current joint positions by name [rad or m].
     """
     snapshot = scene.snapshot
     known = {name: value for name, value in current.items() if name in snapshot.tree.mimic_of}
@@ -285,7 +298,12 @@ def answer_scene(request: Any, arm: Arm, scene: PlanningScene, current: Mapping[
 
 
 def _remove_components(fields: dict[str, Any], requested: int) -> None:
-    """Remove the fields of a scene that are not requested."""
+    """Remove the fields of a scene message that are not requested.
+
+    Args:
+        fields: Fields of a ``moveit_msgs/PlanningScene`` by name; changed by this function.
+        requested: Bits of ``moveit_msgs/PlanningSceneComponents``.
+    """
     fields_of: Mapping[int, tuple[str, ...]] = {
         COMPONENTS.SCENE_SETTINGS: ("name", "robot_model_name"),
         COMPONENTS.ROBOT_STATE | COMPONENTS.ROBOT_STATE_ATTACHED_OBJECTS: ("robot_state",),
@@ -306,7 +324,10 @@ def _remove_components(fields: dict[str, Any], requested: int) -> None:
 
 
 def fill_message(message: Any, fields: Mapping[str, Any]) -> Any:
-    """Set the fields of a message by name, including nested messages; return the message."""
+    """Set the fields of a message from a mapping by field name; return the message.
+
+    Mappings as values set the fields of nested messages.
+    """
     for name, value in fields.items():
         if isinstance(value, Mapping):
             fill_message(getattr(message, name), value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Construction of the planning scene of a robot from an SRDF, a file or the previous scene."""
+"""Construction of the planning scene of a robot from SRDF, scene file and previous scene."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -32,31 +32,48 @@ FRAME_POLL_PERIOD = 0.1  # [s] time between lookups of a frame that TF does not 
 
 
 def has_collision_library() -> bool:
-    """Return whether the library for exact collision checks is installed."""
+    """Return whether the library for exact collision checks (coal) is installed."""
     return find_spec(COLLISION_LIBRARY) is not None
 
 
 def load_collision_library() -> None:
-    """Import the library for exact collision checks if it is installed."""
+    """Import the library for exact collision checks (coal) if it is installed."""
     if has_collision_library():
         library()
 
 
 def read_srdf(text: str, tree: Tree, logger: Any) -> Srdf | None:
-    """Parse an SRDF; return None for an empty text or an invalid SRDF, whose error is logged."""
+    """Return the contents of an SRDF; None if the text is empty or invalid.
+
+    If the text is invalid, log the reason.
+
+    Args:
+        text: SRDF as XML.
+        tree: Robot.
+        logger: Logger of the node.
+    """
     if not text:
         return None
     try:
-        if not text.lstrip("\ufeff \t\r\n").startswith("<"):  # else read as a file name
-            raise SceneError(f"an SRDF is XML, not {quoted(text)}")
+        if not text.lstrip("\ufeff \t\r\n").startswith("<"):  # load_srdf would read it as a file
+            raise SceneError(f"an SRDF must be XML; got {quoted(text)}")
         return load_srdf(text, tree)
     except DlsIkError as error:
-        logger.error(f"SRDF refused, allowed collisions are found without it: {escape(str(error))}")
+        logger.error(
+            "SRDF refused; links that may touch are found by sampling instead: "
+            f"{escape(str(error))}"
+        )
         return None
 
 
 def new_scene(robot: RobotModel, srdf: Srdf | None, mesh_folders: Iterable[str]) -> PlanningScene:
-    """Create the planning scene of a robot, without objects."""
+    """Return a planning scene of a robot, without objects.
+
+    Args:
+        robot: Robot.
+        srdf: SRDF with the pairs of links that may touch; None: find the pairs by sampling.
+        mesh_folders: Folders from which meshes may be read.
+    """
     return PlanningScene(robot, srdf, allow=tuple(mesh_folders), exact=has_collision_library())
 
 
@@ -70,17 +87,17 @@ def add_file_objects(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Add the objects of a scene file to a new scene, and log their names.
+    """Add the objects of a scene file to a new scene, and log the names of the objects.
 
     Args:
-        scene: The new scene.
-        change: Content of the file.
+        scene: New scene.
+        change: Contents of the file.
         values: Current joint positions by name [rad or m].
         frames: Lookup of the frames of objects.
         logger: Logger of the node.
         timeout: Maximum time to wait for TF frames of the objects [s].
-        clock: Returns the time [s].
-        sleep: Waits for a time [s].
+        clock: Function that returns the current time [s].
+        sleep: Function that waits for a given time [s].
 
     Raises:
         SceneError: If a frame is still unknown after the timeout, or an object is not valid.
@@ -104,13 +121,19 @@ def add_file_objects(
 
 
 def log_new_scene(scene: PlanningScene, topics: Iterable[str], logger: Any) -> None:
-    """Log which links and objects the collision checks of a new scene include."""
+    """Log how many links and pairs the collision checks of a new scene include.
+
+    Args:
+        scene: New scene.
+        topics: Names of the topics with changes of the scene.
+        logger: Logger of the node.
+    """
     snapshot = scene.snapshot
     origin = "found by sampling" if scene.srdf is None else "from the SRDF"
     if not snapshot.links:
         logger.warning(
             "the robot description has no <collision> geometry: nothing is checked for "
-            "collisions, and the stream keeps no distances"
+            "collisions, and the stream does not avoid objects"
         )
         return
     logger.info(
@@ -126,12 +149,12 @@ class SceneBuilder:
     """Builder of the scene of each new robot, with objects of the previous scene or of a file.
 
     Args:
-        scene: Scene of the robot in use, which gets each new scene.
-        file: Content of the scene file, whose objects are added to the first scene.
-        mesh_folders: Folders in which meshes may be read.
-        await_srdf: Returns the SRDF as XML, or an empty text.
-        topics: Names of the topics with changes, for the log.
-        logger: Has the methods `info`, `warning` and `error`.
+        scene: Holder of the scene of the robot in use, which receives each new scene.
+        file: Contents of the scene file, whose objects are added to the first scene.
+        mesh_folders: Folders from which meshes may be read.
+        await_srdf: Function that waits for the SRDF and returns it as XML, or as an empty text.
+        topics: Names of the topics with changes, for log messages.
+        logger: Logger of the node.
     """
 
     def __init__(
@@ -147,11 +170,11 @@ class SceneBuilder:
         self._await_srdf, self._topics, self._logger = await_srdf, topics, logger
 
     def build(self, robot: RobotModel) -> bool:
-        """Build the scene of a robot, unless another robot is in use now.
+        """Build the scene of a robot and use it, unless another robot is in use now.
 
         Returns:
-            True if an earlier build for this robot had failed. Changes of the scene were refused
-            since then.
+            Whether an earlier build for this robot had failed, and this build has succeeded. In
+            this case changes of the scene were refused since then and are missing.
         """
         target, tree, arm = self._scene, robot.tree, self._scene.arm
         if arm is None or arm.tree is not tree:
@@ -183,22 +206,28 @@ class SceneBuilder:
         return before.scene is None and not before.is_pending
 
     def _fill(self, scene: PlanningScene, previous: PlanningScene | None) -> None:
-        """Add the objects of the previous scene to a new scene, or those of the file if none."""
+        """Add objects to a new scene.
+
+        These are the objects of the previous scene; without a previous scene, those of the file.
+        """
         if previous is not None:
             left_out = scene.take_over(previous)
             if left_out:
-                words = f"objects {listing(left_out)} are removed: the new robot lacks their frames"
+                words = (
+                    f"objects {listing(left_out)} are removed, because the new robot does not have "
+                    "their frames"
+                )
                 self._logger.warning(escape(f"{words}; publish them again"))
         elif self._file.operations:
             tree, arm, frames = scene.robot.tree, self._scene.arm, self._scene.frames
             current: JointValues = {}
-            if arm is not None and arm.tree is tree:  # otherwise another robot is in use
+            if arm is not None and arm.tree is tree:  # another robot may be in use meanwhile
                 current = self._scene.callbacks.current(arm)
             values = driven_values(current, tree)
             add_file_objects(scene, self._file, values, frames, self._logger)
 
     def _log_lost_objects(self) -> None:
-        """Log how many objects of the previous robot are removed."""
+        """Log how many objects of the previous scene are removed, if there are any."""
         scene = self._scene.entry.scene
         count = 0 if scene is None else len(scene.snapshot.objects) + len(scene.snapshot.attached)
         if count:

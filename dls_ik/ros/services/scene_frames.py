@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Transformation of poses in scene changes from frames that only TF has to the root frame."""
+"""Transformation of poses in scene changes from TF frames to the root frame of the robot."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -19,7 +19,16 @@ class FrameLookup(Protocol):
     """Lookup of frames among the links of a robot and in TF; see :mod:`dls_ik.ros.frames`."""
 
     def T_root_frame(self, frame: str, tree: Tree, values: JointValues) -> Array:
-        """Return ``T_root_frame`` (4, 4), or raise a FrameError if the frame is unknown."""
+        """Return the pose ``T_root_frame`` (4, 4) of a frame.
+
+        Args:
+            frame: Name of a link or a TF frame.
+            tree: Robot.
+            values: Joint positions by name [rad or m].
+
+        Raises:
+            FrameError: If the frame is unknown.
+        """
 
 
 def resolve_frames(
@@ -28,9 +37,9 @@ def resolve_frames(
     values: JointValues,
     frames: FrameLookup,
 ) -> tuple[Operation, ...]:
-    """Return operations with poses in TF frames transformed to the root frame.
+    """Return operations in which poses in TF frames are transformed to the root frame.
 
-    Poses in frames that the scene itself has are not changed.
+    Poses in frames that the scene or an earlier operation defines are not changed.
 
     Args:
         operations: Operations of a scene change.
@@ -41,7 +50,7 @@ def resolve_frames(
     Raises:
         FrameError: If neither the scene nor TF knows a frame.
     """
-    added: set[str] = set()  # names of objects and frames that earlier operations add
+    added: set[str] = set()  # names of objects and frames that previous operations add
     resolved: list[Operation] = []
     for operation in operations:
         if isinstance(operation, SetFrame):
@@ -66,7 +75,22 @@ def _T_root_frame(
     values: JointValues,
     frames: FrameLookup,
 ) -> Array | None:
-    """Return ``T_root_frame`` (4, 4); None if the scene or an earlier operation has the frame."""
+    """Return the pose ``T_root_frame`` (4, 4) of a TF frame.
+
+    Args:
+        operation: Operation that uses the frame, for the error message.
+        frame: Name of the frame.
+        added: Names of objects and frames that previous operations add.
+        scene: Scene before the change.
+        values: Current joint positions by name [rad or m].
+        frames: Lookup of frames.
+
+    Returns:
+        Pose; None if the scene or a previous operation defines the frame.
+
+    Raises:
+        FrameError: If the frame is unknown.
+    """
     if frame in added or frame.split("/")[0] in added:
         return None
     try:

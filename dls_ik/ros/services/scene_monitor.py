@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""ROS interface of the planning scene: topics with changes, SRDF, log, and move_group's scene."""
+"""ROS interface of the planning scene: topics with changes, SRDF, and the scene of move_group."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -36,27 +36,34 @@ SCENE_TOPICS: Mapping[str, Any] = {
     "attached_collision_object": AttachedCollisionObject,
 }
 SCENE_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-MAX_CHANGE_BYTES = 1024 * 1024  # per message; reading 1 MB of triangles blocks threads for 0.1 s
+# Maximum size of a message; reading 1 MB of triangles blocks all threads for 0.1 s.
+MAX_CHANGE_BYTES = 1024 * 1024
 QUICK_CHANGE_BYTES = 64 * 1024  # a change up to this size takes less than MAX_PUBLISH_DELAY
-MAX_LOGGED_REFUSALS = 16  # different refusals per topic and log period
-MAX_LOGGED_NOTES = 100  # different notes on ignored parts of messages
-REFUSED_SCENE_RETRY = 5.0  # [s] delay of the next request after a refused whole scene
+MAX_LOGGED_REFUSALS = 16  # maximum number of different refusals per topic and log period
+MAX_LOGGED_NOTES = 100  # maximum number of different notes on ignored fields of messages
+REFUSED_SCENE_RETRY = 5.0  # [s] time until the next request if a whole scene was refused
 LOST_CHANGES = (
-    "planning scene: {} changes are lost (queue full, too large or not readable); send the whole "
-    "scene (planning_scene or apply_planning_scene, is_diff false)"
+    "planning scene: {} changes are lost (queue full, message too large or not readable); send the "
+    "whole scene with is_diff false (topic planning_scene or service apply_planning_scene)"
 )
 
 
 class PlanningSceneMonitor:
     """ROS interface of the planning scene of the robot in use.
 
+    One thread, the thread of the scene, builds and changes the scene.
+
     Args:
-        current: Returns joint positions of an arm by name [rad or m].
-        adopt: Called in the thread of the scene with a robot and its SRDF.
-        equip: Called in the thread of the scene with a robot and its scene for the servo loop, or
-            with None and the reason why there is no scene.
-        await_kernels: Waits until the kernels of collision checks are loaded, or raises a
-            SceneError. Its argument is a function that is called with the reason for the wait.
+        node: ROS node.
+        parameters: Parameters of the node.
+        current: Function that returns the current joint positions of an arm by name [rad or m].
+        frames: Lookup of frames that the scene does not have.
+        adopt: Function that is called in the thread of the scene with a robot and its SRDF.
+        equip: Function that is called in the thread of the scene with a robot and the scene for
+            the servo loop, or with None and the reason why there is no scene.
+        await_kernels: Function that waits until the kernels of collision checks are loaded, or
+            raises a SceneError. Its argument is a function that it calls with the reason for the
+            wait.
 
     Raises:
         SceneError: If the file of the parameter `scene` cannot be read.
@@ -92,10 +99,7 @@ class PlanningSceneMonitor:
             self._move_group = WholeScene(node, topic, self._log, self._apply_whole)
 
     def use(self, arm: Arm) -> None:
-        """Use an arm with another robot or other parameters.
-
-        The scene of a new robot is built in the thread of the scene.
-        """
+        """Use another arm; if it has another robot, build a scene for it in the background."""
         before, self._scene.arm = self._scene.arm, arm
         if before is not None and before.tree is arm.tree:
             return
@@ -103,27 +107,28 @@ class PlanningSceneMonitor:
         self._request_whole()
 
     def close(self) -> None:
-        """Build no more scenes and apply no more changes."""
+        """Stop building scenes and applying changes."""
         self._queue.close()
 
     def scene(self, tree: Tree) -> planning_scene.PlanningScene:
-        """Return the scene of the robot in use; errors are those of :meth:`RobotScene.find`."""
+        """Return the scene of a robot; see :meth:`RobotScene.find` for the errors."""
         return self._scene.find(tree)
 
     def check_stream(
         self, arm: Arm, now: float, measured: Callable[[], Mapping[str, float]]
     ) -> str:
-        """Update the joints outside the chain in the scene, and return the hold reason.
+        """Update the joints outside the chain in the scene; return a reason to stop the arm.
 
-        Called in each cycle of the servo loop.
+        The servo loop calls this in each cycle.
 
         Args:
-            now: Steady time [s].
-            measured: Returns measured joint positions by name [rad or m].
+            arm: Arm in use.
+            now: Current steady time [s].
+            measured: Function that returns measured joint positions by name [rad or m].
 
         Returns:
-            The reason why the arm must hold, if changes of the scene were lost; empty if the scene
-            lacks no change.
+            Reason why the arm must hold its position, if changes of the scene were lost; otherwise
+            an empty text.
         """
         if arm.outside_joints:
             update = self._scene.joint_update(arm, now, measured)
@@ -134,25 +139,21 @@ class PlanningSceneMonitor:
         return LOST_CHANGES.format(lost) if is_lost else ""
 
     def submit(self, job: Callable[[], None]) -> bool:
-        """Run a job in the thread of the scene after all queued changes.
-
-        Returns:
-            False if the queue is full.
-        """
+        """Queue a job for the thread of the scene; return False if the queue is full."""
         return self._queue.submit(job)
 
     def change(self, message: Any, source: str, at_once: bool = False) -> bool:
-        """Apply a change of the scene; log the reason if the change is refused.
+        """Apply a change of the scene; if the change is refused, log the reason.
 
-        Call this in the thread of the scene.
+        This method must be called in the thread of the scene.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject.
-            source: Name of the topic or service.
+            source: Name of the topic or service of the message.
             at_once: Whether to publish the scene to the servo loop before returning.
 
         Returns:
-            True if the scene was changed.
+            Whether the change was applied.
         """
         try:
             tree, notes = self._scene.apply(message, not self._queue.has_more)
@@ -171,7 +172,7 @@ class PlanningSceneMonitor:
             self._note_once(note, source)
         return True
 
-    # The thread of the scene
+    # Functions that run in the thread of the scene
 
     def _publish(self, at_once: bool) -> None:
         self._scene.publish(time.monotonic(), self._queue.has_more and not at_once)
@@ -189,7 +190,7 @@ class PlanningSceneMonitor:
             self._noted.add(note)
             self._node.get_logger().warning(escape(f"planning scene on {source}: {note}"))
 
-    # Other threads
+    # Functions that run in other threads
 
     def _build_again(self) -> None:
         arm = self._scene.arm
@@ -197,12 +198,15 @@ class PlanningSceneMonitor:
             self._queue.submit(partial(self._build, arm.robot), is_bounded=False)
 
     def _request_whole(self, after: float = 0.0) -> None:
-        """Request the scene of move_group after a time [s]; without its topic, do nothing."""
+        """Request the whole scene of move_group after a time [s].
+
+        Do nothing if the parameter monitored_planning_scene is empty.
+        """
         if self._move_group is not None:
             self._move_group.request_again(after)
 
     def _apply_whole(self, message: Any, source: str) -> None:
-        """Queue the scene of move_group; request it again if it is refused."""
+        """Queue the whole scene of move_group; if it is refused later, request it again."""
 
         def apply() -> None:
             if not self.change(message, source) and self._scene.exists:
@@ -244,6 +248,6 @@ class PlanningSceneMonitor:
         self._node.create_subscription(kind, topic, receive, SCENE_QOS, raw=True)
 
     def _report_lost(self, topic: str) -> None:
-        words = f"{LOST_CHANGES.format(self._queue.num_lost)}; the last one on {topic}"
+        words = f"{LOST_CHANGES.format(self._queue.num_lost)}; last lost change: on {topic}"
         self._log.warn("lost", words)
         self._request_whole()

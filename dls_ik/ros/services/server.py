@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Service servers: ``compute_ik``, ``compute_fk`` and services about the planning scene.
 
-One thread receives all requests. It first spends up to one millisecond on solving a request for
-``compute_ik``. This is enough for nearly all requests, and takes less time than a handover to
-another thread. Worker threads solve all other requests in turns; the kernels release the GIL. A
-watchdog thread answers a request if its worker thread misses the deadline.
+One thread receives all requests. It tries to solve a ``compute_ik`` request itself for up to one
+millisecond, which is enough for nearly all requests and faster than passing the request to another
+thread. Worker threads solve the remaining requests in turns; the kernels release the GIL. A
+watchdog thread answers a request if the worker thread of the request misses the deadline.
 """
 
 import threading
@@ -51,12 +51,15 @@ QUEUE_FULL, TOO_SLOW = "too many requests are queued", "the check takes longer t
 
 
 class ServiceServer:
-    """Service servers for the arm in use.
+    """Servers of all services for the arm in use.
 
     Args:
-        arm: Returns the arm in use, or raises a RequestError if there is none.
-        current: Returns the joint positions of an arm by name [rad or m].
-        scenes: Provides and changes the planning scene.
+        node: ROS node.
+        arm: Function that returns the arm in use, or raises a RequestError if there is none.
+        current: Function that returns the joint positions of an arm by name [rad or m].
+        frames: Lookup of frames.
+        parameters: Parameters of the node.
+        scenes: Planning scene of the robot in use.
     """
 
     def __init__(
@@ -87,11 +90,11 @@ class ServiceServer:
         self._thread = threading.Thread(target=self._receiver.serve, name="services", daemon=True)
 
     def start(self) -> None:
-        """Start answering requests."""
+        """Start the thread that receives and answers requests."""
         self._thread.start()
 
     def close(self) -> None:
-        """Accept no more requests; requests that are being solved may get no answer."""
+        """Stop receiving requests; requests that are being solved may get no answer."""
         self._closed = True
         self._receiver.close()
         self._executor.close()
@@ -119,21 +122,25 @@ class ServiceServer:
             self._send(reply, self._failed(GetPositionIK.Response(), error))
             return
         if request.unchecked:
-            self._log.once("unchecked", f"a request has avoid_collisions: {request.unchecked}")
+            self._log.once("unchecked", f"a request has avoid_collisions, but {request.unchecked}")
         response = None
         if not self._executor.waiting and self._fast_path.is_known(request):
             response = self._try_at_once(request)
         if response is None and not self._submit(request, reply):
             waiting, bound = self._executor.waiting, self._executor.bound
             response = self._timed_out(
-                f"{waiting} requests are queued already, and the parameter service_queue is "
-                f"{bound}: send the request again later"
+                f"{waiting} requests are already queued, and the parameter service_queue is "
+                f"{bound}; send the request again later"
             )
         if response is not None:
             self._send(reply, response)
 
     def _try_at_once(self, request: IkRequest) -> Any | None:
-        """Solve a request in this thread; return None if FAST_PATH_TIMEOUT is too short for it."""
+        """Try to solve a request in this thread, within FAST_PATH_TIMEOUT.
+
+        Returns:
+            Response; None if the time was too short.
+        """
         start = time.perf_counter()
         response = finished(self._slices(request, FAST_PATH_TIMEOUT))
         was_cut = (
@@ -147,7 +154,7 @@ class ServiceServer:
         return self._executor.submit(self._work(request, reply), request.deadline, give_up, cut)
 
     def _work(self, request: IkRequest, reply: Reply) -> Iterator[None]:
-        """Solve a request within the remaining part of its timeout, and send the answer."""
+        """Solve a request within the rest of its timeout, as a job in slices; send the answer."""
         if time.perf_counter() > request.deadline:
             self._give_up(request, reply)
             return
@@ -157,28 +164,33 @@ class ServiceServer:
         self._send(reply, response)
 
     def _give_up(self, request: IkRequest, reply: Reply) -> None:
-        """Answer a request that no worker thread has started by its deadline."""
+        """Answer a request that no worker thread has started to solve by the request's deadline."""
         busy, others = self._executor.running, self._executor.waiting
         message = (
-            f"no thread was free within the timeout of {request.timeout:.3g} s: service_threads is "
-            f"{self._executor.threads}, {busy} requests are being solved and {others} others are "
-            "queued; use a longer timeout or more service_threads"
+            f"no thread was free within the timeout of {request.timeout:.3g} s: {busy} requests "
+            f"are being solved, {others} others are queued, and the parameter service_threads is "
+            f"{self._executor.threads}; use a longer timeout or more service_threads"
         )
         self._send(reply, self._timed_out(message))
 
     def _cut(self, request: IkRequest, reply: Reply) -> None:
-        """Answer a request whose worker thread has missed the deadline and still computes."""
+        """Answer a request whose worker thread has missed the deadline and is still computing."""
         message = (
-            f"no solution was found within the timeout of {request.timeout:.3g} s: a preparation, "
-            "such as bounds of reach or shapes of attached objects, takes longer; the same request "
-            "may succeed later"
+            f"no solution was found within the timeout of {request.timeout:.3g} s, because the "
+            "preparation takes longer, for example of bounds on the reach or of attached objects; "
+            "send the request again later, when the preparation is complete"
         )
         if request.timeout_note:
             message = f"{message}; {request.timeout_note}"
         self._send(reply, self._with_code(GetPositionIK.Response(), Code.NO_IK_SOLUTION, message))
 
     def _slices(self, request: IkRequest, max_duration: float) -> Generator[None, None, Any]:
-        """Solve a request in slices, for at most `max_duration` [s]; return the response."""
+        """Solve a request in slices, as a generator that returns the response.
+
+        Args:
+            request: Request.
+            max_duration: Maximum time [s]; the time until the timeout of the request limits it too.
+        """
         try:
             current = self._current(request.arm)
             timeout = min(request.remaining, max_duration)
@@ -196,12 +208,12 @@ class ServiceServer:
         return self._with_code(GetPositionIK.Response(), Code.TIMED_OUT, message)
 
     def _failed(self, empty: Any, error: Exception, note: str = "") -> Any:
-        """Return a response with the code and message of an error.
+        """Return a response with the code and the message of an error.
 
         Args:
             empty: Response to fill.
-            error: Error of the request.
-            note: Text to append to the message if the code is NO_IK_SOLUTION.
+            error: Error that was raised while the request was answered.
+            note: Text that is appended to the message if the code is NO_IK_SOLUTION.
         """
         if isinstance(error, MissingKernelError):
             return self._with_code(empty, Code.TIMED_OUT, str(error))
@@ -224,7 +236,7 @@ class ServiceServer:
             reply(response)
         except Exception as error:  # noqa: BLE001  the client may be gone; others are waiting
             if not self._closed:
-                self._log.failed("reply", "an answer could not be sent", error)
+                self._log.failed("reply", "cannot send an answer", error)
 
     # Services about the scene
 
@@ -232,7 +244,10 @@ class ServiceServer:
         deadline = time.perf_counter() + self._max_timeout
 
         def invalid(reason: str) -> None:
-            self._log.warn(VALIDITY_SERVICE, f"{VALIDITY_SERVICE} answers 'not valid': {reason}")
+            self._log.warn(
+                VALIDITY_SERVICE,
+                f"{VALIDITY_SERVICE} answers valid = false without a check: {reason}",
+            )
             self._send(reply, GetStateValidity.Response(valid=False))
 
         def work() -> Iterator[None]:
@@ -271,7 +286,14 @@ class ServiceServer:
         self._in_order(answer, reply, ApplyPlanningScene.Response(success=False), APPLY_SERVICE)
 
     def _in_order(self, answer: Callable[[], Any], reply: Reply, empty: Any, name: str) -> None:
-        """Compute and send an answer in the thread of the scene, after all earlier changes."""
+        """Answer a request in the thread of the scene, after all changes that arrived before.
+
+        Args:
+            answer: Function that returns the response.
+            reply: Function that sends the response.
+            empty: Response to send if `answer` raises an error, or if the queue is full.
+            name: Name of the service, for log messages.
+        """
 
         def work() -> None:
             try:
@@ -279,11 +301,13 @@ class ServiceServer:
             except Exception as error:  # noqa: BLE001  the client needs an answer
                 response = empty
                 if isinstance(error, DlsIkError):
-                    self._log.warn(name, f"{name} cannot be answered: {error}")
+                    self._log.warn(name, f"cannot answer a request of {name}: {error}")
                 else:
                     self._node.get_logger().error(trace(error))
             self._send(reply, response)
 
         if not self._scenes.submit(work):
-            self._log.warn(name, f"{name} is refused: {QUEUE_FULL}; send the request again later")
+            self._log.warn(
+                name, f"a request of {name} is refused: {QUEUE_FULL}; send it again later"
+            )
             self._send(reply, empty)

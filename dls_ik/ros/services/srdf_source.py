@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Source of the SRDF of the robot: a parameter, or a topic."""
+"""Source of the SRDF of the robot: a parameter or a topic."""
 
 import threading
 import time
@@ -15,18 +15,20 @@ from dls_ik.ros.subscriptions import read_bytes
 from dls_ik.ros.util import Throttle
 
 SRDF_TOPIC = "robot_description_semantic"
-# Maximum times since the start [s] until a publisher of an SRDF is found, and until the SRDF of a
-# known publisher arrives.
+# Maximum times since the start of the node [s]: until a publisher of an SRDF is discovered, and
+# until the SRDF of a discovered publisher arrives.
 DISCOVERY_TIME = 0.5
 SRDF_TIMEOUT = 2.0
 
 
 class SrdfSource:
-    """The SRDF as XML, from a parameter or from the topic ``robot_description_semantic``.
+    """Source of the SRDF: a parameter, or the topic ``robot_description_semantic``.
 
     Args:
-        xml: Value of the parameter; if it is empty, subscribe to the topic.
-        changed: Called when an SRDF arrives.
+        node: ROS node.
+        xml: Value of the parameter, as XML; if it is empty, subscribe to the topic.
+        log: Log of the node.
+        changed: Function that is called when a different SRDF arrives on the topic.
     """
 
     def __init__(self, node: Node, xml: str, log: Throttle, changed: Callable[[], None]) -> None:
@@ -38,10 +40,10 @@ class SrdfSource:
             node.create_subscription(String, SRDF_TOPIC, self._receive, DESCRIPTION_QOS, raw=True)
 
     def wait(self) -> str:
-        """Return the SRDF as XML; empty if no SRDF arrives shortly after the start.
+        """Return the SRDF as XML; an empty text if no SRDF arrives shortly after the start.
 
-        Waiting is useful, because without an SRDF the pairs of links that may touch are found by
-        random sampling, which is slow.
+        The wait saves time if an SRDF arrives, because without an SRDF the pairs of links that may
+        touch are found by random sampling, which is slow.
         """
         while not self._xml:
             has_publisher = self._node.count_publishers(self._topic) > 0
@@ -52,7 +54,7 @@ class SrdfSource:
 
     def _receive(self, data: bytes) -> None:
         if len(data) > MAX_SRDF_BYTES + 16:
-            words = f"the SRDF on {self._topic} has more than {MAX_SRDF_BYTES} bytes: ignored"
+            words = f"ignored the SRDF on {self._topic}: it has more than {MAX_SRDF_BYTES} bytes"
             self._log.warn("srdf", words)
             return
         message = read_bytes(self._node, data, String, self._topic, self._log)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Requests for the whole planning scene of another node, such as move_group."""
+"""Client that requests the whole planning scene of another node, such as move_group."""
 
 import math
 import time
@@ -16,17 +16,23 @@ from dls_ik.ros.util import Throttle
 SCENE_SERVICE = "get_planning_scene"  # service of move_group, in the namespace of its scene topic
 ALL_COMPONENTS = 1023  # bits of moveit_msgs/PlanningSceneComponents
 REQUEST_CHECK_PERIOD = 1.0  # [s] period of checks whether a request is due and the service exists
-ANSWER_TIMEOUT = 10.0  # [s] maximum time to wait for an answer
-MAX_REPEATED_CHANGES = 1000  # number of changes received during a request and repeated afterwards
+ANSWER_TIMEOUT = 10.0  # [s] maximum time until the answer to a request arrives
+MAX_REPEATED_CHANGES = 1000  # maximum number of changes that are applied again after an answer
 
 
 class WholeScene:
-    """Client that requests the whole scene of another node, whose topic has only changes.
+    """Client that requests the whole scene of another node.
+
+    The scene topic of the other node contains only changes; therefore the whole scene is requested
+    from its service ``get_planning_scene`` at the start, and when changes were lost.
 
     Args:
-        topic: Topic with the scene of the other node; the service is in the same namespace.
-        change: Queues the received scene; called with the message and the name of the service.
-        has_own: Whether this node offers a service of the same name.
+        node: ROS node of the client.
+        topic: Scene topic of the other node; the service is in the same namespace.
+        log: Log of the client.
+        change: Function that queues a received scene, called with the message and the name of the
+            service.
+        has_own: Whether this node itself offers a service ``get_planning_scene``.
     """
 
     def __init__(
@@ -40,31 +46,37 @@ class WholeScene:
         namespace = "".join(topic.rpartition("/")[:2])
         self._name = node.resolve_service_name(namespace + SCENE_SERVICE)
         self._log, self._change = log, change
-        self._due = -math.inf  # [s] time of the next request, steady clock
-        self._answer: Any = None  # future of the pending request
-        self._request_time = 0.0  # [s] time of the pending request, steady clock
-        self._later: list[Callable[[], None]] = []  # changes received since the request
+        self._due = -math.inf  # [s] steady time from which the next request may be sent
+        self._answer: Any = None  # future of the pending request; None: no request is pending
+        self._request_time = 0.0  # [s] steady time at which the pending request was sent
+        self._later: list[Callable[[], None]] = []  # changes received since the pending request
         own = node.resolve_service_name(SCENE_SERVICE)
         if has_own and self._name == own:
             log.once(
                 "own scene",
-                f"the scene of move_group cannot be requested: {own} is the service of this node; "
-                f"remap it, -r {SCENE_SERVICE}:=dls_ik/{SCENE_SERVICE}. Until then only changes "
-                "are received",
+                f"cannot request the scene of move_group, because {own} is also the service of "
+                f"this node; remap the service of this node, -r {SCENE_SERVICE}:=dls_ik/"
+                f"{SCENE_SERVICE}; until then, only changes are received",
             )
             return
         self._client = node.create_client(GetPlanningScene, self._name)
         call_every(node, REQUEST_CHECK_PERIOD, self._request)
 
     def request_again(self, after: float = 0.0) -> None:
-        """Request the scene after a time [s], as soon as the service is available.
+        """Request the whole scene again when a time [s] has passed and the service is available.
 
         Any thread may call this.
         """
         self._due = time.monotonic() + after
 
     def note_change(self, change: Callable[[], None]) -> None:
-        """Apply a change again after the pending answer, which may describe an older scene."""
+        """Apply a change again after the answer to a pending request.
+
+        The answer may describe the scene before the change. If no request is pending, do nothing.
+
+        Args:
+            change: Function that applies the change.
+        """
         if self._answer is None:
             return
         if len(self._later) < MAX_REPEATED_CHANGES:
@@ -93,7 +105,7 @@ class WholeScene:
         self._answer, later, self._later = None, self._later, []
         try:
             scene = answer.result().scene
-        except Exception as error:  # noqa: BLE001  requested again
+        except Exception as error:  # noqa: BLE001  the scene is requested again
             self.request_again()
             self._log.failed("whole scene", f"{self._name} returned no scene", error)
             return

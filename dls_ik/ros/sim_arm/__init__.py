@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node that simulates an arm: receives commands, and publishes joint states."""
+"""Node ``ik_sim_arm``, which simulates an arm: it receives commands and publishes joint states."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Node ``ik_sim_arm``: command topics, services that cause faults, and joint states."""
+"""Topics and services of node ``ik_sim_arm``: commands, joint states, and simulated faults."""
 
 import gc
 import threading
@@ -52,27 +52,27 @@ COMMANDS = "joint_commands"
 QOS = QoSProfile(depth=10)
 MAX_COMMAND_BYTES = 1024 * 1024
 
-# Commands, checked as the controllers of a real arm check them
+# Commands, with the checks of a joint_trajectory_controller of ros2_control
 
-MAX_VALUE = 1e6  # [rad, m, rad/s or m/s] maximum value in a command
+MAX_VALUE = 1e6  # [rad, m, rad/s or m/s] maximum magnitude of a value in a command
 MAX_TRAJECTORY_POINTS = 10_000
 
 
 class CommandError(DlsIkError):
-    """Error of a command that is rejected."""
+    """Error that is raised for a command that the arm rejects."""
 
 
 def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> Path:
-    """Return the path to the positions of a ``sensor_msgs/JointState``.
+    """Return a path that rests at the positions of a ``sensor_msgs/JointState`` command.
 
     Args:
-        message: Command.
-        names: (n,) joints of the arm.
-        now: Time from which the command is valid [s].
+        message: Command, with values in the order of its joint names.
+        names: (n,) joints of the arm, in the order of the path.
+        now: Time of the only knot of the path [s].
 
     Raises:
-        CommandError: If the joints are not exactly `names` (in any order), or a value exceeds
-            MAX_VALUE.
+        CommandError: If the joints of the command are not exactly `names` (in any order), or the
+            magnitude of a value exceeds MAX_VALUE.
         JointValueError: If the number of values is wrong, or a value is not finite.
     """
     order = _order(message.name, names)
@@ -81,33 +81,36 @@ def path_from_joint_state(message: Any, names: tuple[str, ...], now: float) -> P
 
 
 def path_from_array(message: Any, names: tuple[str, ...], now: float) -> Path:
-    """Return the path to the positions of a ``std_msgs/Float64MultiArray``.
+    """Return a path that rests at the positions of a ``std_msgs/Float64MultiArray`` command.
 
     Args:
         message: Command, with values in the order of `names`.
         names: (n,) joints of the arm.
-        now: Time from which the command is valid [s].
+        now: Time of the only knot of the path [s].
 
     Raises:
-        CommandError: If a value exceeds MAX_VALUE.
+        CommandError: If the magnitude of a value exceeds MAX_VALUE.
         JointValueError: If the number of values is wrong, or a value is not finite.
     """
     return standstill(_bounded(checked_configuration(message.data, names)), now)
 
 
 def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp: int) -> Path:
-    """Return the path through the points of a ``trajectory_msgs/JointTrajectory``.
+    """Return the path through the points of a ``trajectory_msgs/JointTrajectory`` command.
 
     Args:
         message: Command.
-        names: (n,) joints of the arm.
-        now: Current time on the clock of the path [s].
-        stamp: Current time on the clock of the message's stamp [ns]; 0 if not yet known.
+        names: (n,) joints of the arm, in the order of the path.
+        now: Current time on the clock of the simulation, which the path uses [s].
+        stamp: Current time on the ROS clock, which header stamps use [ns]; 0 if the ROS clock is
+            not known yet (``use_sim_time`` without a message on ``/clock``).
 
     Raises:
-        CommandError: If the joints are not exactly `names` (in any order), if a value exceeds
-            MAX_VALUE, if there are no points or more than MAX_TRAJECTORY_POINTS, if times do not
-            increase or are all in the past, or if the last point has a velocity.
+        CommandError: If the joints of the command are not exactly `names` (in any order), if the
+            magnitude of a value exceeds MAX_VALUE, if there are no points or more than
+            MAX_TRAJECTORY_POINTS, if the times of the points do not increase or are all in the
+            past, if the last point has a nonzero velocity, or if the command has a stamp and
+            `stamp` is 0.
         JointValueError: If the number of values is wrong, or a value is not finite.
     """
     order = _order(message.joint_names, names)
@@ -115,8 +118,8 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
         raise CommandError("the trajectory has no points")
     if len(message.points) > MAX_TRAJECTORY_POINTS:
         raise CommandError(
-            f"a trajectory has at most {MAX_TRAJECTORY_POINTS} points, "
-            f"this one {len(message.points)}"
+            f"a trajectory may have at most {MAX_TRAJECTORY_POINTS} points; "
+            f"got {len(message.points)}"
         )
     times = _begin(message, now, stamp) + _times(message.points)
     if times[-1] < now:
@@ -125,60 +128,78 @@ def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp
     positions = np.array([checked_configuration(p.positions, given) for p in message.points])
     velocities = np.array([_velocities(point, given) for point in message.points])
     if np.nan_to_num(velocities[-1]).any():
-        raise CommandError("the last point of the trajectory has a velocity that is not 0")
+        raise CommandError("the velocity of the last point of a trajectory must be 0 or empty")
     return Path(times, _bounded(positions[:, order]), _bounded(velocities[:, order]))
 
 
 def _order(given: Sequence[str], names: tuple[str, ...]) -> list[int]:
-    """Return for each of the joints `names` (n,) its index in the list `given`."""
+    """Return the index in `given` of each joint of `names`, as a list (n,).
+
+    Raises:
+        CommandError: If `given` is not a permutation of `names`.
+    """
     if sorted(given) != sorted(names):
-        raise CommandError(f"the joints are {listing(names)}, each once, not {listing(given)}")
+        raise CommandError(f"joints must be {listing(names)} in any order; got {listing(given)}")
     index = {name: i for i, name in enumerate(given)}
     return [index[name] for name in names]
 
 
 def _begin(message: Any, now: float, stamp: int) -> float:
-    """Return the start time of a trajectory [s]: its stamp, or `now` if it has no stamp.
+    """Return the start time of a trajectory on the clock of the simulation [s].
 
-    The arguments are those of :func:`path_from_trajectory`.
+    This is the header stamp of the trajectory, converted to the clock of the simulation, or `now`
+    if the header stamp is 0. The arguments are those of :func:`path_from_trajectory`.
+
+    Raises:
+        CommandError: If the trajectory has a header stamp and the ROS clock is not known yet.
     """
     begin = nanoseconds(message.header.stamp)
     if begin and not stamp:
-        raise CommandError("it has a stamp, and with use_sim_time there is no clock yet")
+        raise CommandError(
+            "the header stamp cannot be used, because use_sim_time is set and no message on /clock "
+            "was received; publish /clock, or send a stamp of 0"
+        )
     return now + 1e-9 * (begin - stamp) if begin else now
 
 
 def _times(points: Sequence[Any]) -> Array:
-    """Return the times (k,) of the points, relative to the start of the trajectory [s]."""
+    """Return ``time_from_start`` of k trajectory points, shape (k,) [s].
+
+    Raises:
+        CommandError: If the first time is negative, or the times do not increase.
+    """
     durations = [point.time_from_start for point in points]
     times = np.array([d.sec + 1e-9 * d.nanosec for d in durations])
     if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
         raise CommandError(
-            "time_from_start is from 0 and increases from point to point, not "
+            "time_from_start must be at least 0 and increase from point to point; got "
             f"{listing([f'{t:g}' for t in times])} s"
         )
     return times
 
 
 def _velocities(point: Any, names: tuple[str, ...]) -> Array:
-    """Return the velocities (n,) of a trajectory point [rad/s or m/s]; NaN if it has none."""
+    """Return the velocities of a trajectory point, shape (n,) [rad/s or m/s].
+
+    All velocities are NaN if the field `velocities` of the point is empty.
+    """
     if len(point.velocities) == 0:
         return np.full(len(names), np.nan)
     return checked_configuration(point.velocities, names)
 
 
 def _bounded(values: Array) -> Array:
-    if np.abs(np.nan_to_num(values)).max() > MAX_VALUE:
-        raise CommandError(f"a value is beyond {MAX_VALUE:g}")
+    if (largest := np.abs(np.nan_to_num(values)).max()) > MAX_VALUE:
+        raise CommandError(f"magnitudes of values must be at most {MAX_VALUE:g}; got {largest:g}")
     return values
 
 
 class MeasuredJoints:
-    """Joint state message that is reused in each cycle; with efforts if the arm has masses.
+    """Message ``sensor_msgs/JointState`` of the simulated arm, which is reused in each cycle.
 
     Args:
         names: (m,) names of the published joints.
-        has_effort: Whether the arm has masses.
+        has_effort: Whether the message contains efforts (only an arm with masses has efforts).
     """
 
     def __init__(self, names: tuple[str, ...], has_effort: bool) -> None:
@@ -187,11 +208,11 @@ class MeasuredJoints:
         self._effort = writable(message, "effort", len(names)) if has_effort else None
 
     def fill(self, reading: ArmReading, stamp: int) -> Any:
-        """Fill and return the message, the same object each time.
+        """Fill the message and return it; every call returns the same message object.
 
         Args:
             reading: State of the published joints.
-            stamp: Stamp of the message [ns].
+            stamp: Header stamp of the message [ns].
         """
         if self._effort is not None:
             self._effort[:] = reading.effort
@@ -202,11 +223,11 @@ class MeasuredJoints:
 
 
 def serve_arm(node: Node, stop: Future) -> bool:
-    """Simulate an arm until the future `stop` is done."""
+    """Simulate an arm until the future `stop` is done; return True: no thread compiles kernels."""
     application = SimArmApplication(node, LiveParameters(node, SimArmParameters()))
     try:
         application.start()
-        gc.freeze()  # a garbage collection of numba's objects would pause the loop
+        gc.freeze()  # collecting Numba's many objects would pause the simulation loop
         spin(node, stop)
     finally:
         application.stop()
@@ -214,7 +235,7 @@ def serve_arm(node: Node, stop: Future) -> bool:
 
 
 class SimArmApplication:
-    """The node: the simulated arm with its topics and services."""
+    """Simulated arm of node ``ik_sim_arm``, with the topics and services of the node."""
 
     def __init__(self, node: Node, live: LiveParameters[SimArmParameters]) -> None:
         self._node, self._live = node, live
@@ -238,10 +259,13 @@ class SimArmApplication:
         live.on_change(self._change)
 
     def start(self) -> None:
-        """Start the simulation; without parameters for the joints, wait for a robot description.
+        """Start the thread that simulates the arm.
+
+        If no parameter gives a robot or joint names, the simulation starts with the first message
+        on the topic ``robot_description``.
 
         Raises:
-            DlsIkError: If the joints or parameters are not usable.
+            DlsIkError: If the parameters give a robot or joints that cannot be simulated.
         """
         parameters = self._live.current
         if parameters.joint_names:
@@ -258,7 +282,7 @@ class SimArmApplication:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop publishing, and stop accepting objects around the arm."""
+        """Stop simulating and publishing, and stop accepting objects around the arm."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -289,15 +313,15 @@ class SimArmApplication:
     def _subscribe(
         self, message_type: Any, topic: str, read: Callable[[Any, tuple[str, ...], float], Path]
     ) -> None:
-        """Subscribe to a topic and follow its commands.
+        """Subscribe to a topic whose messages are commands that the arm follows.
 
-        If a command is rejected, log the reason and follow the previous command.
+        If a command is rejected, log the reason; the arm continues with the previous command.
 
         Args:
             message_type: Type of the messages.
             topic: Name of the topic.
-            read: Function of a message, joint names and the current time [s] that returns the path;
-                raises an error to reject the command.
+            read: Function that converts a message, the joint names (n,) of the arm and the current
+                time [s] to a path; it raises a DlsIkError to reject the message.
         """
         name = self._node.resolve_topic_name(topic)
 
@@ -308,7 +332,7 @@ class SimArmApplication:
                     raise CommandError(NO_ROBOT)
                 simulation.command(read(message, simulation.joints.names, now), now)
             except DlsIkError as error:
-                self._log.warn(name, f"a command on {name} is not followed: {error}")
+                self._log.warn(name, f"ignored a command on {name}: {error}")
 
         subscribe_bounded(self._node, message_type, topic, store, QOS, self._log, MAX_COMMAND_BYTES)
 
@@ -316,14 +340,14 @@ class SimArmApplication:
         return path_from_trajectory(message, names, now, self._node.get_clock().now().nanoseconds)
 
     def _reset(self, request: Any, response: Any) -> Any:
-        return self._act(response, Simulation.reset, "at the initial positions")
+        return self._act(response, Simulation.reset, "arm set to its initial positions")
 
     def _freeze(self, request: Any, response: Any) -> Any:
-        message = "the drives are stuck" if request.data else "the drives are free"
+        message = "drives frozen" if request.data else "drives released"
         return self._act(response, lambda arm: arm.freeze(request.data), message)
 
     def _silence(self, request: Any, response: Any) -> Any:
-        message = "joint states cease" if request.data else "joint states come"
+        message = "joint states stopped" if request.data else "joint states resumed"
         return self._act(response, lambda arm: arm.silence(request.data), message)
 
     def _act(self, response: Any, act: Callable[[Simulation], None], message: str) -> Any:
@@ -336,7 +360,11 @@ class SimArmApplication:
         return response
 
     def _run(self) -> None:
-        """Run cycles at absolute deadlines; skip cycles whose deadlines passed during a stall."""
+        """Run a cycle of the simulation in each period of the parameter `rate`, until stopped.
+
+        Deadlines are absolute, so that delays do not add up. Cycles whose deadlines passed while
+        this thread was not running are skipped.
+        """
         deadline = time.monotonic()
         while not self._ended.wait(max(0.0, deadline - time.monotonic())):
             try:

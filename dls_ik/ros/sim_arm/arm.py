@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated arm without ROS: dynamics of the joints, parameters, dropouts and faults.
+"""Simulated arm without ROS: joint dynamics, parameters, gaps in the joint states, and faults.
 
 All times are arguments; this module reads no clock.
 """
@@ -29,15 +29,16 @@ MAX_STEP = 1e-3  # [s] maximum integration step
 class Path(NamedTuple):
     """Timed joint-space path through k knots, at rest before the first and after the last knot.
 
-    A segment between two knots is cubic if both have velocities; otherwise it is straight.
+    Between two knots the path is a cubic polynomial if both knots have velocities; otherwise it is
+    straight, with constant velocity.
     """
 
     times: Array  # (k,) [s] increasing
     positions: Array  # (k, n) [rad or m]
-    velocities: Array  # (k, n) [rad/s or m/s], rows of NaN: no velocity
+    velocities: Array  # (k, n) [rad/s or m/s]; a row of NaN: the knot has no velocity
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Return positions (n,) [rad or m] and velocities (n,) [rad/s or m/s] at a time [s]."""
+        """Return positions (n,) [rad or m] and velocities (n,) [rad/s or m/s] at time t [s]."""
         i = int(np.searchsorted(self.times, t, side="right"))
         if i == 0 or i == len(self.times):
             return self.positions[max(i - 1, 0)], np.zeros(self.positions.shape[1])
@@ -53,7 +54,9 @@ class Path(NamedTuple):
         return begin + s * rise + s * (1.0 - s) * bend, velocity
 
     def from_here(self, t: float, positions: Array, velocities: Array) -> "Path":
-        """Return the path with a new first knot; unchanged if `t` is not before the first knot.
+        """Return the path with an additional first knot at time `t`.
+
+        If `t` is not before the first knot, return the path unchanged.
 
         Args:
             t: Time of the new knot [s].
@@ -70,7 +73,7 @@ class Path(NamedTuple):
 
 
 def standstill(positions: Array, t: float) -> Path:
-    """Return a path that rests at positions (n,) [rad or m]; its only knot is at time t [s]."""
+    """Return a path that rests at positions (n,) [rad or m]; the only knot is at time t [s]."""
     return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
 
 
@@ -79,15 +82,15 @@ class Drive(NamedTuple):
 
     bandwidth: float = 8.0  # [Hz] bandwidth of the position control
     damping: float = 1.0  # damping ratio of the position control
-    full_effort_error: float = 0.01  # [rad or m] minimum position error that causes full effort
+    full_effort_error: float = 0.01  # [rad or m] position errors below it do not saturate a drive
     velocity_feedforward: float = 1.0  # fraction of the commanded velocity that is fed forward
-    gravity_compensation: float = 1.0  # fraction of the weight that the drives compensate
+    gravity_compensation: float = 1.0  # fraction of the weight that is compensated by feedforward
     effort_scale: float = 1.0  # factor by which the effort limits are multiplied
-    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] acceleration of an unloaded drive
+    rotor_acceleration: float = 500.0  # [rad/s^2 or m/s^2] maximum acceleration without load
 
 
 class Dynamics(NamedTuple):
-    """Response of the joints to commands."""
+    """Response of n joints to commands, and noise of the measured positions."""
 
     velocity: Array  # (n,) [rad/s or m/s] velocity limits; infinite: no limit
     delay: float = 0.0  # [s] time between a command and its effect on the drives
@@ -97,7 +100,7 @@ class Dynamics(NamedTuple):
 
 
 class CommandQueue:
-    """Queue of commanded paths with start times; a path replaces the rest of the previous path.
+    """Queue of commanded paths; each path is followed from a start time to that of the next path.
 
     Args:
         start: (n,) joint positions before the first command [rad or m].
@@ -107,34 +110,38 @@ class CommandQueue:
         self._commands = deque([(-np.inf, standstill(start, 0.0))])
 
     def add(self, path: Path, now: float) -> None:
-        """Add a path that is followed from the time `now` [s] on."""
+        """Add a path that replaces the last path from the time `now` [s] on."""
         state = self._commands[-1][1].at(now)
         self._commands.append((now, path.from_here(now, *state)))
 
     def path(self, t: float) -> Path:
-        """Return the path that is followed at time t [s]; before all paths, the oldest path."""
+        """Return the path that is followed at time t [s].
+
+        If t is before the start times of all paths in the queue, return the oldest path.
+        """
         oldest = self._commands[0][1]
         return next((path for since, path in reversed(self._commands) if since <= t), oldest)
 
     def breaks(self, begin: float, end: float) -> list[float]:
-        """Return the times [s] between `begin` and `end` at which the command has a knot or ends.
+        """Return the sorted times [s] of knots and path starts between times `begin` and `end` [s].
 
-        Between these times the command is smooth.
+        The commanded motion is smooth between two successive times.
         """
         knots = {t for since, path in self._commands for t in (since, *path.times.tolist())}
         return sorted(t for t in knots if begin < t < end)
 
     def forget(self, end: float) -> None:
-        """Drop the paths that were replaced before the time `end` [s]."""
+        """Drop the paths that were replaced by a newer path at or before the time `end` [s]."""
         while len(self._commands) > 1 and self._commands[1][0] <= end:
             self._commands.popleft()
 
 
 class SimulatedArm:
-    """Arm without masses: joints with a delay, a first-order lag and velocity limits.
+    """Arm without masses: joints follow commands with a delay, a lag and velocity limits.
 
-    The lag is integrated exactly for straight segments of the commanded path. Therefore the motion
-    does not depend on how often :meth:`advance` is called. Times must not decrease.
+    The first-order lag is integrated exactly for straight segments of the commanded path.
+    Therefore the motion does not depend on how often :meth:`advance` is called. The times that are
+    passed to successive calls must not decrease.
 
     Args:
         start: (n,) initial joint positions, which are also the first command [rad or m].
@@ -152,21 +159,21 @@ class SimulatedArm:
 
     @property
     def q(self) -> Array:
-        """True joint positions (n,) [rad or m]."""
+        """True joint positions (n,), without measurement noise [rad or m]."""
         return self._q.copy()
 
     def reset(self, start: Array) -> None:
         """Set the joint positions (n,) [rad or m] at once, and drop all commands."""
         self._q = start.copy()
-        self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean of the last step
+        self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean during the last advance
         self._commands = CommandQueue(start)
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path from the time `now` [s] on instead of the rest of the previous path."""
+        """Follow a path from the time `now` [s] on; the path replaces the previous command."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
-        """Advance the simulation to the time `now` [s]."""
+        """Advance the simulation to the time `now` [s]; do nothing if `now` is not later."""
         if now <= self._time:
             return
         before, elapsed = self._q, now - self._time
@@ -179,15 +186,21 @@ class SimulatedArm:
 
     @property
     def effort(self) -> Array:
-        """Empty array (0,), because an arm without masses has no efforts."""
+        """Empty array, shape (0,), because an arm without masses has no efforts."""
         return np.zeros(0)
 
     def measured(self) -> Array:
-        """Return measured joint positions (n,) [rad or m], with new noise at each call."""
+        """Return the true joint positions plus random noise, shape (n,) [rad or m].
+
+        Each call draws new noise.
+        """
         return self._q + self.dynamics.noise * self._random.standard_normal(len(self._q))
 
     def _follow(self, begin: float, end: float) -> None:
-        """Move the joints along the commands from time `begin` to time `end` [s]."""
+        """Move the joints along the commanded paths from time `begin` to time `end` [s].
+
+        Both are times of the commanded paths: the simulated time minus the delay.
+        """
         for first, last in pairwise([begin, *self._commands.breaks(begin, end), end]):
             times = np.linspace(first, last, 2 + int((last - first) / MAX_STEP)).tolist()
             for t0, t1 in pairwise(times):
@@ -195,10 +208,11 @@ class SimulatedArm:
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
 
     def _step(self, r0: Array, r1: Array, h: float) -> None:
-        """Move the joints while the reference moves linearly from r0 (n,) to r1 (n,) in h > 0 [s].
+        """Advance the joint positions q (n,) by a time step h > 0 [s].
 
-        With a time constant T, the lag is q' = (r - q) / T. For a linear reference r the solution
-        is q = r - T r' + C exp(-t / T).
+        The commanded positions r (n,) change linearly during the step, from r0 (n,) to r1 (n,)
+        [rad or m]. With a time constant T [s], the lag is q' = (r - q) / T; for a linear r the
+        solution is q = r - T r' + C exp(-t / T). The result is limited by the velocity limits.
         """
         dynamics, q = self.dynamics, self._q
         goal = r1
@@ -211,91 +225,108 @@ class SimulatedArm:
 
 # Parameters and joints of the node
 
-MAX_TIME = 60.0  # [s] upper bound of the parameters that are times
+MAX_TIME = 60.0  # [s] maximum of the parameters delay, time_constant and dropout_duration
 
 
 @dataclass(frozen=True)
 class SimArmParameters(RobotParameters):
-    """Parameters of ``ik_sim_arm``."""
+    """Parameters of the node ``ik_sim_arm``."""
 
     joint_names: tuple[str, ...] = parameter(
         (),
-        "names of joints without a robot description, in the order of position_array; without "
-        "velocity limits",
+        "joints of an arm without a robot description, in the order of position_array commands; "
+        "they have no velocity limits",
         read_only=True,
     )
     rate: float = parameter(250.0, "rate of the joint states", "Hz", (1.0, 1000.0), read_only=True)
     initial_positions: tuple[float, ...] = parameter(
         (),
-        "joint positions at the start and after a reset; empty: 0, or the limit next to it, and "
-        "bent if that is near a singularity",
+        "joint positions at the start and after a reset; empty: 0 or the limit closest to 0, and "
+        "bent near singularities",
         "rad or m",
     )
-    delay: float = parameter(0.0, "time from a command to the drives", "s", (0.0, MAX_TIME))
-    time_constant: float = parameter(
-        0.0, "first-order lag behind the commands; 0: none", "s", (0.0, MAX_TIME)
+    delay: float = parameter(
+        0.0, "time between a command and its effect on the drives", "s", (0.0, MAX_TIME)
     )
-    limit_velocity: bool = parameter(True, "keep the velocity limits of the robot description")
+    time_constant: float = parameter(
+        0.0,
+        "time constant of the first-order lag of the joints; 0: no lag; no effect with physics",
+        "s",
+        (0.0, MAX_TIME),
+    )
+    limit_velocity: bool = parameter(True, "apply the velocity limits of the robot description")
     noise: float = parameter(
         0.0, "standard deviation of the measured positions", "rad or m", (0.0, 1.0)
     )
     dropout_rate: float = parameter(
-        0.0, "mean rate of random gaps in the joint states", "1/s", (0.0, 1000.0)
+        0.0, "mean rate of random gaps in the joint states; 0: no gaps", "1/s", (0.0, 1000.0)
     )
     dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME))
-    random_seed: int = parameter(0, "seed of noise and gaps", span=(0, 2**31 - 1), read_only=True)
+    random_seed: int = parameter(
+        0, "random seed of the noise and the gaps", span=(0, 2**31 - 1), read_only=True
+    )
 
     # Parameters of an arm with masses
     physics: bool = parameter(
         False,
-        "simulate masses, efforts and contacts, by MuJoCo (extra `physics`); also by --physics",
+        "simulate masses, efforts and contacts in MuJoCo (pip install 'dls_ik[physics]'); the "
+        "command line option --physics sets it too",
         read_only=True,
     )
     scene: str = parameter(
         "",
-        "physics: file of the objects around the arm, .yaml or .scene; empty: none",
+        "physics: file with objects around the arm, .yaml or .scene; empty: no objects",
         read_only=True,
     )
     mesh_folders: tuple[str, ...] = parameter(
         (),
-        "physics: folders in which meshes may be read, beside ROS packages and the robot's folder",
+        "physics: folders from which meshes may be read, besides ROS packages and the folder of "
+        "the robot file",
         read_only=True,
     )
     all_joints: bool = parameter(
         False,
-        "physics: publish the joints beside the chain too, which hold their place",
+        "physics: also publish the joints outside the chain, which hold their positions or mimic "
+        "joints",
         read_only=True,
     )
     bandwidth: float = parameter(
-        Drive().bandwidth, "physics: of the position control of the drives", "Hz", (0.1, 100.0)
+        Drive().bandwidth,
+        "physics: bandwidth of the position control of the drives",
+        "Hz",
+        (0.1, 100.0),
     )
     damping: float = parameter(
-        Drive().damping, "physics: damping ratio of the position control", span=(0.01, 10.0)
+        Drive().damping,
+        "physics: damping ratio of the position control of the drives",
+        span=(0.01, 10.0),
     )
     full_effort_error: float = parameter(
         Drive().full_effort_error,
-        "physics: least position error at which a drive gives its full effort, which bounds the "
+        "physics: smallest position error at which a drive may give its maximum effort; limits the "
         "stiffness of weak drives",
         "rad or m",
         (1e-5, 10.0),
     )
     velocity_feedforward: float = parameter(
         Drive().velocity_feedforward,
-        "physics: share of the commanded velocity that the drives know",
+        "physics: fraction of the commanded velocity that is fed forward to the drives",
         span=(0.0, 1.0),
     )
     gravity_compensation: float = parameter(
         Drive().gravity_compensation,
-        "physics: share of the weight that the drives carry ahead of the control",
+        "physics: fraction of the weight that the drives compensate by feedforward",
         span=(0.0, 2.0),
     )
     effort_scale: float = parameter(
-        Drive().effort_scale, "physics: factor of the effort limits", span=(0.001, 1000.0)
+        Drive().effort_scale,
+        "physics: factor by which the effort limits are multiplied",
+        span=(0.001, 1000.0),
     )
     rotor_acceleration: float = parameter(
         Drive().rotor_acceleration,
-        "physics: acceleration that its full effort gives a drive alone, for the inertia of its "
-        "rotor",
+        "physics: acceleration of a drive without load at its maximum effort; sets the inertia of "
+        "the rotor",
         "rad/s^2 or m/s^2",
         (1.0, 1e6),
     )
@@ -304,19 +335,23 @@ class SimArmParameters(RobotParameters):
         """Check that the parameters are consistent.
 
         Raises:
-            OptionError: If the joints are given twice, if a joint has a duplicate, or if `physics`
-                or `scene` is given without a parameter that it needs.
+            OptionError: If `joint_names` is given together with a robot or with `physics`, if
+                `joint_names` contains a name twice, or if `scene` is given without `physics`.
         """
         super().check()
         robot = "robot" if self.robot else "robot_description" if self.robot_description else ""
         if self.joint_names and robot:
             raise OptionError(f"'joint_names' and {robot!r} are both given; give one of them")
         if len(set(self.joint_names)) < len(self.joint_names):
-            raise OptionError(f"joint_names has a name twice: {', '.join(self.joint_names)}")
+            raise OptionError(
+                f"joint_names must contain each name once; got {', '.join(self.joint_names)}"
+            )
         if self.physics and self.joint_names:
-            raise OptionError("physics needs the links of a robot: give 'robot', not 'joint_names'")
+            raise OptionError(
+                "'physics' needs the links of a robot; give 'robot' instead of 'joint_names'"
+            )
         if self.scene and not self.physics:
-            raise OptionError("'scene' is for physics: add --physics, or -p physics:=true")
+            raise OptionError("'scene' needs physics; add --physics or -p physics:=true")
 
     @property
     def drive(self) -> Drive:
@@ -330,47 +365,50 @@ class SimArmParameters(RobotParameters):
 
 
 class SimulatedJoints(NamedTuple):
-    """The n joints of the arm."""
+    """Properties of the n commanded joints of the arm, and names of its other published joints."""
 
     names: tuple[str, ...]
     rest: Array  # (n,) [rad or m] default initial positions
     velocity: Array  # (n,) [rad/s or m/s] velocity limits; infinite: no limit
-    others: tuple[str, ...] = ()  # further published joints: fixed, or mimics of the n joints
+    others: tuple[str, ...] = ()  # other published joints, which hold still or mimic joints
 
     def start(self, parameters: SimArmParameters) -> Array:
         """Return the initial joint positions (n,) [rad or m].
 
+        These are the parameter `initial_positions`, or the default positions if it is empty.
+
         Raises:
-            JointValueError: If the parameter `initial_positions` does not fit the joints.
+            JointValueError: If the parameter has a wrong number of values, or a value that is not
+                finite.
         """
         if not parameters.initial_positions:
             return self.rest
         return checked_configuration(parameters.initial_positions, self.names)
 
     def dynamics(self, parameters: SimArmParameters) -> Dynamics:
-        """Return the response of the joints to commands."""
+        """Return the response of the joints to commands that the parameters describe."""
         p = parameters
         velocity = self.velocity if p.limit_velocity else np.full(len(self.names), np.inf)
         return Dynamics(velocity, p.delay, p.time_constant, p.noise, p.drive)
 
 
 def joints_of(robot: RobotModel) -> SimulatedJoints:
-    """Return the joints of a chain."""
+    """Return the joints of a robot's chain, with the velocity limits of the robot."""
     return SimulatedJoints(robot.joint_names, ready_configuration(robot), robot.velocity)
 
 
 def named_joints(names: tuple[str, ...]) -> SimulatedJoints:
-    """Return joints with the given names and without limits."""
+    """Return joints with the given names, initial positions of 0 and no velocity limits."""
     return SimulatedJoints(names, np.zeros(len(names)), np.full(len(names), np.inf))
 
 
 class Dropouts:
-    """Random gaps of equal length in the joint states, which start as a Poisson process.
+    """Random gaps of equal length in the joint states; gaps start as a Poisson process.
 
     Args:
-        rate: Mean number of gaps per second, without the duration of gaps [1/s]; 0: no gaps.
-        duration: Length of each gap [s].
-        seed: Seed of the start times.
+        rate: Mean number of gaps per second of time outside gaps [1/s]; 0: no gaps.
+        duration: Length of each gap [s]; 0: no gaps.
+        seed: Random seed of the start times of gaps.
         now: Initial time [s].
     """
 
@@ -380,7 +418,7 @@ class Dropouts:
         self._begin = now + self._wait()
 
     def is_out(self, now: float) -> bool:
-        """Return whether the time `now` [s] is in a gap; times must not decrease."""
+        """Return whether the time `now` [s] is in a gap; `now` must not decrease between calls."""
         while now >= self._begin + self._duration:
             self._begin += self._duration + self._wait()
         return now >= self._begin
@@ -392,27 +430,28 @@ class Dropouts:
 
 
 class ArmReading(NamedTuple):
-    """State of the m published joints: first the joints of the arm, then all other joints."""
+    """State of the m published joints: first the commanded joints, then the other joints."""
 
     positions: Array  # (m,) measured positions [rad or m]
     velocities: Array  # (m,) true velocities [rad/s or m/s]
     effort: Array  # (m,) efforts [N m or N]; (0,) if the arm has no masses
 
 
-ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # see SimulatedArm for the arguments
+ArmFactory = Callable[[Array, Dynamics, int, float], Any]  # has the arguments of SimulatedArm
 
 
 class Simulation:
-    """Simulated arm with dropouts and faults; its methods are thread-safe.
+    """Simulated arm with gaps in the joint states and with faults; methods are thread-safe.
 
     Args:
         joints: Joints of the arm.
         parameters: Parameters of the node.
         now: Initial time [s].
-        make: Constructor of the arm, with or without masses.
+        make: Function that returns the simulated arm, with or without masses.
 
     Raises:
-        JointValueError: If the initial positions do not fit the joints.
+        JointValueError: If the parameter `initial_positions` has a wrong number of values, or a
+            value that is not finite.
     """
 
     def __init__(
@@ -431,10 +470,11 @@ class Simulation:
         self._dropouts = Dropouts(*parameters.dropouts, seed, now)
 
     def change(self, parameters: SimArmParameters, now: float) -> None:
-        """Continue with other parameters; keep the present parameters if an error is raised.
+        """Apply changed parameters from the time `now` [s] on.
 
         Raises:
-            JointValueError: If the initial positions do not fit the joints.
+            JointValueError: If the parameter `initial_positions` has a wrong number of values, or a
+                value that is not finite. The previous parameters stay in effect in this case.
         """
         self.joints.start(parameters)
         with self._lock:
@@ -449,12 +489,15 @@ class Simulation:
             self._arm.command(path, now)
 
     def freeze(self, frozen: bool) -> None:
-        """Freeze the drives, or release them; commands are still received while they are frozen."""
+        """Freeze the drives if `frozen` is True, otherwise release them.
+
+        Commands are still accepted while the drives are frozen, but do not move the joints.
+        """
         with self._lock:
             self._arm.frozen = frozen
 
     def silence(self, silent: bool) -> None:
-        """Stop the joint states if `silent` is True, or resume them."""
+        """Stop publishing joint states if `silent` is True, otherwise resume publishing them."""
         with self._lock:
             self._silent = silent
 
@@ -465,10 +508,11 @@ class Simulation:
             self._arm.reset(self.joints.start(self._parameters))
 
     def cycle(self, now: float) -> ArmReading | None:
-        """Advance to the time `now` [s], and return the state of the published joints.
+        """Advance the simulation to the time `now` [s], and return the state to publish.
 
         Returns:
-            None if no joint states are published now, during a gap or after :meth:`silence`.
+            State of the published joints; None during a gap in the joint states, or while
+            :meth:`silence` is in effect.
         """
         with self._lock:
             self._arm.advance(now)

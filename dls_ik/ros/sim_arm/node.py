@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Program ``ik_sim_arm``, which sets up streams and signals before its slow imports."""
+"""Program ``ik_sim_arm``; sets up output streams and signal handlers before its slow imports."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ def _load_run() -> Callable[[Sequence[str] | None], int]:
 IK_SIM_ARM = Program(
     "ik_sim_arm",
     "dls_ik.ros.sim_arm.node",
-    "Simulates an arm: it takes commands and publishes joint_states; with --physics also its\n"
-    "masses, efforts and contacts, by MuJoCo.",
+    "Simulates an arm: receives joint commands and publishes joint_states. With --physics, also\n"
+    "simulates masses, efforts and contacts in MuJoCo.",
     (
         "ros2 run dls_ik ik_sim_arm --ros-args -p robot:=wam -p delay:=0.05",
         "ros2 run dls_ik ik_sim_arm --ros-args -p joint_names:=[j1,j2]",
@@ -41,7 +41,11 @@ IK_SIM_ARM = Program(
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run ``ik_sim_arm``; see :meth:`dls_ik.ros.node.Program.start`."""
+    """Run the program ``ik_sim_arm``, and return its exit code.
+
+    The option ``--physics`` sets the parameter `physics`; :meth:`dls_ik.ros.node.Program.start`
+    describes all other arguments.
+    """
     given = sys.argv[1:] if args is None else list(args)
     if PHYSICS in own_arguments(given):
         others = [each for each in given if each != PHYSICS]

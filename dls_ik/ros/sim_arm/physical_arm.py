@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated arm with masses in MuJoCo: drives with limited efforts, gravity and contacts.
+"""Arm with masses, simulated in MuJoCo: drives with limited efforts, gravity and contacts.
 
 This module imports no ROS. All times are arguments; this module reads no wall clock.
 """
@@ -31,14 +31,14 @@ from dls_ik.ros.sim_arm.physics_shapes import mujoco, wxyz
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 
-MAX_ADVANCE = 0.05  # [s] maximum simulated time per call, so that a late arm publishes states
-MAX_LAG = 2.0  # [s] maximum lag that is simulated later, for example after a stop of the process
+MAX_ADVANCE = 0.05  # [s] maximum simulated time per call, so that a late cycle still ends soon
+MAX_LAG = 2.0  # [s] maximum lag behind the clock; time beyond it is skipped, not simulated
 MIN_SEPARATION_TIME = 0.05  # [s] if a pair touches again after this time, it is a new contact
-MAX_EVENTS = 100  # maximum number of contacts that are not logged yet; the oldest are dropped
+MAX_EVENTS = 100  # maximum number of contacts that wait to be logged; the oldest are dropped
 
 
 class ContactEvent(NamedTuple):
-    """Start of a contact of two links or objects."""
+    """Start of a contact between two links, or between a link and an object."""
 
     names: Pair
     is_object: bool  # whether the pair includes an object of the world
@@ -46,16 +46,18 @@ class ContactEvent(NamedTuple):
 
 
 class ContactCounter:
-    """Counter of contacts; a contact ends when its pair was separated for `MIN_SEPARATION_TIME`.
+    """Counter of contacts between links and objects.
+
+    A pair that touches again is counted again only if it was separated for `MIN_SEPARATION_TIME`.
 
     Attributes:
         with_objects: Number of contacts of links or attached objects with objects of the world.
         between_links: Number of contacts between links.
-        duration: Time with at least one contact [s].
-        deepest: Maximum penetration depth [m].
-        strongest: Maximum normal force [N].
-        now: Current penetration depths of the pairs in contact [m].
-        events: New contacts, oldest first; the reader removes them.
+        duration: Simulated time with at least one contact [s].
+        deepest: Maximum penetration depth of all contacts [m].
+        strongest: Maximum normal force of all contacts [N].
+        now: Current penetration depth of each pair that is in contact [m].
+        events: New contacts, oldest first; a reader must remove the events that it has read.
     """
 
     def __init__(self) -> None:
@@ -63,10 +65,15 @@ class ContactCounter:
         self.duration = self.deepest = self.strongest = 0.0
         self.now: dict[Pair, float] = {}
         self.events: deque[ContactEvent] = deque(maxlen=MAX_EVENTS)
-        self._last: dict[Pair, float] = {}  # simulated time of the last touch by pair [s]
+        self._last: dict[Pair, float] = {}  # [s] last simulated time at which a pair touched
 
     def count(self, built: PhysicalModel, data: Any) -> None:
-        """Count the contacts in the state `data` after a simulation step."""
+        """Update the counts after a simulation step.
+
+        Args:
+            built: Model of the robot and objects.
+            data: State of the model after the step (mujoco.MjData).
+        """
         now: dict[Pair, float] = {}
         if not data.ncon:
             self.now = now
@@ -84,34 +91,35 @@ class ContactCounter:
         if now:
             self.duration += STEP
             self.deepest = max(self.deepest, *now.values())
-        self.now = now  # replaced, not modified, because another thread reads the dictionary
+        self.now = now  # a new dictionary, because another thread may be reading the previous one
 
 
 class PhysicalFigures(NamedTuple):
-    """Statistics of an arm since the last report."""
+    """Statistics of an arm with masses since the previous report."""
 
     simulated: float  # [s] simulated time
     real_time_factor: float  # simulated time / processor time; NaN: nothing was simulated
-    lost: float  # [s] total time that was not simulated
-    tracking_error: float  # [rad or m] maximum difference of reference and joint position
-    effort_share: float  # maximum ratio of the effort of a drive to its limit
-    weakest: str  # joint with this ratio
+    lost: float  # [s] time that was not simulated, since the start of the simulation
+    tracking_error: float  # [rad or m] maximum of |reference - joint position| over all joints
+    effort_share: float  # maximum of |effort| / effort limit over all drives
+    weakest: str  # name of the joint with the maximum effort_share
 
 
 class PhysicalArm:
     """Arm with masses whose drives follow commands with limited efforts.
 
-    The effort of each drive is the sum of a position control with velocity feedforward,
-    ``kp (r - q) + kv (f r' - q')``, and the compensation of the weight, limited to the maximum
-    effort of the drive. With the sum J of the inertias of the links about the joint and of the
-    rotor, ``kp = (2 pi bandwidth)^2 J``, at most effort / `full_effort_error`, and
-    ``kv = 2 damping sqrt(kp J)``. The reference r follows the command within the velocity limits.
-    Times must not decrease.
+    The effort of a drive is ``kp (r - q) + kv (f r' - q')`` plus the compensation of gravity,
+    limited to the maximum effort of the drive. Here q is the joint position, r the reference,
+    which follows the commanded position within the velocity limits, and f the fraction
+    `velocity_feedforward`. With the maximum inertia J about the joint, of the links and of the
+    rotor of the drive, the gains are ``kp = (2 pi bandwidth)^2 J``, but at most the maximum effort
+    divided by `full_effort_error`, and ``kv = 2 damping sqrt(kp J)``. The times that are passed to
+    successive calls must not decrease.
 
     Args:
-        robot: Robot with all its joints.
-        names: (n,) commanded joints; the drives of other joints hold their initial positions.
-        others: Other joints whose state is published too.
+        robot: Masses, drives and shapes of the robot.
+        names: (n,) commanded joints; the drives of other joints hold their default positions.
+        others: (m - n,) other joints whose state is also published.
         start: (n,) initial joint positions, which are also the first command [rad or m].
         dynamics: Response of the joints to commands.
         seed: Seed of the measurement noise.
@@ -128,7 +136,7 @@ class PhysicalArm:
         seed: int,
         now: float,
     ) -> None:
-        self.frozen = False  # frozen drives hold the current reference
+        self.frozen = False  # True: the drives hold their current reference and ignore commands
         self.contacts = ContactCounter()
         self._robot, self._library = robot, mujoco()
         self._order = np.array([robot.drives.index(name) for name in names])
@@ -149,7 +157,7 @@ class PhysicalArm:
 
     @property
     def dynamics(self) -> Dynamics:
-        """Response of the joints to commands; an assigned value takes effect at once."""
+        """Response of the joints to commands; an assigned value takes effect immediately."""
         return self._dynamics
 
     @dynamics.setter
@@ -159,32 +167,38 @@ class PhysicalArm:
 
     @property
     def q(self) -> Array:
-        """True joint positions (m,) [rad or m]."""
+        """True positions of the published joints (m,) [rad or m]."""
         return np.array(self._data.qpos[self._built.positions][self._reported])
 
     def values(self) -> dict[str, float]:
-        """Return the positions of all joints of the robot by name [rad or m]."""
+        """Return the positions of all moving joints of the robot by joint name [rad or m]."""
         found = self._data.qpos[self._built.positions].tolist()
         return dict(zip(self._robot.joints, found, strict=True))
 
     @property
     def velocity(self) -> Array:
-        """True joint velocities (m,) [rad/s or m/s]."""
+        """True velocities of the published joints (m,) [rad/s or m/s]."""
         return np.array(self._data.qvel[self._built.velocities][self._reported])
 
     @property
     def effort(self) -> Array:
-        """Efforts of the drives (m,) [N m or N]; 0 for mimic joints."""
+        """Efforts of the drives of the published joints (m,) [N m or N]; 0 for mimic joints."""
         return np.array(self._data.qfrc_actuator[self._built.velocities][self._reported])
 
     def measured(self) -> Array:
-        """Return measured joint positions (m,) [rad or m], with new noise at each call."""
+        """Return the true positions of the published joints plus noise, shape (m,) [rad or m].
+
+        Each call draws new noise.
+        """
         return self.q + self._dynamics.noise * self._random.standard_normal(len(self._reported))
 
     # Commands and time
 
     def reset(self, start: Array) -> None:
-        """Set the joint positions (n,) [rad or m] at once, and drop all commands."""
+        """Set the positions (n,) [rad or m] of the commanded joints at once; drop all commands.
+
+        All other joints are set to their default positions.
+        """
         data, model = self._data, self._built.model
         kept = data.mocap_pos.copy(), data.mocap_quat.copy(), data.time
         self._library.mj_resetData(model, data)
@@ -197,11 +211,15 @@ class PhysicalArm:
         self._library.mj_forward(model, data)
 
     def command(self, path: Path, now: float) -> None:
-        """Follow a path from the time `now` [s] on instead of the rest of the previous path."""
+        """Follow a path from the time `now` [s] on; the path replaces the previous command."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
-        """Advance by whole steps to the time `now` [s], but at most by `MAX_ADVANCE` per call."""
+        """Advance the simulation by whole steps toward the time `now` [s].
+
+        A call advances by at most `MAX_ADVANCE`; later calls catch up. If the simulation lags by
+        more than `MAX_LAG`, the excess is not simulated.
+        """
         if now - self._time > MAX_LAG:
             self._lost += now - MAX_LAG - self._time
             self._time = now - MAX_LAG
@@ -229,7 +247,10 @@ class PhysicalArm:
         self._report(data)
 
     def _goal(self, t: float) -> tuple[Array, Array]:
-        """Return the commanded joint positions (n,) and velocities (n,) at time t [s]."""
+        """Return the commanded positions (n,) [rad or m] and velocities (n,) at time t [s].
+
+        If the drives are frozen, these are the current reference and 0.
+        """
         if self.frozen:
             return self._reference[self._order], np.zeros(len(self._order))
         return self._commands.path(t).at(t)
@@ -237,7 +258,10 @@ class PhysicalArm:
     # Model
 
     def use(self, built: PhysicalModel) -> None:
-        """Continue the motion in a model of the same robot with other objects."""
+        """Replace the model by another model of the same robot with other objects.
+
+        The motion of the robot continues, because its state is copied.
+        """
         before = self._data
         data = self._library.MjData(built.model)
         for name in ("qpos", "qvel", "ctrl", "qacc_warmstart"):
@@ -248,14 +272,14 @@ class PhysicalArm:
         self._library.mj_forward(built.model, data)
 
     def move_objects(self, poses: Mapping[str, Array]) -> None:
-        """Move objects of the world to poses ``T_root_object`` (4, 4)."""
+        """Move objects of the world to the given poses ``T_root_object`` (4, 4), by object name."""
         for name, T in poses.items():
             index = self._built.mocap[name]
             self._data.mocap_pos[index] = T[:3, 3]
             self._data.mocap_quat[index] = wxyz(T)
 
     def _tune(self) -> None:
-        """Set the gains and limits of the drives."""
+        """Set the gains, effort limits and rotor inertias of the drives in the MuJoCo model."""
         drive, loads, model = self._dynamics.drive, self._robot.loads, self._built.model
         k = len(self._robot.drives)
         effort = drive.effort_scale * loads.effort
@@ -275,7 +299,11 @@ class PhysicalArm:
 
     @property
     def bandwidths(self) -> Array:
-        """Bandwidths of the drives of the commanded joints (n,) [Hz]."""
+        """Bandwidths of the drives of the commanded joints (n,) [Hz].
+
+        A bandwidth is smaller than the parameter `bandwidth` if `full_effort_error` limits the
+        gain of the drive.
+        """
         loads, drive = self._robot.loads, self._dynamics.drive
         inertia = loads.inertia + loads.effort / drive.rotor_acceleration
         return np.array((np.sqrt(self._kp / inertia) / (2.0 * np.pi))[self._order])
@@ -312,14 +340,15 @@ class PhysicalSimulation(Simulation):
     Methods are thread-safe, except :meth:`use_scene`.
 
     Args:
-        robot: Robot with all its joints.
+        robot: Masses, drives and shapes of the robot.
         joints: Commanded joints.
         parameters: Parameters of the node.
         now: Initial time [s].
 
     Raises:
-        JointValueError: If the initial positions do not fit the joints.
-        PhysicsError: If MuJoCo refuses the robot.
+        JointValueError: If the parameter `initial_positions` has a wrong number of values, or a
+            value that is not finite.
+        PhysicsError: If MuJoCo cannot compile the model of the robot.
     """
 
     _arm: PhysicalArm
@@ -342,10 +371,13 @@ class PhysicalSimulation(Simulation):
         super().__init__(joints._replace(others=others), parameters, now, make)
 
     def use_scene(self, scene: SceneSnapshot) -> None:
-        """Replace the objects by the objects of a scene; always call this from the same thread.
+        """Replace the simulated objects by the objects of a scene.
+
+        All calls must come from the same thread.
 
         Raises:
-            PhysicsError: If MuJoCo refuses an object. In this case the previous objects remain.
+            PhysicsError: If MuJoCo cannot compile a model with the objects. In this case the
+                previous objects remain.
         """
         before = self._scene
         if before is not None and _differs_in_poses(before, scene):
@@ -369,11 +401,11 @@ class PhysicalSimulation(Simulation):
 
     @property
     def contacts(self) -> ContactCounter:
-        """Counter of the contacts."""
+        """Counter of the contacts since the start of the simulation."""
         return self._arm.contacts
 
     def values(self) -> dict[str, float]:
-        """Return all joint positions by name [rad or m]."""
+        """Return the positions of all moving joints of the robot by joint name [rad or m]."""
         with self._lock:
             return self._arm.values()
 
@@ -384,7 +416,7 @@ class PhysicalSimulation(Simulation):
 
 
 def _differs_in_poses(before: SceneSnapshot, after: SceneSnapshot) -> bool:
-    """Return whether two scenes have the same objects, and differ only in poses of objects."""
+    """Return whether two scenes differ in nothing but the poses of objects of the world."""
     return (
         before.attached is after.attached
         and before.allowed is after.allowed

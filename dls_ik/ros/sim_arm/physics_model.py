@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""MuJoCo model of a robot and the objects around it, from the URDF and a planning scene."""
+"""MuJoCo model of a robot and the objects around it, built from a URDF and a planning scene."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from dls_ik.scene.srdf import Pair, pair_of
 from dls_ik.text import listing
 
 STEP = 1e-3  # [s] simulation step
-DENSITY = 1000.0  # [kg/m^3] density that is assumed for links without a mass
-ROD_RADIUS = 0.03  # [m] radius of rods that stand for links without shapes and mass
-INERTIA_RADIUS = 0.05  # [m] a sphere of this radius replaces an inertia that is not positive
+DENSITY = 1000.0  # [kg/m^3] assumed density of links without a mass
+ROD_RADIUS = 0.03  # [m] radius of the rods that replace links without shapes and mass
+INERTIA_RADIUS = 0.05  # [m] radius of the sphere that replaces an inertia if not positive definite
 NUM_LOAD_SAMPLES = 200  # random configurations used to find loads and links that always touch
-ALWAYS_TOUCHING_SHARE = 0.95  # a pair that touches in this fraction of samples may always touch
+ALWAYS_TOUCHING_SHARE = 0.95  # pairs that touch in this fraction of samples have no contacts
 SPARE_ACCELERATION = 20.0  # [rad/s^2 or m/s^2] default effort limits allow it and twice the weight
 MIN_DEFAULT_EFFORT = 1.0  # [N m or N] minimum of the default effort limit
 MAX_LISTED_NAMES = 4  # maximum number of names in a note
-LINK, OBJECT = (1, 3), (2, 1)  # contype and conaffinity: objects do not touch each other
+LINK, OBJECT = (1, 3), (2, 1)  # (contype, conaffinity) of MuJoCo: objects do not touch each other
 PHYSICAL: Schema = {
     "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
     "joint": {"limit": {}, "dynamics": {}},
 }
 
 
-# The URDF
+# Dynamics in the URDF
 
 
 class LinkMass(NamedTuple):
@@ -63,10 +63,15 @@ class JointData(NamedTuple):
 
 
 def read_dynamics(description: Description) -> tuple[dict[str, LinkMass], dict[str, JointData]]:
-    """Read the masses of a URDF by link, and effort limits, damping and friction by joint.
+    """Return the dynamics that a URDF describes.
+
+    Returns:
+        Masses by link name, only of links with a mass; and effort limits, damping and friction by
+        joint name.
 
     Raises:
-        RobotModelError: If a number is not finite or negative; the message gives the line.
+        RobotModelError: If a mass, effort limit, damping or friction is negative or not a number,
+            or if a centre of mass or an inertia is not finite; the message gives the line.
     """
     root = read_elements(description.urdf, PHYSICAL, "URDF", "robot", RobotModelError)
     masses = {}
@@ -79,7 +84,7 @@ def read_dynamics(description: Description) -> tuple[dict[str, LinkMass], dict[s
 
 def _mass(inertial: XmlElement) -> LinkMass | None:
     given, matrix = inertial.first("mass"), inertial.first("inertia")
-    mass = 0.0 if given is None else _positive(given, "value")
+    mass = 0.0 if given is None else _non_negative(given, "value")
     if mass == 0.0:
         return None
     centre, R = np.zeros(3), np.eye(3)
@@ -94,28 +99,34 @@ def _mass(inertial: XmlElement) -> LinkMass | None:
         )
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
     if not (np.isfinite(inertia).all() and np.isfinite(centre).all()):
-        inertial.refuse("the numbers of <inertial> must be finite")
+        inertial.refuse("all numbers in <inertial> must be finite")
     return LinkMass(mass, centre, inertia)
 
 
 def _joint_data(joint: XmlElement) -> JointData:
     limit, dynamics = joint.first("limit"), joint.first("dynamics")
-    effort = 0.0 if limit is None else _positive(limit, "effort", "0")
+    effort = 0.0 if limit is None else _non_negative(limit, "effort", "0")
     if dynamics is None:
         return JointData(effort)
-    friction = _positive(dynamics, "friction", "0")
-    return JointData(effort, _positive(dynamics, "damping", "0"), friction)
+    friction = _non_negative(dynamics, "friction", "0")
+    return JointData(effort, _non_negative(dynamics, "damping", "0"), friction)
 
 
-def _positive(element: XmlElement, key: str, default: str | None = None) -> float:
-    """Return the number in an attribute of an XML element; return 0 for infinity.
+def _non_negative(element: XmlElement, key: str, default: str | None = None) -> float:
+    """Return the number in the attribute `key` of an XML element; return 0 if it is infinite.
+
+    Args:
+        element: XML element.
+        key: Name of the attribute.
+        default: Text that replaces a missing attribute; None: the attribute must exist.
 
     Raises:
-        RobotModelError: If the attribute is not a number of at least 0.
+        RobotModelError: If the attribute is missing without a default, or is not a number of at
+            least 0.
     """
     (value,) = element.numbers(key, 1, default)
     if not value >= 0.0:
-        element.refuse(f"{key} of <{element.tag}> is from 0, not {value}")
+        element.refuse(f"{key} of <{element.tag}> must be at least 0; got {value:g}")
     return value if value < WIDEST else 0.0
 
 
@@ -123,20 +134,23 @@ def _positive(element: XmlElement, key: str, default: str | None = None) -> floa
 
 
 class PhysicalModel(NamedTuple):
-    """Compiled MuJoCo model, with the indices of the robot's joints and of the objects."""
+    """Compiled MuJoCo model of a robot and objects, with the indices of joints and objects.
+
+    The m joints are those of `RobotPhysics.joints`.
+    """
 
     model: Any  # mujoco.MjModel
-    positions: Array  # (m,) index in qpos of each joint of the robot
-    velocities: Array  # (m,) index in qvel of each joint of the robot
-    names: tuple[str, ...]  # name of the link or object of each body
-    is_object: Array  # for each body, whether it is an object of the world
-    mocap: Mapping[str, int]  # mocap index by object of the world
+    positions: Array  # (m,) index of each joint in MuJoCo's qpos
+    velocities: Array  # (m,) index of each joint in MuJoCo's qvel
+    names: tuple[str, ...]  # for each MuJoCo body, the name of its link or object
+    is_object: Array  # for each MuJoCo body, whether it is an object of the world
+    mocap: Mapping[str, int]  # MuJoCo's mocap index by name of an object of the world
 
 
 class JointLoads(NamedTuple):
-    """Maximum loads of the k drives over the whole range of the joints."""
+    """Maximum loads of k drives over random configurations, and their effort limits."""
 
-    inertia: Array  # (k,) [kg m^2 or kg] maximum inertia about each joint
+    inertia: Array  # (k,) [kg m^2 or kg] maximum inertia about or along the axis of each drive
     gravity: Array  # (k,) [N m or N] maximum effort needed to hold the weight
     effort: Array  # (k,) [N m or N] effort limits from the description, or default limits
 
@@ -146,24 +160,27 @@ class RobotPhysics:
 
     Args:
         tree: Robot, read from a URDF.
-        bodies: Shapes of the links by name.
+        bodies: Shapes of the links by link name.
 
     Attributes:
         drives: (k,) names of the joints that have a drive.
-        joints: (m,) names of the joints with a drive, then of their mimic joints.
-        loads: Loads of the drives.
-        notes: One line for each kind of value that is missing in the description.
+        joints: (m,) names of the joints with a drive, then of the mimic joints.
+        loads: Maximum loads and effort limits of the drives.
+        notes: Warnings about missing or unusable values of the description, one line each.
         solids: Cache of meshes converted to the form that MuJoCo needs.
 
     Raises:
-        PhysicsError: If the robot has no description or no moving mass, or if MuJoCo refuses the
-            model.
-        RobotModelError: If :func:`read_dynamics` raises the error.
+        PhysicsError: If the robot was not read from a URDF, has no moving joint, or if MuJoCo
+            cannot compile the model.
+        RobotModelError: If :func:`read_dynamics` finds an invalid number in the URDF.
     """
 
     def __init__(self, tree: Tree, bodies: Mapping[str, Body]) -> None:
         if tree.description is None:
-            raise PhysicsError(f"{tree.name} was not read from a URDF: physics needs its links")
+            raise PhysicsError(
+                f"physics needs a robot that was read from a URDF; {tree.name} was not read from a "
+                "URDF"
+            )
         self.tree, self.bodies, self.notes = tree, bodies, list[str]()
         self._library = mujoco()
         self._masses, self._data = read_dynamics(tree.description)
@@ -173,7 +190,7 @@ class RobotPhysics:
         self.drives = tuple(name for name in usable if tree.mimic_of[name].master == name)
         self.joints = (*self.drives, *(name for name in usable if name not in self.drives))
         if not self.drives:
-            raise PhysicsError(f"{tree.name} has no joint that moves")
+            raise PhysicsError(f"physics needs a robot with a moving joint; {tree.name} has none")
         self._estimated = frozenset(self._without_mass())
         self._may_touch = frozenset(self._adjacent())
         self.loads = self._study()
@@ -181,8 +198,11 @@ class RobotPhysics:
     def build(self, scene: SceneSnapshot | None = None) -> PhysicalModel:
         """Return a model of the robot with the world objects and attached objects of a scene.
 
+        Args:
+            scene: Scene; None: no objects.
+
         Raises:
-            PhysicsError: If MuJoCo refuses the model.
+            PhysicsError: If MuJoCo cannot compile the model.
         """
         mj = self._library
         spec = mj.MjSpec()
@@ -218,9 +238,9 @@ class RobotPhysics:
         return self._indexed(compiled(spec), names, standing)
 
     def values(self, q: Array, model: PhysicalModel) -> Array:
-        """Return the `qpos` of MuJoCo for drive positions q (k,) [rad or m].
+        """Return MuJoCo's `qpos` for positions q (k,) [rad or m] of the drives.
 
-        The result includes the positions of mimic joints.
+        The result includes the positions of mimic joints, which follow from q.
         """
         found = np.zeros(model.model.nq)
         by_name = dict(zip(self.drives, q.tolist(), strict=True))
@@ -228,10 +248,16 @@ class RobotPhysics:
         found[model.positions] = [m.multiplier * by_name[m.master] + m.offset for m in mimics]
         return found
 
-    # Parts
+    # Bodies and joints of the MuJoCo specification
 
     def _fill(self, spec: Any, link: str, body: Any) -> None:
-        """Add the mass and the shapes of a link to a body of the MuJoCo specification."""
+        """Add the mass and the shapes of a link to a body of the MuJoCo specification.
+
+        Args:
+            spec: MuJoCo specification (mujoco.MjSpec).
+            link: Name of the link.
+            body: Body of the specification that represents the link.
+        """
         body.gravcomp = 1.0
         mass = self._masses.get(link)
         if link in self._estimated:
@@ -248,7 +274,10 @@ class RobotPhysics:
             self._add_shapes(spec, body, self.bodies[link], LINK, DENSITY)
 
     def _add_rods(self, body: Any, link: str) -> None:
-        """Add rods to the body of a link, from the joint of the link to its child joints."""
+        """Add the shapes that replace a link without shapes and mass to its MuJoCo body.
+
+        These are a sphere at the origin of the link, and rods from the origin to the child joints.
+        """
         kinds = self._library.mjtGeom
         ends = [joint.origin[:3, 3] for joint in self.tree.child_joints[link]]
         common = {"density": DENSITY, "contype": 0, "conaffinity": 0}
@@ -262,13 +291,15 @@ class RobotPhysics:
     def _add_shapes(
         self, spec: Any, body: Any, given: Body, masks: tuple[int, int], density: float
     ) -> None:
-        """Add the shapes of a link or of an object to a body; meshes of objects may be concave.
+        """Add the shapes of a link or of an object to a body of the MuJoCo specification.
+
+        Concave meshes of objects keep their form; those of links are replaced by convex hulls.
 
         Args:
             spec: MuJoCo specification.
             body: Body of the specification.
             given: Shapes of the link or object.
-            masks: contype and conaffinity.
+            masks: MuJoCo's contype and conaffinity of the shapes.
             density: Density [kg/m^3]; 0 for an object.
         """
         common = {"density": density, "contype": masks[0], "conaffinity": masks[1]}
@@ -293,7 +324,7 @@ class RobotPhysics:
     def _add_drives(self, spec: Any) -> None:
         """Add a position actuator for each drive, and couple mimic joints to their masters.
 
-        The gains of the actuators are set later.
+        The gains and limits of the actuators are placeholders; PhysicalArm sets them.
         """
         mj = self._library
         for name in self.drives:
@@ -314,9 +345,8 @@ class RobotPhysics:
         self, model: Any, names: Mapping[str, str], standing: Sequence[str]
     ) -> PhysicalModel:
         joints = [model.joint(name).id for name in self.joints]
-        for joint, name in zip(
-            joints, self.joints, strict=True
-        ):  # the attribute differs between MuJoCo versions
+        # The damping is set here because its attribute in MjSpec differs between MuJoCo versions.
+        for joint, name in zip(joints, self.joints, strict=True):
             model.dof_damping[model.jnt_dofadr[joint]] = self._data.get(name, JointData()).damping
         bodies = [model.body(i).name for i in range(model.nbody)]
         mocap = {name: int(model.body(_object(name)).mocapid[0]) for name in standing}
@@ -332,7 +362,11 @@ class RobotPhysics:
     # Properties of the robot without objects
 
     def _without_mass(self) -> Iterator[str]:
-        """Yield the links whose mass is estimated, because no link of their rigid group has one."""
+        """Yield the links whose mass is estimated; add notes about missing and wrong masses.
+
+        Masses are estimated in rigid groups (links that are connected by fixed joints) in which no
+        link has a mass.
+        """
         chosen = list[str]()
         for joint, group in self._groups.items():
             if joint and not any(link in self._masses for link in group):
@@ -340,8 +374,8 @@ class RobotPhysics:
                 chosen += shaped or [self.tree.joint[joint].child]
         if chosen:
             self.notes.append(
-                f"no mass in the description of {_few(chosen)}: estimated from shapes, or rods "
-                f"from joint to joint, at {DENSITY:g} kg/m^3"
+                f"no mass in the description of {_few(chosen)}; estimated from shapes, or from "
+                f"rods between joints, with a density of {DENSITY:g} kg/m^3"
             )
         wrong = [
             link
@@ -350,13 +384,17 @@ class RobotPhysics:
         ]
         if wrong:
             self.notes.append(
-                f"the inertia of {_few(wrong)} is not positive: taken as of a sphere of "
-                f"{INERTIA_RADIUS:g} m"
+                f"the inertia of {_few(wrong)} is not positive definite; replaced by that of a "
+                f"sphere with a radius of {INERTIA_RADIUS:g} m"
             )
         yield from chosen
 
     def _adjacent(self) -> Iterator[Pair]:
-        """Yield the pairs of links whose rigid groups are connected by a joint."""
+        """Yield the pairs of links with shapes that are neighbours.
+
+        Neighbours are in the same rigid group (links that are connected by fixed joints), or in
+        two rigid groups that are connected by a joint.
+        """
         of_link = {link: group for group in self._groups.values() for link in group}
         for joint in self.tree.joints:
             for a in of_link[joint.parent]:
@@ -365,7 +403,11 @@ class RobotPhysics:
                         yield pair_of(a, b)
 
     def _study(self) -> JointLoads:
-        """Return the loads of the drives, and find links that always touch, by random sampling."""
+        """Return the loads of the drives, determined from random configurations.
+
+        Also add the pairs of links that touch in nearly all of these configurations to the pairs
+        without contacts.
+        """
         mj, built = self._library, self.build()
         data = mj.MjData(built.model)
         touching: dict[Pair, int] = {}
@@ -390,10 +432,13 @@ class RobotPhysics:
         return self._loads(inertia, gravity)
 
     def _loads(self, inertia: Array, gravity: Array) -> JointLoads:
-        """Return the loads of the drives, including loads of mimic joints and default limits.
+        """Return the loads of the drives; add notes about missing and small effort limits.
+
+        The loads of a mimic joint are added to those of the drive that moves it. Drives without an
+        effort limit in the description get a default limit.
 
         Args:
-            inertia: (m,) maximum inertia about each joint [kg m^2 or kg].
+            inertia: (m,) maximum inertia about or along the axis of each joint [kg m^2 or kg].
             gravity: (m,) maximum effort of each joint needed to hold the weight [N m or N].
         """
         k = len(self.drives)
@@ -407,26 +452,27 @@ class RobotPhysics:
         missing = [name for name, effort in zip(self.drives, given, strict=True) if effort == 0.0]
         if missing:
             self.notes.append(
-                f"no effort limit in the description of {_few(missing)}: twice the weight, and "
-                f"{SPARE_ACCELERATION:g} rad/s^2"
+                f"no effort limit in the description of {_few(missing)}; set to the effort for "
+                f"twice the weight and an acceleration of {SPARE_ACCELERATION:g} rad/s^2 or m/s^2"
             )
         chosen = np.maximum(2.0 * weight + SPARE_ACCELERATION * total, MIN_DEFAULT_EFFORT)
         effort = np.where(given > 0.0, given, chosen)
         weak = [
-            f"{name} ({load:.3g} of {limit:.3g})"
+            f"{name} (needs {load:.3g}, has {limit:.3g})"
             for name, load, limit in zip(self.drives, weight, effort, strict=True)
             if load > limit
         ]
         if weak:
             self.notes.append(
-                f"drives that cannot hold the weight everywhere, by effort: {_few(weak)}"
+                "drives whose effort limit is too small to hold the weight in all configurations "
+                f"[N m or N]: {_few(weak)}"
             )
         return JointLoads(total, weight, effort)
 
     def _samples(self) -> Array:
-        """Return random configurations (b, k) within the joint limits [rad or m].
+        """Return NUM_LOAD_SAMPLES positions of the k drives within the limits [rad or m].
 
-        The first configuration is the default configuration of the robot.
+        The first row is the default configuration of the robot; all other rows are random.
         """
         joints = [self.tree.joint[name] for name in self.drives]
         lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
@@ -437,7 +483,11 @@ class RobotPhysics:
         return q
 
     def _excluded(self, scene: SceneSnapshot | None) -> Iterable[Pair]:
-        """Return the pairs of links and objects that may touch."""
+        """Return the sorted pairs of links and objects whose contacts are not simulated.
+
+        Args:
+            scene: Scene with objects, and with pairs that may touch; None: no objects.
+        """
         found = set(self._may_touch) if hasattr(self, "_may_touch") else set()
         if scene is not None:
             carried, standing = [*self.bodies, *scene.attached], list(scene.objects)
@@ -448,13 +498,18 @@ class RobotPhysics:
 
 
 def touching_pairs(built: PhysicalModel, data: Any) -> Iterator[tuple[Pair, bool, float, int]]:
-    """Yield a tuple for each contact.
+    """Yield a tuple for each contact in a state of a MuJoCo model.
 
-    The tuple has the pair of names, whether the pair includes an object of the world, the
-    penetration depth [m], and the index of the contact in MuJoCo.
+    A tuple contains the pair of names of the links or objects in contact, whether the pair
+    includes an object of the world, the penetration depth [m], and the index of the contact in
+    ``data.contact``.
+
+    Args:
+        built: Model.
+        data: State of the model (mujoco.MjData).
     """
     contacts, body_of = data.contact, built.model.geom_bodyid
-    bodies = body_of[contacts.geom]  # (c, 2)
+    bodies = body_of[contacts.geom]  # (c, 2) body indices of c contacts
     for i, (depth, (a, b)) in enumerate(zip(contacts.dist, bodies, strict=True)):
         if depth < 0.0:
             is_object = bool(built.is_object[a] or built.is_object[b])
@@ -462,17 +517,23 @@ def touching_pairs(built: PhysicalModel, data: Any) -> Iterator[tuple[Pair, bool
 
 
 def mass_matrix(model: Any, data: Any) -> Array:
-    """Return the mass matrix (v, v) of all joints, for the last evaluated state."""
+    """Return the joint-space mass matrix (v, v) of a MuJoCo model with v degrees of freedom.
+
+    Args:
+        model: mujoco.MjModel.
+        data: State of the model (mujoco.MjData), after ``mj_forward``.
+    """
     M = np.zeros((model.nv, model.nv))
-    for column, unit in zip(M, np.eye(model.nv), strict=True):  # symmetric
-        mujoco().mj_mulM(model, data, column, unit)
+    for row, unit in zip(M, np.eye(model.nv), strict=True):  # rows are columns: M is symmetric
+        mujoco().mj_mulM(model, data, row, unit)
     return M
 
 
 def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield for each rigid group of links the joint that moves the group, and its links.
+    """Yield the rigid groups of a robot, each as a joint name and link names.
 
-    The group that includes the root link has an empty joint name.
+    The links of a rigid group are connected by fixed joints. The joint is the one that moves the
+    group relative to its parent group; its name is empty for the group of the root link.
     """
     starts = [("", tree.root), *((j.name, j.child) for j in tree.joints if j.name in tree.mimic_of)]
     for joint, first in starts:
@@ -488,7 +549,8 @@ def _rigid_groups(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _definite(mass: LinkMass) -> Array:
     """Return the inertia of a link (3, 3) [kg m^2].
 
-    If the given inertia is not positive definite, return that of a sphere with the same mass.
+    If the inertia in the description is not positive definite, return the inertia of a sphere with
+    the mass of the link and radius INERTIA_RADIUS.
     """
     if np.linalg.eigvalsh(mass.inertia)[0] > 1e-12:
         return mass.inertia

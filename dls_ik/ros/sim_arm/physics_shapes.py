@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of shapes to MuJoCo geometry; MuJoCo simulates convex meshes only."""
+"""Conversion of shapes to MuJoCo geometry; MuJoCo supports contacts of convex meshes only."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -21,79 +21,79 @@ LIBRARY = "mujoco"
 MIN_THICKNESS = 1e-4  # [m] thinner meshes are replaced by boxes
 MAX_HULL_EXCESS = 1e-3  # relative volume by which the hull of a convex mesh may exceed the mesh
 MAX_FACETS = 1000  # a concave mesh with more triangles is replaced by its hull
-MAX_FACET_DEPTH = 0.02  # [m] depth of a tetrahedron, at most half of the solid behind the facet
+MAX_FACET_DEPTH = 0.02  # [m] maximum depth of a tetrahedron behind a triangle
 MAX_HULL_VERTICES = 1000  # MuJoCo simplifies hulls with more vertices
 MAX_KEPT = 256  # maximum number of converted meshes in the cache
 
 
 class PhysicsError(RobotModelError):
-    """Error of a robot that MuJoCo cannot simulate, or of a missing MuJoCo installation."""
+    """Error that is raised if MuJoCo is missing, or cannot simulate the robot and its objects."""
 
 
 @lru_cache(None)
 def mujoco() -> Any:
-    """Return the MuJoCo module.
+    """Return the Python module of MuJoCo.
 
     Raises:
-        PhysicsError: If MuJoCo is not installed, or cannot be loaded.
+        PhysicsError: If MuJoCo is not installed, or cannot be imported.
     """
     if find_spec(LIBRARY) is None:
         raise PhysicsError("physics needs MuJoCo: pip install 'dls_ik[physics]'")
     try:
         return import_module(LIBRARY)
     except (ImportError, OSError) as error:
-        raise PhysicsError(f"MuJoCo does not load: {error}") from error
+        raise PhysicsError(f"MuJoCo is installed, but cannot be imported: {error}") from error
 
 
 def compiled(spec: Any) -> Any:
-    """Return the compiled model of a specification (mujoco.MjSpec).
+    """Return the model (mujoco.MjModel) that MuJoCo compiles from a specification (mujoco.MjSpec).
 
     Raises:
-        PhysicsError: If MuJoCo refuses the model.
+        PhysicsError: If MuJoCo cannot compile the specification.
     """
     try:
         return spec.compile()
     except (ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
-        raise PhysicsError(f"MuJoCo refuses the model: {quoted(reason, 200)}") from error
+        raise PhysicsError(f"MuJoCo cannot compile the model: {quoted(reason, 200)}") from error
 
 
 def wxyz(T: Array) -> list[float]:
-    """Return the quaternion (w, x, y, z) of a pose (4, 4)."""
+    """Return the rotation of a pose (4, 4) as a quaternion (w, x, y, z), the order of MuJoCo."""
     x, y, z, w = quaternion_from_rotation(T[:3, :3])
     return [w, x, y, z]
 
 
 def mujoco_pose(T: Array) -> dict[str, Any]:
-    """Return the MuJoCo attributes of a pose (4, 4): position and quaternion (w, x, y, z)."""
+    """Return the MuJoCo attributes `pos` and `quat` (w, x, y, z) that describe a pose (4, 4)."""
     return {"pos": T[:3, 3], "quat": wxyz(T)}
 
 
 class Solid(NamedTuple):
-    """A mesh, and the convex parts that replace it in MuJoCo."""
+    """Mesh, and the convex parts that replace the mesh in MuJoCo."""
 
     mesh: Mesh
     hull: Array  # (h, 3) vertices of the convex hull [m]; (0, 3): the mesh is flat
-    facets: Array  # (f, 4, 3) tetrahedra behind the triangles [m]; (0, 4, 3): use the hull
+    facets: Array  # (f, 4, 3) tetrahedra that replace a concave mesh [m]; (0, 4, 3): use the hull
     is_hull: bool  # whether the mesh is concave, so that its hull is larger than the mesh
 
 
 class SolidLibrary:
-    """Cache of solids, with at most `MAX_KEPT` meshes."""
+    """Cache of the last `MAX_KEPT` meshes that were converted to convex parts."""
 
     def __init__(self) -> None:
         self._solids: OrderedDict[int, Solid] = OrderedDict()
-        self.note = ""  # warning that some meshes were replaced by their convex hull
+        self.note = ""  # warning that concave meshes were replaced by convex hulls, or empty
 
     def geoms(self, spec: Any, shape: Shape, T: Array, by_facets: bool) -> Iterator[dict[str, Any]]:
-        """Yield the arguments of MuJoCo's ``add_geom`` for each part of a shape.
+        """Yield the arguments of MuJoCo's ``add_geom``, once for each convex part of a shape.
 
         Args:
-            spec: Specification (mujoco.MjSpec); meshes are added to it.
+            spec: Specification (mujoco.MjSpec) to which the meshes of the shape are added.
             shape: Shape.
             T: (4, 4) pose of the shape in the frame of its body.
-            by_facets: Whether a concave mesh is converted to a tetrahedron for each triangle; if
-                False, to its convex hull.
+            by_facets: Whether a concave mesh is replaced by one tetrahedron for each triangle, if
+                possible; if False, it is replaced by its convex hull.
         """
         kinds = mujoco().mjtGeom
         match shape:
@@ -124,7 +124,7 @@ class SolidLibrary:
             return
         parts = solid.facets if by_facets and len(solid.facets) else solid.hull[None]
         if solid.is_hull and len(parts) == 1:
-            self.note = "meshes that are not convex touch as their convex hull"
+            self.note = "some concave meshes are replaced by their convex hulls in contacts"
         for k, vertices in enumerate(parts):
             name = f"mesh {id(mesh)} {k} of {len(parts)}"
             if spec.mesh(name) is None:
@@ -167,7 +167,11 @@ def _solid(mesh: Mesh) -> Solid:
 
 
 def _spec_of(parts: Array) -> Any:
-    """Return a MuJoCo specification with one body of convex parts (f, k, 3) [m]."""
+    """Return a MuJoCo specification whose only body consists of f convex parts.
+
+    Args:
+        parts: (f, k, 3) vertices of the parts, k for each part [m].
+    """
     mj = mujoco()
     spec = mj.MjSpec()
     for k, vertices in enumerate(parts):
@@ -180,25 +184,40 @@ def _spec_of(parts: Array) -> Any:
 
 
 def _facets(corners: Array, is_solid: bool) -> Array:
-    """Return a tetrahedron (m, 4, 3) [m] behind each triangle (m, 3, 3) [m].
+    """Return one tetrahedron for each triangle of a mesh, shape (m, 4, 3) [m].
+
+    The triangle is the base of its tetrahedron; the apex is behind the triangle, opposite to its
+    normal.
 
     Args:
-        corners: Triangles.
-        is_solid: Whether the triangles enclose a solid; then the apex of each tetrahedron is in it.
+        corners: (m, 3, 3) corners of the triangles [m].
+        is_solid: Whether the triangles enclose a solid. If True, a tetrahedron is at most half as
+            deep as the solid behind its triangle; if False, it is MIN_THICKNESS deep.
     """
     middle = corners.mean(axis=1)
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1)[:, None]
     depth = np.full(len(corners), MIN_THICKNESS)
     if is_solid:
-        way = [_way_through(corners, each, -n) for each, n in zip(middle, normal, strict=True)]
-        depth = np.clip(0.5 * np.array(way), MIN_THICKNESS, MAX_FACET_DEPTH)
+        thickness = [
+            _distance_along(corners, each, -n) for each, n in zip(middle, normal, strict=True)
+        ]
+        depth = np.clip(0.5 * np.array(thickness), MIN_THICKNESS, MAX_FACET_DEPTH)
     apex = middle - depth[:, None] * normal
     return np.concatenate([corners, apex[:, None]], axis=1)
 
 
-def _way_through(corners: Array, point: Array, direction: Array) -> float:
-    """Return the distance [m] along a direction from a point (3,) to the next triangle."""
+def _distance_along(corners: Array, point: Array, direction: Array) -> float:
+    """Return the distance [m] along a ray to the first triangle that the ray meets.
+
+    Return 2 MAX_FACET_DEPTH if the ray meets no triangle within this distance. Triangles closer
+    than MIN_THICKNESS are ignored.
+
+    Args:
+        corners: (m, 3, 3) corners of the triangles [m].
+        point: (3,) start of the ray [m].
+        direction: (3,) unit vector along the ray.
+    """
     a, u, v = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     across = np.cross(direction, v)
     scale = np.einsum("ij,ij->i", u, across)
@@ -213,16 +232,17 @@ def _way_through(corners: Array, point: Array, direction: Array) -> float:
 
 
 def _volume(corners: Array) -> float:
-    """Return the volume [m^3] that triangles (m, 3, 3) [m] enclose."""
+    """Return the volume [m^3] enclosed by the triangles of a closed mesh, corners (m, 3, 3) [m]."""
     a, b, c = corners.swapaxes(0, 1) - corners[0, 0]
     return abs(float(np.einsum("ij,ij->", a, np.cross(b, c)))) / 6.0
 
 
 def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
-    """Return the bounding box of vertices (m, 3) along their principal axes.
+    """Return the bounding box of vertices (m, 3) [m] along the principal axes of the vertices.
 
     Returns:
-        Centre (3,) [m], axes as columns of a rotation (3, 3), and half sizes (3,) [m].
+        Centre of the box (3,) [m], axes of the box as columns of a rotation (3, 3), and half sizes
+        of the box (3,) [m], which are at least MIN_THICKNESS.
     """
     middle = vertices.mean(axis=0)
     R = np.linalg.eigh((vertices - middle).T @ (vertices - middle))[1]

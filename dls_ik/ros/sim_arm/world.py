@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""ROS interface of the arm with masses: objects from a file and topics, and contact reports."""
+"""ROS interface of the arm with masses: objects from a file and from topics, contact reports."""
 
 import math
 import time
@@ -36,24 +36,24 @@ from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.text import escape, listing, span
 
-SCENE = "planning_scene"  # scene topic of the ik node
+SCENE = "planning_scene"  # topic of the scene; get_planning_scene is in the same namespace
 MIN_SATURATED_SHARE = 0.999  # fraction of its effort limit at which a drive counts as saturated
-# Ignored operations, which affect planning, but not the contacts of an arm with masses.
+# These operations affect planning, but not the contacts of an arm with masses, and are ignored.
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
 
 
 class Stage(NamedTuple):
-    """The simulated arm, and the objects around it."""
+    """Simulation of an arm with masses, and the scene with the objects around the arm."""
 
     simulation: PhysicalSimulation
     scene: SceneSnapshot  # scene after all received changes
-    shown: SceneSnapshot  # scene in the MuJoCo model, which may lack the last changes
+    shown: SceneSnapshot  # scene in the MuJoCo model, possibly without the last changes
 
 
 class PhysicalWorld:
-    """The simulated arm with masses, the objects around it, and reports of contacts.
+    """Simulated arm with masses, with the topics of objects and the reports of contacts.
 
-    One thread replaces the arm and applies all changes of objects, in order.
+    One thread replaces the arm and applies all changes of objects, in the order of arrival.
 
     Raises:
         PhysicsError: If MuJoCo is not installed.
@@ -64,7 +64,7 @@ class PhysicalWorld:
         self._node, self._parameters, self._log = node, parameters, log
         self._frames = Frames(tf2_lookup(node))
         self._stage: Stage | None = None
-        self._put = -math.inf  # [s] time of the last update of the model
+        self._last_update = -math.inf  # [s] time of the last update of the MuJoCo model
         self._said = set[str]()
         self._whole: WholeScene | None = None  # client that requests the scene of the ik node
         self._executor = SerialExecutor("scene", self._fault, MAX_QUEUED_CHANGES, MAX_QUEUED_BYTES)
@@ -74,10 +74,12 @@ class PhysicalWorld:
         call_every(node, DIAGNOSTICS_PERIOD, self._publish)
 
     def simulate(self, robot: RobotModel, joints: SimulatedJoints) -> PhysicalSimulation:
-        """Return the simulation of a robot among the objects of the scene file.
+        """Return a new simulation of a robot with the objects of the scene file, if one is given.
+
+        Also start to apply the changes of objects from topics to this simulation.
 
         Raises:
-            DlsIkError: If the robot has no moving mass, or the scene file cannot be read.
+            DlsIkError: If the robot cannot be simulated, or if the scene file cannot be read.
         """
         logger, tree = self._node.get_logger(), robot.tree
         bodies: dict[str, Body] = {}
@@ -85,7 +87,7 @@ class PhysicalWorld:
             try:
                 bodies = link_bodies(tree.description, self._parameters.mesh_folders)
             except SceneError as error:
-                logger.warning(escape(f"the arm touches nothing: {error}"))
+                logger.warning(escape(f"contacts of the links are not simulated: {error}"))
         physics = RobotPhysics(tree, bodies)
         for note in physics.notes:
             logger.warning(escape(note))
@@ -98,12 +100,13 @@ class PhysicalWorld:
             except DlsIkError as error:
                 raise SceneError(f"{change.source}{error}") from error
             simulation.use_scene(scene)
-            logger.info(f"objects of {escape(file)}: {escape(listing(scene.objects) or 'none')}")
+            names = escape(listing(scene.objects) or "none")
+            logger.info(f"loaded the objects of {escape(file)}: {names}")
         if note := physics.solids.note:
             logger.warning(note)
         logger.info(
-            f"physics by MuJoCo {mujoco().__version__}: position control with a bandwidth of "
-            f"{span(simulation.bandwidths.tolist(), 'Hz')}; objects on "
+            f"simulating with MuJoCo {mujoco().__version__}: position control with a bandwidth of "
+            f"{span(simulation.bandwidths.tolist(), 'Hz')}; objects are received on "
             f"{listing(map(self._node.resolve_topic_name, SCENE_TOPICS))}"
         )
         self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
@@ -120,8 +123,8 @@ class PhysicalWorld:
             return
         found = self._stage.simulation.contacts
         self._node.get_logger().info(
-            f"contacts: {found.with_objects} with objects, {found.between_links} between links, in "
-            f"{found.duration:.3f} s"
+            f"contacts: {found.with_objects} with objects, {found.between_links} between links; "
+            f"time in contact: {found.duration:.3f} s"
         )
 
     # Objects
@@ -136,14 +139,17 @@ class PhysicalWorld:
                     self._change(message, name)
 
             if not self._submit(change, len(data)):
-                self._log.warn(f"queue of {name}", f"too many changes of objects on {name}")
+                self._log.warn(
+                    f"queue of {name}",
+                    f"dropped a message on {name}: too many changes of objects are queued",
+                )
                 if self._whole is not None:
                     self._whole.request_again()
 
         def receive(data: bytes) -> None:
             if len(data) > MAX_CHANGE_BYTES:
                 reason = f"it has {len(data)} bytes, more than {MAX_CHANGE_BYTES}"
-                self._log.warn(f"bytes on {name}", f"a message on {name} is not used: {reason}")
+                self._log.warn(f"bytes on {name}", f"ignored a message on {name}: {reason}")
                 return
             change_later(data)
             if self._whole is not None:
@@ -155,7 +161,7 @@ class PhysicalWorld:
         def run() -> None:
             try:
                 job()
-            finally:  # even after an error, as an earlier change may not be in the model yet
+            finally:  # also after an error, because earlier changes may not be in the model yet
                 self._show()
 
         return self._executor.submit(run, size, is_bounded)
@@ -164,7 +170,12 @@ class PhysicalWorld:
         self._stage = stage
 
     def _add_whole(self, scene: Any, source: str) -> None:
-        """Queue the objects of a whole scene; they are added to the present objects."""
+        """Queue the objects of a whole scene, which are added to the current objects.
+
+        Args:
+            scene: ``moveit_msgs/PlanningScene`` message; changed by this method.
+            source: Name of the service that sent the scene, for messages.
+        """
         scene.is_diff = scene.robot_state.is_diff = True
         scene.robot_state.joint_state = JointState()
 
@@ -172,13 +183,18 @@ class PhysicalWorld:
             self._change(scene, source)
             if self._stage is not None and (names := list(self._stage.scene.objects)):
                 self._node.get_logger().info(
-                    escape(f"asked {source}: objects are {listing(names)}")
+                    escape(f"received the scene of {source}; objects: {listing(names)}")
                 )
 
         self._submit(add, is_bounded=False)
 
     def _change(self, message: Any, source: str) -> None:
-        """Apply a message with changes of objects; log the reason if the message is refused."""
+        """Apply a message with changes of objects; if it is refused, log the reason.
+
+        Args:
+            message: ROS message of one of the SCENE_TOPICS, or a whole scene.
+            source: Topic or service of the message, for log messages.
+        """
         stage = self._stage
         try:
             if stage is None:
@@ -186,28 +202,32 @@ class PhysicalWorld:
             change = read_messages(message)
             scene = self._changed(stage.scene, change.operations, stage.simulation)
         except DlsIkError as error:
-            self._log.warn(f"refused on {source}", f"objects on {source} are refused: {error}")
+            self._log.warn(f"refused on {source}", f"ignored a message of {source}: {error}")
             return
         self._stage = stage._replace(scene=scene)
         for note in set(change.notes) - self._said:
             self._said.add(note)
-            self._node.get_logger().warning(escape(f"objects on {source}: {note}"))
+            self._node.get_logger().warning(escape(f"message of {source}: {note}"))
 
     def _show(self) -> None:
-        """Update the MuJoCo model, unless more changes are queued and the last update is recent."""
+        """Update the MuJoCo model to the current scene, if the scene has changed.
+
+        Postpone the update if more changes are queued and the last update is less than
+        MAX_PUBLISH_DELAY ago.
+        """
         stage, now = self._stage, time.monotonic()
         if stage is None or stage.shown is stage.scene:
             return
-        if self._executor.has_more and now - self._put < MAX_PUBLISH_DELAY:
+        if self._executor.has_more and now - self._last_update < MAX_PUBLISH_DELAY:
             return
         try:
             stage.simulation.use_scene(stage.scene)
         except DlsIkError as error:
-            self._log.warn("not put", f"the last changes of objects are not made: {error}")
+            self._log.warn("not put", f"cannot apply the last changes of objects: {error}")
             self._stage = stage._replace(scene=stage.shown)
         else:
             self._stage = stage._replace(shown=stage.scene)
-        self._put = time.monotonic()
+        self._last_update = time.monotonic()
         if note := stage.simulation.robot.solids.note:
             self._log.once("hulls", note)
 
@@ -217,12 +237,12 @@ class PhysicalWorld:
         operations: tuple[Operation, ...],
         simulation: PhysicalSimulation,
     ) -> SceneSnapshot:
-        """Return the scene after operations that change it.
+        """Return the scene that results from applying operations to `scene`.
 
         Args:
-            scene: Scene before the changes.
-            operations: Changes.
-            simulation: Simulation with the joint positions, for objects in frames of links.
+            scene: Scene before the operations.
+            operations: Changes of objects; operations that affect only planning are ignored.
+            simulation: Simulation whose joint positions determine the frames of links.
         """
         values = simulation.values()
         physical = (each for each in operations if not isinstance(each, PLANNING))
@@ -242,11 +262,11 @@ class PhysicalWorld:
         while events:
             names, is_object, t = events.popleft()
             kind = "contact" if is_object else "contact between links"
-            message = f"{kind}: {names[0]} and {names[1]}, at {t:.3f} s of the simulation"
+            message = f"{kind}: {names[0]} and {names[1]} (simulated time {t:.3f} s)"
             self._log.warn(f"contact {names}", message)
 
     def _publish(self) -> None:
-        """Publish a ``diagnostic_msgs/DiagnosticArray`` with statistics since the previous one."""
+        """Publish contacts, and statistics since the previous call, as a DiagnosticArray."""
         if self._stage is None:
             return
         simulation = self._stage.simulation
@@ -257,12 +277,12 @@ class PhysicalWorld:
             "contacts between links": contacts.between_links,
             "touching now": listing(touching) if touching else "nothing",
             "time in contact [s]": f"{contacts.duration:.3f}",
-            "greatest depth [m]": f"{contacts.deepest:.2g}",
-            "greatest force [N]": f"{contacts.strongest:.3g}",
-            "greatest tracking error [rad or m]": f"{figures.tracking_error:.3g}",
-            "greatest share of an effort limit": f"{figures.effort_share:.2f}",
-            "joint of that share": figures.weakest,
-            "simulated time by processor time": f"{figures.real_time_factor:.3g}",
+            "maximum penetration depth [m]": f"{contacts.deepest:.2g}",
+            "maximum contact force [N]": f"{contacts.strongest:.3g}",
+            "maximum tracking error [rad or m]": f"{figures.tracking_error:.3g}",
+            "maximum effort / effort limit": f"{figures.effort_share:.2f}",
+            "joint with this maximum": figures.weakest,
+            "simulated time / processor time": f"{figures.real_time_factor:.3g}",
             "time not simulated [s]": f"{figures.lost:.3f}",
         }
         level, sentence = _level(figures, touching)
@@ -276,11 +296,16 @@ class PhysicalWorld:
 
 
 def _level(figures: PhysicalFigures, touching: list[str]) -> tuple[Any, str]:
-    """Return the level of the diagnostics, and the message that gives the reason."""
+    """Return the level and the message of a diagnostic status.
+
+    Args:
+        figures: Statistics since the previous status.
+        touching: Current contacts, each as a text "NAME and NAME".
+    """
     if touching:
-        return DiagnosticStatus.WARN, f"{touching[0]} touch"
+        return DiagnosticStatus.WARN, f"contact: {touching[0]}"
     if figures.effort_share >= MIN_SATURATED_SHARE:
-        return DiagnosticStatus.WARN, f"{figures.weakest} is at its effort limit"
+        return DiagnosticStatus.WARN, f"the drive of {figures.weakest} is at its effort limit"
     if figures.simulated < 0.5 * DIAGNOSTICS_PERIOD:
-        return DiagnosticStatus.WARN, "this machine is too slow for the simulation"
+        return DiagnosticStatus.WARN, "the simulation is slower than real time on this machine"
     return DiagnosticStatus.OK, "no contact"
