@@ -74,8 +74,8 @@ def test_slips_do_what_the_notes_say(report):
     slips = {(row["slip"], row["method"]): row for row in report.series["slips"]}
     assert slips["SD bounds max(w)", "sd"]["iterations_change"] > 4.0
     assert slips["JC may end outside the limits", "jc"]["in_limits_percent_change"] > 10.0
-    assert slips["CTP with a margin of 0.2", "ctp"]["solved_percent_change"] > 10.0
-    assert slips["TA weighs a direction", "ta"]["in_limits_percent_change"] < -10.0
+    assert slips["CTP has a margin of 0.2", "ctp"]["solved_percent_change"] > 10.0
+    assert slips["TA weights a direction", "ta"]["in_limits_percent_change"] < -10.0
 
 
 def test_what_the_paper_concludes(report):
