@@ -594,7 +594,7 @@ _MEAN_COLUMNS = (
 _AGREEMENT = (
     Column("share", "reached [%]", ".1f"),
     Column("figures", "figures compared", is_plain=True),
-    Column("beyond", "differ by > 3 sigma", is_plain=True),
+    Column("beyond", "beyond 3 sigma", is_plain=True),
     Column("mean_z2", "mean z^2", ".2f", is_plain=True),
 )
 FIGURE_4 = Experiment(

@@ -159,7 +159,7 @@ SLIPS = (
          ("sd", "svf+sd", "ctp+sd", "ctp+sd+svf")),
     Slip("GP moves away from mid-range", "moves toward it", _MENDED, ("gp",)),
     Slip("JC may end outside the limits", "stops at the limits", _MENDED, ("jc",)),
-    Slip("TP divides its avoidance by h", "multiplies by h", _MENDED, ("tp",)),
+    Slip("TP divides the push by the activation", "multiplies by it", _MENDED, ("tp",)),
     Slip("TA weights a direction", "adds a row to J", {"method": "ta", "alpha": 1.0}, ("ta",)),
     Slip("1 rad weighs as much as 1 m", "2 rad weigh as 1 m", {"rotation_weight": 0.5},
          ("jp", "jt", "ed", "ctp")),

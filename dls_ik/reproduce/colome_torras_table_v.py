@@ -497,7 +497,7 @@ TABLE_V = Experiment(
             (
                 Column("reading", "reading", is_name=True),
                 Column("figures", "figures"),
-                Column("beyond", f"with |z| > {SIGMAS:.0f}"),
+                Column("beyond", f"beyond {SIGMAS:.0f} sigma"),
                 Column("mean_z2", "mean z^2", ".2f"),
                 Column("mean_z2_rest", "without JT's residual", ".2f"),
             ),
