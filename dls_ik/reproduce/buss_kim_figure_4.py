@@ -205,7 +205,11 @@ def _trace(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()
 
 
 def _traces(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> list[Array]:
-    """Run each named method toward the targets T (4, 4, 4); return a trace (s + 1,) per method."""
+    """Run each named method toward the target poses T (4, 4, 4) of the four effectors.
+
+    Returns:
+        For each method its trace (s + 1,): the summed distances before and after each step.
+    """
     return [_trace(start(robot, name, rules.code), T, rules) for name in names]
 
 
@@ -214,9 +218,15 @@ DUAL = "DLS', then SDLS"
 
 
 def _dual_trace(robot: RobotModel, rules: Rules, T: Array) -> Array:
-    """Return the trace (s + 1,) of a run toward T (4, 4, 4) that switches from DLS' to SDLS.
+    """Run DLS', and SDLS after the summed distance has first fallen below SWITCH_DISTANCE.
 
-    SDLS makes all steps after the summed distance first falls below SWITCH_DISTANCE.
+    Args:
+        robot: The double-Y.
+        rules: Rules that end the run.
+        T: Target poses (4, 4, 4) of the four effectors.
+
+    Returns:
+        The trace (s + 1,): the summed distances before and after each step.
     """
     stepper = start(robot, "DLS'", rules.code)
     trace, q = np.empty(0), stepper.q
@@ -277,9 +287,13 @@ def _run(
     progress: Progress,
     title: str,
 ) -> Traces:
-    """Run the named methods for all targets, and return their traces.
+    """Run the named methods for all targets, and add the results to the report.
 
-    Also add the results to the report as the rows of the reading `title`, whose rules are `rules`.
+    The results are the rows of the reading (interpretation of the paper) with the name `title` and
+    the rules `rules`.
+
+    Returns:
+        The traces: element [target][method] has the summed distances of a run at each step.
     """
     traces: list[list[Array]] = []
     try:
@@ -300,9 +314,10 @@ def _in_groups(
     progress: Progress,
     title: str,
 ) -> Iterable[list[list[Array]]]:
-    """Run the named methods on all cores; yield the traces, for one group of targets after another.
+    """Run the named methods for all targets on all cores, in groups of targets.
 
-    The element [target][method] of a yielded list is a trace. `title` is shown as the progress.
+    Yields:
+        The traces of a group: element [target][method] has the summed distances of a run.
     """
     workers = os.cpu_count() or 1
     targets, size = fixed_targets(1, report.samples, rules.is_y), 4 * workers
@@ -367,7 +382,8 @@ def groups_of(traces: Traces, names: Sequence[str], rules: Rules) -> list[Target
     """Return the group of reached targets and the group of other targets; omit an empty group.
 
     Args:
-        traces: Traces of the runs; each is cut where the rules end the run.
+        traces: Element [target][method] has the summed distances of a run; it is cut where the
+            rules end the run.
         names: Names of the methods, in the order of the traces.
         rules: Rules that end the runs and decide which method wins.
     """
@@ -394,7 +410,7 @@ def _samples(traces: Sequence[Array], excess: Array, rules: Rules) -> Array:
     each of ACCURACIES.
 
     Args:
-        traces: Trace of the method for each target.
+        traces: Summed distances of the run of the method, for each target.
         excess: (targets,) smallest distance of the method minus that of the best method.
         rules: Rules that decide ties, and the number of the first step.
     """
@@ -425,7 +441,7 @@ def _add_rows(
         name: Name of the reading.
         rules: Rules of the reading.
         names: Names of the methods, in the order of the traces.
-        traces: Traces of the runs.
+        traces: Element [target][method] has the summed distances of a run.
     """
     found = groups_of(traces, names, rules)
     share = 100.0 * found[0].counts[1] / len(traces)
@@ -463,10 +479,11 @@ def _agreement(found: Sequence[TargetGroup], rules: Rules, traces: Traces) -> Ro
 
 
 def _add_slips(report: Reproduction, robot: RobotModel, traces: Traces, progress: Progress) -> None:
-    """Add the rows of SLIPS, and the rows of runs that switch from DLS' to SDLS, to the report.
+    """Add the rows of the slips, and the rows of runs that switch from DLS' to SDLS.
 
-    A row of SLIPS has the agreement with the paper when this one slip is reverted and all others
-    are kept. `traces` are those of the reading "as published".
+    A slip is a property of the authors' program that differs from the text. The row of a slip has
+    the agreement with the paper when only this slip is reverted. `traces` are those of the reading
+    "as published", element [target][method].
     """
     rows = report.series.setdefault("slips", [])
     for slip, (instead, rules) in SLIPS.items():

@@ -136,6 +136,8 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
 def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
     """Return a row with the summed distance and the mean jerk of DLS and DLS' for a damping.
 
+    The jerk is the mean change of the step of a joint [rad].
+
     Args:
         robot: The double-Y.
         damping: Damping constant of both methods.
@@ -338,7 +340,8 @@ def run_section_5(report: Reproduction, progress: Progress) -> None:
 def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
     """Return a row with the mean distance and jerk of a method that follows the targets.
 
-    The method runs twice: with the Jacobian at the effectors, and with the Jacobian at the targets.
+    The jerk is the mean change of the step of a joint [rad]. The method runs twice: with the
+    Jacobian at the effectors, and with the Jacobian at the targets.
 
     Args:
         shape: Shape whose damping constants are used.

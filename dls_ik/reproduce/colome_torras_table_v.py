@@ -67,7 +67,8 @@ POSES_PER_BATCH = 512  # poses per batch, 256 per thread; Ctrl-C takes effect be
 def run(report: Reproduction, progress: Progress) -> None:
     """Run every row of the table in both readings, and add the rows to the report.
 
-    Then run rows "as published" again with a single slip reverted.
+    Then run rows of the reading "as published" again with a single slip (difference between the
+    published code and the text) reverted.
     """
     robot = RobotModel.wam()
     rng = np.random.default_rng(report.seed)
@@ -292,7 +293,9 @@ def _mean(values: Array) -> float | None:
 
 
 def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> Row:
-    """Return a row with the figures of a method after a slip is reverted, and their changes.
+    """Return a row with the figures of a method after a slip of the published code is reverted.
+
+    The row also has the changes of the figures.
 
     Args:
         slip: What the published code does.
@@ -321,7 +324,7 @@ NOT_EXPLAINED = ("jt", "residual")
 
 
 def _conclude(report: Reproduction) -> None:
-    """Compute the verdicts and the notes from the rows finished so far, and set them."""
+    """Update the verdicts and the notes of the report after a row is finished."""
     report.series["verdict"] = [
         verdict(report.rows, reading) for reading in READINGS if _has_scores(report.rows, reading)
     ]

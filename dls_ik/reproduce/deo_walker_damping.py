@@ -118,9 +118,10 @@ def directions_row(law: str) -> Row:
 
 
 def claimed(law: str) -> Row:
-    """Return two columns: YES or NO, whether the text says that a law damps along X and along Y.
+    """Return two columns with what the text of the paper says about a law, a key of LAWS.
 
-    There are no columns for the pseudoinverse. `law` is a key of LAWS.
+    The columns are YES or NO: whether the law damps motions along X, and along Y. There are no
+    columns for the pseudoinverse.
     """
     if law == "pseudoinverse":
         return {}
@@ -231,11 +232,12 @@ VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
 
 
 def errata_rows() -> list[Row]:
-    """Return a row for each erratum with three values, for an example.
+    """Return a row for each erratum of the paper, with three values computed for an example.
 
-    The values are that of the equation as printed, that of the corrected equation, and that of an
-    independent computation. In the example the planar arm is at the start of the rectangle, lambda
-    is 0.01, and the subtask v = -grad h moves the arm toward the reference configuration.
+    The values are the result of the equation as printed, the result of the corrected equation, and
+    an independently computed result. In the example the planar arm is at the start of the
+    rectangle, lambda is 0.01, and the subtask v = -grad h moves the arm toward the reference
+    configuration.
     """
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
     lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY

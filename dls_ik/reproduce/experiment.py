@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments that repeat published tables and figures, and compare our figures with the printed.
+"""Experiments that repeat published tables and figures, and compare our values with the paper's.
 
 Each paper has one or more modules with its experiments; ``EXPERIMENTS`` lists all experiments. The
 function ``run`` of an experiment fills the report in place: first settings and printed figures,
@@ -208,7 +208,7 @@ class ResultTable:
 def marked(row: Row, differs: Sequence[str]) -> Row:
     """Return a copy of a row in which some figures are marked as different from the printed ones.
 
-    `differs` has the column keys of these figures; if it is empty, the row is returned as it is.
+    `differs` has the column keys of these figures; if it is empty, `row` itself is returned.
     """
     return {**row, "differs": list(differs)} if differs else row
 
@@ -246,7 +246,7 @@ def _text(column: Column, value: Any) -> str:
 
 
 class ReproductionError(DlsIkError):
-    """Error: the experiment is unknown, or cannot run with the given options."""
+    """Exception for an unknown experiment, and for options with which an experiment cannot run."""
 
 
 class Progress(Protocol):
