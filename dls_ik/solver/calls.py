@@ -118,7 +118,7 @@ def pose_slices(
     if row is None:
         row, before = _new_row(search), time.perf_counter()
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
-    if not row.counts[0, ATTEMPTS]:  # skipped by the kernel: inexact or invalid pose or seed
+    if not row.counts[0, ATTEMPTS]:  # the kernel skipped an inexact or invalid pose or seed
         poses, seeds = search.checked(poses[0], seeds[0])
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout

@@ -37,7 +37,7 @@ NUM_ROUNDS, ROUND_SIZE = 30, 48  # maximum number of rounds, and configurations 
 START_DEVIATION, MIN_DEVIATION, MAX_DEVIATION = 0.05, 1e-5, 3.0
 GROWTH, SHRINKAGE = 2.0, 0.6  # factors of the deviation after a success, and after a failure
 NUM_TOWARD = 8  # number of configurations per round on the line toward a solution
-SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # positions on that line; 1 is the solution
+SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # positions on this line; 1 is the solution
 
 
 def conclude(

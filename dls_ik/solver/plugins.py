@@ -105,7 +105,9 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     """
     file = Path(path)
     if not file.is_file():
-        raise MethodError(f"there is no plug-in file {quoted(str(path))}")
+        raise MethodError(
+            f"there is no plug-in file {quoted(str(path))}; give the path of a Python file"
+        )
     module = ModuleType(f"dls_ik_plugin_{file.stem}")
     module.__file__ = str(file)
     try:

@@ -171,18 +171,20 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
     has_objective = choice.limits in (limits.GP, limits.TA)
     if has_objective and options.objective == "obstacle" and options.obstacle is None:
         raise MethodError(
-            f"{about}: objective 'obstacle' needs the obstacle's position: obstacle=(x, y, z)"
+            f"{about}: objective 'obstacle' needs the position of the obstacle: give "
+            "obstacle=(x, y, z)"
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
         raise MethodError(
-            f"{about}: form 22 damps by alpha1 and alpha2; it needs policy='constant', got "
+            f"{about}: form 22 is damped by alpha1 and alpha2 and needs policy='constant'; got "
             f"{options.policy!r}"
         )
     by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.WLN)
     by_limits |= has_objective and options.objective in _RANGE_OBJECTIVES
     if by_limits and not robot.limited.any():
         raise MethodError(
-            f"{about}: it needs a joint with both a lower and an upper limit; this robot has none"
+            f"{about}: the method needs a joint with both a lower and an upper limit, but this "
+            "robot has none; choose a method that does not depend on joint limits"
         )
 
 

@@ -84,7 +84,9 @@ class Stepper:
     ) -> None:
         choice = parse_method(method)
         if choice.is_kdl:
-            raise MethodError(f"method {choice.name!r} has no single steps")
+            raise MethodError(
+                f"method {choice.name!r} has no single steps; choose a method that is not KDL's"
+            )
         self.robot = robot
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
