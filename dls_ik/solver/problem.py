@@ -195,7 +195,7 @@ def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: s
         name: Name of the option.
         given: Value of the option; None stands for the default.
         default: Default value, which has the required length.
-        entry: Name of that to which one number belongs, such as "joint", for the message.
+        entry: What one number belongs to, such as "joint", for the message.
 
     Raises:
         OptionError: If the value has another length than the default.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinematics with the interface of LeRobot's class ``RobotKinematics``, with angles in degrees.
 
-The arms of LeRobot have five joints, which reach few full poses. Therefore the inverse kinematics
-minimise a weighted sum of squared position and rotation errors; the minimum is usually above zero.
+An arm with five joints reaches few full poses. Therefore the inverse kinematics minimise a weighted
+sum of squared position and rotation errors; the minimum is usually above zero.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class Search:
 
     @cached_property
     def first_attempts(self) -> int:
-        """Number of attempts for one pose that are made before the time is measured."""
+        """Number of attempts for one pose that are made before the timeout is first checked."""
         is_quick = self.method == AUTO and self.options.max_iterations <= MAX_UNTIMED_ITERATIONS
         first = UNTIMED_ATTEMPTS if is_quick else 1
         return min(first, self.max_attempts, self.options.prove_after)
