@@ -94,8 +94,8 @@ FIGURE_3_NOTES = [
 ]
 DEVIATION = (
     f"*: our share differs by more than {MAX_CHANCE:g} percentage point from the printed share. "
-    "With 2000 counted steps the difference is at most 0.2 points; with another number of steps, "
-    "another part of the target paths is evaluated."
+    "In a run of 2000 counted steps the difference is at most 0.2 points; with another number of "
+    "steps, another part of the target paths is evaluated."
 )
 
 
