@@ -179,6 +179,8 @@ def _judge_tip(chapter: Chapter, wire: Wire, figures: Figures) -> None:
         if stop is None or stop.is_over or not np.isfinite(allowed[i]).any():
             continue
         duration = float(stop.durations.sum(axis=0).max())
+        if duration == 0.0:  # the arm is at rest
+            continue
         step = max(0.1 / wire.settings.rate, duration / 400)
         times = np.arange(0.0, duration + step, step)
         poses = np.empty((len(times), 3, 4))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jacobian-based inverse kinematics: damped least squares, SVF, selective damping, CTP.
 
-Public names are imported at their first use, so that ``import dls_ik`` is fast.
+The modules with the public names are imported when a name is first used, so that
+``import dls_ik`` is fast.
 """
 
 from typing import TYPE_CHECKING

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access to private members of other libraries; test/test_compat.py tests each private member.
 
-A library may change its private members in any release, so only this module uses private members.
-Importing this module does not import the libraries.
+A library may change its private members in any release. Therefore only this module uses private
+members. Importing this module does not import the libraries.
 """
 
 import os
@@ -27,21 +27,21 @@ def parameter_overrides(node: Any) -> Mapping[str, Any]:
 
 
 def rcl_error() -> type[Exception]:
-    """Return the exception type that rcl raises, for example if a topic has two message types.
+    """Return the exception type of errors in rcl, for example if a topic has two message types.
 
     rclpy does not export this type.
     """
-    # Imported only here, because kernels use this module too and must not depend on rclpy.
+    # This function imports rclpy, because kernels import this module and must not depend on rclpy.
     rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
     error: type[Exception] = rcl.RCLError
     return error
 
 
 class EntityWaiter:
-    """Wait set that lets the calling thread wait for rclpy subscriptions and services.
+    """Reusable wait set of rclpy that lets the calling thread wait for messages and requests.
 
-    ``wait_for_message`` of rclpy uses a wait set in the same way, but creates a subscription for
-    each message. The private handles and wait sets of rclpy are equal from Humble to Kilted.
+    ``wait_for_message`` of rclpy also uses a wait set, but creates a subscription for each message.
+    The private handles and wait sets of rclpy are the same from ROS 2 Humble to Kilted.
 
     Args:
         context: An :class:`rclpy.context.Context`.
@@ -51,18 +51,18 @@ class EntityWaiter:
         self._rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
         self._context = context
         self._used: tuple[Any, ...] = ()
-        self._held = ExitStack()  # prevents that other code destroys the handles
-        self._subscriptions: dict[int, Any] = {}  # keyed by the handle pointer
-        self._services: dict[int, Any] = {}
+        self._held = ExitStack()  # keeps the handles of the entities from being destroyed
+        self._subscriptions: dict[int, Any] = {}  # the keys are addresses of handles
+        self._services: dict[int, Any] = {}  # the keys are addresses of handles
         self._wait_set: Any = None
 
     def use(self, entities: tuple[Any, ...]) -> None:
-        """Replace the subscriptions and services to wait for, and release the previous ones."""
+        """Set the subscriptions and services to wait for, and release the handles of all others."""
         held, self._held, self._used = self._held, ExitStack(), entities
         self._subscriptions, self._services = {}, {}
         for entity in entities:
             kind = self._services if hasattr(entity, "srv_type") else self._subscriptions
-            with suppress(self._rcl.InvalidHandle):  # skips an entity that is already destroyed
+            with suppress(self._rcl.InvalidHandle):  # raised if the entity is already destroyed
                 self._held.enter_context(entity.handle)
                 kind[entity.handle.pointer] = entity
         held.close()
@@ -70,16 +70,17 @@ class EntityWaiter:
         self._wait_set = self._rcl.WaitSet(*counts, self._context.handle)
 
     def wait(self, entities: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
-        """Wait until a message or request arrives, and return the entities that have one.
+        """Wait until a message or request arrives for a subscription or service.
 
         Args:
-            entities: Subscriptions and services to wait for. Pass the same tuple object while the
-                entities do not change.
-            guard: Guard condition that ends the wait when it is triggered.
+            entities: Subscriptions and services to wait for. While they do not change, pass the
+                same tuple object at each call; a new tuple object rebuilds the wait set.
+            guard: rclpy guard condition; triggering it ends the wait.
             timeout: Maximum time to wait [s].
 
         Returns:
-            Entities with a message or request; empty after the timeout or the guard condition.
+            Subscriptions with a message and services with a request. The list is empty if the wait
+            ended by the timeout or by the guard condition.
         """
         if entities is not self._used or self._wait_set is None:
             self.use(entities)
@@ -97,24 +98,26 @@ class EntityWaiter:
         return found
 
 
-ProcessRequest = Callable[[Any, Any], Any]  # (connection, request) -> response; None accepts
+# Handler of a websocket server that takes a connection and a request. It returns a response that
+# rejects the request, or None to accept the request.
+ProcessRequest = Callable[[Any, Any], Any]
 
 
 @contextmanager
 def wrap_websocket_requests(
     wrap: Callable[[ProcessRequest], ProcessRequest],
 ) -> Iterator[Callable[[], int]]:
-    """Wrap the request handler of each websocket server that is started within the context.
+    """Context manager that replaces the request handler of each websocket server started in it.
 
     viser 1.1 has no option for a request handler. It starts its server by a call of
-    ``websockets.asyncio.server.serve`` with its own handler ``process_request``. This function
-    replaces ``serve`` within the context.
+    ``websockets.asyncio.server.serve`` with its own handler ``process_request``. In the context,
+    ``serve`` is replaced by a function that passes another handler to the server.
 
     Args:
-        wrap: Takes the handler of a server, and returns the handler that the server shall use.
+        wrap: Function that takes the handler given to ``serve``, and returns the handler to use.
 
     Yields:
-        A function that returns the number of servers started so far.
+        A function that returns the number of servers started in the context so far.
     """
     from websockets.asyncio import server
 
@@ -135,16 +138,16 @@ def wrap_websocket_requests(
 
 # numba --------------------------------------------------------------------------------------------
 
-COUNTED = {"_nrt": True}  # options of njit for functions that count references to arrays
-UNCOUNTED = {"_nrt": False}  # options of njit for functions that do not count references
+COUNTED = {"_nrt": True}  # options of njit: the function counts references to arrays
+UNCOUNTED = {"_nrt": False}  # options of njit: the function does not count references to arrays
 
 
 def numba_cache() -> type:
-    """Return a class for the disk cache of a Numba function, whose store can be replaced.
+    """Return a class of disk caches for compiled Numba functions (kernels).
 
     The cache folder is the first writable folder of these: NUMBA_CACHE_DIR, the folder next to the
-    sources, and a folder in the user's home. Without a writable folder, the cache only reads
-    kernels from the folder next to the sources.
+    sources, and a folder in the user's home. If none is writable, the cache only reads kernels from
+    the folder next to the sources. The method ``keep_in`` replaces the folder by another store.
     """
     from llvmlite.binding import add_symbol
     from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -152,9 +155,10 @@ def numba_cache() -> type:
 
     @cache
     def add_runtime_symbols() -> None:
-        """Register the symbols of Numba's runtime, which creates arrays and counts references.
+        """Register the functions of Numba's runtime with LLVM, so that loaded kernels find them.
 
-        Initialising the runtime in full would also compile functions, which takes time.
+        The runtime creates arrays and counts references to arrays. Numba's own initialisation of
+        the runtime would also compile functions, which takes time.
         """
         for name, address in _nrt_python.c_helpers.items():
             add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
@@ -162,7 +166,7 @@ def numba_cache() -> type:
     user_provided, in_tree, *others = CompileResultCacheImpl._locator_classes
 
     class ReadOnlyLocator(in_tree):  # type: ignore[misc,valid-type]
-        """Read-only cache folder next to the sources."""
+        """Locator of the cache folder next to the sources, which need not be writable."""
 
         def ensure_cache_path(self) -> None:
             if not os.path.isdir(self.get_cache_path()):
@@ -176,18 +180,28 @@ def numba_cache() -> type:
 
         @property
         def name(self) -> str:
-            """Part of the file names that identifies the kernel."""
+            """First part of the names of all cache files of the kernel."""
             return cast(str, self._impl.filename_base)
 
         def keep_in(self, files: Any) -> None:
-            """Use another store of kernels, an object with ``load``, ``save`` and ``flush``."""
+            """Replace the cache folder by another store for compiled kernels.
+
+            Args:
+                files: Object with the methods ``load``, ``save`` and ``flush`` of Numba's
+                    ``IndexDataCacheFile``.
+            """
             self._cache_file = files
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """Load a compiled kernel without the modules that only compilation needs.
+            """Load a compiled kernel from the cache, or return None if the cache does not have it.
 
-            The import of these modules takes as long as the import of Numba, and twice as long if
-            SciPy is installed.
+            Unlike the overridden method, this method does not import the modules that only
+            compilation needs. Their import takes as long as the import of Numba, and twice as long
+            if SciPy is installed.
+
+            Args:
+                sig: Signature of the kernel.
+                target_context: Numba's target context.
             """
             add_runtime_symbols()
             return self._load_overload(sig, target_context)
@@ -196,23 +210,23 @@ def numba_cache() -> type:
 
 
 def host_features() -> set[str]:
-    """Return LLVM's names of the features of this processor, such as its vector instructions."""
+    """Return the features of this processor, such as vector instructions, by their LLVM names."""
     from llvmlite.binding import get_host_cpu_features
 
     return {name for name, has in get_host_cpu_features().items() if has}
 
 
 def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return the entry point of a Numba function for the types of the given arguments.
+    """Return the entry point of a Numba function for arguments of given types.
 
-    The function is compiled for these types if necessary. A normal call of the function inspects
-    the type of each field of the arguments; for a hundred fields, this takes as long as the
-    computation. The entry point does not inspect types. So an argument of another type, or an array
-    of another memory layout, gives wrong results.
+    The function is compiled for these types if necessary. A normal call of a Numba function
+    inspects the type of each field of the arguments; for a hundred fields, this takes as long as
+    the computation. A call of the entry point does not inspect types. Therefore an argument of
+    another type, or an array of another memory layout, gives wrong results.
 
     Args:
-        compiled: Function decorated by Numba.
-        args: Arguments that have the types of later calls.
+        compiled: Function decorated by ``numba.njit``.
+        args: Examples of the arguments, which define the types.
     """
     if not hasattr(compiled, "typeof_pyval"):  # NUMBA_DISABLE_JIT is set
         return cast(Callable[..., Any], compiled)
@@ -221,14 +235,17 @@ def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
 
 
 def numba_serialize(data: Any) -> bytes:
-    """Serialise the data of a compiled kernel to bytes that ``pickle.loads`` can read."""
+    """Serialise data of a compiled kernel with Numba, to bytes that ``pickle.loads`` can read."""
     from numba.core.serialize import dumps
 
     return cast(bytes, dumps(data))
 
 
 def set_numba_cache(compiled: Any, make: Callable[[], Any]) -> None:
-    """Set the cache of a Numba function to `make()`; do nothing for a Python function."""
+    """Replace the cache of a Numba function by the result of `make`.
+
+    Do nothing if `compiled` is a Python function, because NUMBA_DISABLE_JIT is set.
+    """
     if hasattr(compiled, "_cache"):  # missing if NUMBA_DISABLE_JIT is set
         compiled._cache = make()
 
@@ -239,16 +256,19 @@ def numba_cache_folder(compiled: Any) -> str | None:
 
 
 def to_fixed_tuple() -> Any:
-    """Return the intrinsic of Numba that converts the first entries of an array to a tuple."""
+    """Return Numba's intrinsic function that converts the first entries of an array to a tuple."""
     from numba.np.unsafe.ndarray import to_fixed_tuple
 
     return to_fixed_tuple
 
 
 def on_numba_compilation(tell: Callable[[Any], None]) -> None:
-    """Make Numba call `tell` with each function whose compilation starts.
+    """Make Numba call `tell` whenever it starts to compile a function in this process.
 
     `tell` is not called for functions that are loaded from the cache.
+
+    Args:
+        tell: Function that takes the Numba dispatcher of the function to be compiled.
     """
     from numba.core import event
 
@@ -257,7 +277,7 @@ def on_numba_compilation(tell: Callable[[Any], None]) -> None:
             tell(event.data["dispatcher"])
 
         def on_end(self, event: Any) -> None:
-            """Do nothing when a compilation ends."""
+            """Do nothing; Numba calls this method when a compilation ends."""
 
     event.register("numba:compile", Listener())
 
@@ -266,12 +286,12 @@ def numba_compilers() -> tuple[Any, Any]:
     """Return two compilers for the option ``pipeline_class`` of njit: for parts and for kernels.
 
     A kernel is a function that Python calls. A part is a function that only kernels and other parts
-    call. By default, Numba optimises each function with all functions that it calls and generates
-    machine code, although each caller includes the function and optimises it again. This takes most
-    of the compile time. The compiler of parts does not optimise and does not generate machine code,
-    so Python cannot call a part. The compiler of kernels optimises a kernel once with all its
-    parts. Loops are not vectorised, because with 6 rows and 7 joints vectorised loops take longer
-    to compile and to run.
+    call. By default, Numba optimises each function together with all functions that it calls, and
+    generates machine code. A function that is called by other functions is therefore optimised
+    again in each caller, which takes most of the compile time. The compiler of parts does not
+    optimise and does not generate machine code, so Python cannot call a part. The compiler of
+    kernels optimises a kernel and all its parts once. Loops are not vectorised, because for 6 rows
+    and 7 joints vectorised loops take longer to compile and to run.
     """
     from llvmlite.binding import Linkage, parse_assembly
     from numba.core import config
@@ -283,26 +303,32 @@ def numba_compilers() -> tuple[Any, Any]:
     PUBLIC = (Linkage.external, Linkage.linkonce_odr, Linkage.weak_odr)
 
     class NoEnvironment:
-        """Code generator that does not set environments, for functions without machine code."""
+        """Numba's code generator with a ``set_env`` that does nothing, for parts of kernels.
+
+        A part is a function that is compiled to LLVM code but not to machine code.
+        """
 
         def __init__(self, codegen: Any) -> None:
             self._codegen = codegen
 
         def set_env(self, name: str, env: Any) -> None:
-            """Do nothing, because no machine code of the function is in memory."""
+            """Do nothing, because a part has no machine code whose environment could be set."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._codegen, name)
 
     class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """LLVM code of a part and of all functions that the part calls, without optimisation."""
+        """Unoptimised LLVM code of a part and of all functions that the part calls.
+
+        A part is a function that only kernels and other parts call, not Python.
+        """
 
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
 
         def finalize(self) -> None:
-            """Link the functions that the part calls, without optimisation."""
+            """Link the code of the functions that the part calls; do not optimise the result."""
             self._raise_if_finalized()
             for library in dict.fromkeys(self._linking_libraries):
                 if hasattr(library, "_reload_init"):  # numba 0.60 and later
@@ -312,18 +338,25 @@ def numba_compilers() -> tuple[Any, Any]:
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
-            """Return 0 instead of an address, because Python does not call a part."""
+            """Return 0 instead of the address of a function.
+
+            Only Python needs the address, and Python does not call the function.
+            """
             self._ensure_finalized()
             return 0
 
     class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """Code of a kernel and all its parts, which is optimised once."""
+        """Code of a kernel (a function that Python calls) and of all functions that it calls.
+
+        The code of these functions is optimised only once, together with the kernel.
+        """
 
         def serialize_using_object_code(self) -> Any:
-            """Return the data of the kernel for the cache, without LLVM code.
+            """Return the data of the kernel for the cache: machine code, and LLVM stubs.
 
-            Numba stores the LLVM code too, so that callers can include the function. No caller
-            includes a kernel, and parsing LLVM code would double the time of loading.
+            By default, Numba also stores the full LLVM code, so that other functions can include
+            the function. No function includes a kernel, and parsing the LLVM code would double the
+            time to load the kernel. Therefore the LLVM code has only empty functions.
             """
             self._ensure_finalized()
             here = [each for each in self._final_module.functions if not each.is_declaration]
@@ -334,7 +367,7 @@ def numba_compilers() -> tuple[Any, Any]:
 
         def _optimize_final_module(self) -> None:
             vectorize = config.LOOP_VECTORIZE
-            config.LOOP_VECTORIZE = 0  # numba compiles in one thread at a time
+            config.LOOP_VECTORIZE = 0  # safe, because numba compiles in one thread at a time
             try:
                 super()._optimize_final_module()
             finally:
@@ -343,7 +376,10 @@ def numba_compilers() -> tuple[Any, Any]:
     def compiler(library: type) -> type:
         @register_pass(mutates_CFG=False, analysis_only=True)
         class MakeLibrary(LoweringPass):  # type: ignore[misc]
-            """Compiler pass that creates a library of the given type before Numba creates one."""
+            """Compiler pass that creates the code library of a function as an object of `library`.
+
+            The pass runs before the pass of Numba that would create a library of another type.
+            """
 
             _name = f"make_{library.__name__}"
 
@@ -358,7 +394,7 @@ def numba_compilers() -> tuple[Any, Any]:
 
         class Compiler(CompilerBase):  # type: ignore[misc]
             def define_pipelines(self) -> list[Any]:
-                """Return the passes of Numba, with the pass that creates the library added."""
+                """Return Numba's compiler passes with the pass MakeLibrary inserted."""
                 passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
                 passes.add_pass_after(MakeLibrary, AnnotateTypes)
                 passes.finalize()
@@ -370,11 +406,13 @@ def numba_compilers() -> tuple[Any, Any]:
 
 
 def call_as_part(kernel: Any, part: Any) -> None:
-    """Make compiled functions that call `kernel` include the code of `part` instead.
+    """Make other compiled functions that call `kernel` include the code of `part` instead.
+
+    A part can be included in its callers; a kernel can only be called by Python.
 
     Args:
-        kernel: Function compiled as a kernel.
-        part: The same function compiled as a part.
+        kernel: Function compiled by the compiler of kernels (see :func:`numba_compilers`).
+        part: The same Python function compiled by the compiler of parts.
     """
     kernel.get_call_template = part.get_call_template
     kernel.get_overload = part.get_overload
@@ -382,13 +420,13 @@ def call_as_part(kernel: Any, part: Any) -> None:
 
 @contextmanager
 def xacro_packages(find: Callable[[str], str]) -> Iterator[None]:
-    """Make xacro resolve the packages of ``$(find NAME)`` by `find` within the context.
+    """Context manager in which xacro resolves ``$(find NAME)`` by the function `find`.
 
-    By default, xacro searches packages with ament. Without ROS 2, ament is missing; and ament does
-    not find packages that are cloned but not installed.
+    By default, xacro searches packages with ament. But ament is missing without ROS 2, and does not
+    find packages that are cloned but not installed.
 
     Args:
-        find: Returns the folder of the package with a given name.
+        find: Function that takes the name of a ROS package and returns its folder.
     """
     module: Any = import_module("xacro.substitution_args")
     known = module._eval_find

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Progress while several processes compile kernels: number of finished kernels, and time left.
+"""Progress reports while several processes compile kernels (Numba functions).
 
-Each compiling process writes events to its standard output. The parent process reads the events and
-prints a line approximately every ten seconds. The time left is estimated from typical compile times
-of the kernels and from the speed of the compilation so far.
+Each compiling process writes a line to its standard output when the compilation of a kernel starts
+or ends. The parent process reads these lines. Approximately every ten seconds it prints the number
+of finished kernels and the estimated time left. The estimate is based on typical compile times of
+the kernels and on the speed of the compilation so far.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from dls_ik.core.jit import cache_folder
 CORE = "dls_ik.core."
 PERIOD = 10.0  # time between printed lines [s]
 ROUNDED = 5.0  # step to which the time left is rounded [s]
-EXPECTED, STARTED, DONE = "expected", "started", "done"  # kinds of events of a kernel
-PRIOR = 10.0  # weight of the typical speed, equal to that of a measurement over this time [s]
-UNFINISHED = 0.9  # maximum share of its typical time that an unfinished kernel counts as done
+EXPECTED, STARTED, DONE = "expected", "started", "done"  # first words of the lines about a kernel
+# The estimated speed is an average of the typical speed 1 over this time [s] and of the measured
+# speed over the elapsed time.
+PRIOR = 10.0
+UNFINISHED = 0.9  # maximum fraction of its typical time that an unfinished kernel counts as done
 SHORT = 0.5  # typical time of a kernel without an entry in TYPICAL_TIMES [s]
 
-# Typical compile times [s of one processor]. Keys: function of dls_ik.warm_up that uses the kernel
-# first, and name of the kernel, in the order of first use.
+# Typical compile times [s of one processor]. The outer key is the function of dls_ik.warm_up that
+# uses the kernel first; the inner key is the name of the kernel. Kernels are in the order of use.
 TYPICAL_TIMES: dict[str, dict[str, float]] = {
     "_solve_fast": {
         "kinematics.forward": 0.9,
@@ -70,7 +73,7 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
         "search_rows.search_rows_free": 16.6,
         "selection.count_pair": 0.1,
     },
-    "_teach": {
+    "_step_and_plot": {
         "step.run_steps": 14.2,
         "step.error_and_jacobian": 2.3,
         "kinematics.jacobian": 0.4,
@@ -81,20 +84,23 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
 
 
 def typical_time(kernel: str) -> float:
-    """Return the typical compile time [s of one processor] of a kernel."""
+    """Return the typical compile time [s of one processor] of the kernel with a given name."""
     found = (times[kernel] for times in TYPICAL_TIMES.values() if kernel in times)
     return next(found, SHORT)
 
 
-# In a compiling process
+# Used by a compiling process
 
 
 class KernelEvents:
-    """Writer of the events of a compiling process: kernels expected, started and done.
+    """Writer of lines that tell the parent process which kernels this process compiles.
+
+    A line is the word ``expected``, ``started`` or ``done``, followed by the name of a kernel.
 
     Args:
-        uses: Names of the functions of dls_ik.warm_up that this process is going to call.
-        stream: Stream to which each event is written as a line.
+        uses: Names of the functions of dls_ik.warm_up that this process will call. The kernels of
+            these functions are expected.
+        stream: Stream to which the lines are written.
     """
 
     def __init__(self, uses: Iterable[str], stream: TextIO) -> None:
@@ -105,7 +111,7 @@ class KernelEvents:
         on_numba_compilation(self._start)
 
     def tell_done(self) -> None:
-        """Write an event for each kernel compiled or loaded from disk since the last call."""
+        """Write ``done`` for each kernel that was compiled or loaded since the last call."""
         for kernel in [each for each in self._left if is_compiled(each)]:
             self._left.remove(kernel)
             self._write(DONE, kernel)
@@ -113,14 +119,14 @@ class KernelEvents:
     def _start(self, dispatcher: Any) -> None:
         module = dispatcher.py_func.__module__ or ""  # None for functions of Numba
         if not module.startswith(CORE) or cache_folder(dispatcher) is None:
-            return  # a part of a kernel
+            return  # the function is not a kernel but is included in kernels
         self.tell_done()
         kernel = f"{module.removeprefix(CORE)}.{dispatcher.py_func.__name__}"
         self._left.add(kernel)
         self._write(STARTED, kernel)
 
     def _write(self, event: str, kernel: str) -> None:
-        with suppress(OSError):  # the parent process has ended
+        with suppress(OSError):  # raised if the parent process has ended
             print(event, kernel, file=self._stream, flush=True)
 
 
@@ -131,30 +137,30 @@ def is_compiled(kernel: str) -> bool:
     return bool(getattr(dispatcher, "overloads", None))
 
 
-# In the parent process
+# Used by the parent process
 
 
 class CompileProgress:
-    """Estimate of the time left from the events of several compiling processes.
+    """Estimator of the time until several compiling processes have compiled all expected kernels.
 
     Args:
-        start: Time at which the compilation starts [s], on the same clock as all later times.
+        start: Time at which the compilation starts [s]. All methods take times of the same clock.
         processes: Number of compiling processes.
     """
 
     def __init__(self, start: float, processes: int) -> None:
         self._start, self._processes = start, processes
         self._expected, self._done = set[str](), set[str]()
-        self._started = dict[str, float]()  # times [s]
+        self._started = dict[str, float]()  # time of the start [s] by kernel
         self._speed = (
             1.0  # speed of each process relative to the typical speed; set when kernels are done
         )
 
     def take(self, event: str, now: float) -> None:
-        """Process an event of :class:`KernelEvents`; other lines are ignored.
+        """Update the estimate by a line of the output of a compiling process.
 
         Args:
-            event: Line of the output of a compiling process.
+            event: Line; it is ignored if it was not written by :class:`KernelEvents`.
             now: Time at which the line was received [s].
         """
         kind, _, kernel = event.strip().partition(" ")
@@ -173,7 +179,10 @@ class CompileProgress:
         return work / (self._processes * self._speed)
 
     def _finished(self, now: float) -> float:
-        """Return the finished work as typical compile time [s], with parts of started kernels."""
+        """Return the finished work at time `now` [s] as a sum of typical compile times [s].
+
+        A started kernel counts in proportion to the time since its start.
+        """
         finished = sum(map(typical_time, self._done))
         for kernel, since in self._started.items():
             if kernel not in self._done:
@@ -182,7 +191,10 @@ class CompileProgress:
         return finished
 
     def line(self, now: float) -> str:
-        """Return the progress at a time [s] as a line of text; empty if all kernels are done."""
+        """Return a line of text with the progress at time `now` [s].
+
+        The text is empty if all expected kernels are done.
+        """
         if self._expected <= self._done:
             return ""
         left = self.time_left(now)
@@ -194,15 +206,16 @@ class CompileProgress:
 def wait_and_report(
     processes: Sequence[subprocess.Popen[str]], stream: TextIO, period: float = PERIOD
 ) -> list[int]:
-    """Wait until all compiling processes have ended, and print their progress meanwhile.
+    """Wait until all compiling processes have ended; meanwhile print progress at regular times.
 
     Args:
-        processes: Processes that write events to a pipe as their standard output.
-        stream: Stream to which lines are printed.
-        period: Time between lines [s].
+        processes: Compiling processes whose standard output is a pipe, to which
+            :class:`KernelEvents` writes.
+        stream: Stream to which lines with the progress are printed.
+        period: Time between two lines [s].
 
     Returns:
-        The exit code of each process.
+        Exit code of each process.
     """
     progress = CompileProgress(time.monotonic(), len(processes))
     lock = threading.Lock()
@@ -232,9 +245,9 @@ def wait_and_report(
 
 
 def open_terminal() -> TextIO:
-    """Return the terminal of this process as a stream, or standard output if there is no terminal.
+    """Return a stream to the terminal of this process; if it has none, return standard output.
 
-    pip and colcon do not show the standard output of a build.
+    Progress is printed to the terminal, because pip and colcon hide the standard output of a build.
     """
     if not sys.stdout.isatty():
         with suppress(OSError):

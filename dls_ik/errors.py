@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exceptions of the package, and the error codes of its services.
 
-Invalid arguments raise an error. If a method does not converge, no error is raised; the result has
-the status (see :class:`dls_ik.IkResult`). Each message states the given value and the valid values.
+Invalid arguments raise an error, whose message gives the value and the valid values. If a solver
+does not converge, no error is raised; the status of the result says so (see
+:class:`dls_ik.IkResult`).
 """
 
 import enum
@@ -16,18 +17,18 @@ class DlsIkError(Exception):
 
 
 class RobotModelError(DlsIkError):
-    """A robot description from which no robot can be made."""
+    """A robot description that is invalid, or that lacks data needed for a robot model."""
 
 
 class ChainError(RobotModelError):
-    """A base link and a tip link with no movable joint between them."""
+    """Links between which there is no valid chain, for example because no joint moves the tip."""
 
 
 class AmbiguousTipError(ChainError):
-    """A missing tip: no tip was given, and several links can be the tip.
+    """No tip link was given, and the robot has several links that can be the tip.
 
     Attributes:
-        tips: The names of the links that can be the tip.
+        tips: Names of links that can be the tip.
     """
 
     def __init__(self, message: str, tips: Sequence[str]) -> None:
@@ -36,19 +37,19 @@ class AmbiguousTipError(ChainError):
 
 
 class LimitsError(DlsIkError):
-    """Two intervals of limits that have no common value; the message states both intervals."""
+    """Joint limits that are invalid, or that have no value in common with the robot's limits."""
 
 
 class SceneError(DlsIkError):
-    """Collision geometry that cannot be used, or a scene description that cannot be used."""
+    """Collision geometry, or the description of a planning scene, that is invalid."""
 
 
 class ScenePendingError(SceneError):
-    """A scene that is still being prepared; the caller can try again later."""
+    """A planning scene that is still being prepared; the caller can try again later."""
 
 
 class MethodError(DlsIkError):
-    """An invalid name of a method, or an invalid parameter of a method."""
+    """An unknown name of an inverse kinematics method, or an invalid parameter of a method."""
 
 
 class OptionError(DlsIkError):
@@ -60,10 +61,10 @@ class PoseError(DlsIkError):
 
 
 class BatchInterrupted(KeyboardInterrupt):
-    """Ctrl-C while a batch is solved; a KeyboardInterrupt, which ends a program if not caught.
+    """KeyboardInterrupt (Ctrl-C) while a batch of poses is solved, with the result so far.
 
     Attributes:
-        result: The :class:`dls_ik.IkBatchResult` so far; unfinished rows have the status
+        result: The :class:`dls_ik.IkBatchResult` so far. Rows that are not solved have the status
             ``INTERRUPTED``.
     """
 
@@ -77,18 +78,21 @@ class JointValueError(DlsIkError):
 
 
 class StaleTargetError(DlsIkError):
-    """A target whose stamp is too old or in the future."""
+    """A target message whose time stamp is too old or in the future."""
 
 
 class HeldError(DlsIkError):
-    """A target that is rejected because the controller is paused or has a fault."""
+    """A target that the servo controller rejects, because it is paused or has a fault."""
 
 
 # Error codes in the responses of the node's services
 
 
 class Code(enum.IntEnum):
-    """Error codes of ``moveit_msgs/msg/MoveItErrorCodes``; older versions lack some constants."""
+    """Error codes of ``moveit_msgs/msg/MoveItErrorCodes``.
+
+    The codes are defined here, because older versions of the message lack some of the constants.
+    """
 
     SUCCESS = 1
     PLANNING_FAILED = -1
@@ -105,7 +109,12 @@ class Code(enum.IntEnum):
 
 
 class RequestError(DlsIkError):
-    """A request that is rejected or has no solution; the error has the code of the response."""
+    """A service request that is rejected or has no solution.
+
+    Args:
+        code: Error code for the response to the request.
+        message: Error message.
+    """
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -113,11 +122,11 @@ class RequestError(DlsIkError):
 
 
 class FrameError(DlsIkError):
-    """A frame that neither the robot nor tf2 knows."""
+    """A name of a coordinate frame that neither the robot nor tf2 knows."""
 
 
 def code_of(error: Exception) -> Code:
-    """Return the error code of a service response for an exception."""
+    """Return the error code for the response to a service request that raised an exception."""
     if isinstance(error, RequestError):
         return error.code
     if isinstance(error, FrameError):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Public names of a package that are imported at their first use."""
+"""Lazy import: the modules with a package's public names are imported when first used."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -10,13 +10,13 @@ from typing import Any
 def on_first_use(
     package: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the functions `__getattr__` and `__dir__` with which a package imports names lazily.
+    """Return the module functions `__getattr__` and `__dir__` of a package with lazy imports.
 
-    Each public name is imported when it is used for the first time.
+    The module of a public name is imported when the name is used for the first time.
 
     Args:
         package: Name of the package.
-        modules: Module of each public name, relative to the package.
+        modules: Module that defines each public name, relative to the package, by name.
     """
 
     def find(name: str) -> Any:

@@ -11,15 +11,15 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MAX_COMPARED = 80  # maximum number of characters compared with known names
-MIN_LIKENESS = 0.6  # minimum likeness (0 to 1) of a suggested name
+MIN_LIKENESS = 0.6  # minimum similarity (0 to 1) of a suggested name to the unknown name
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
 PLAIN = 1e5  # smallest number written with an exponent
 UNITS_OF_TIME = ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"))  # [s]
-EQUAL_LIKENESS = 0.05  # names are suggested together if their likeness differs by at most this
+EQUAL_LIKENESS = 0.05  # maximum difference in similarity of names that are suggested together
 
 
 def escape(text: str, keep: str = "") -> str:
-    """Return a text in which control characters and line breaks are escaped as by repr.
+    """Return a text with non-printable characters, such as line breaks, escaped as by ``repr``.
 
     Args:
         text: Text to escape.
@@ -31,10 +31,13 @@ def escape(text: str, keep: str = "") -> str:
 
 
 def quoted(value: object, limit: int = 160) -> str:
-    """Return the repr of a value in one line; omit the middle of more than `limit` characters."""
+    """Return the ``repr`` of a value as one line of approximately `limit` characters at most.
+
+    If the ``repr`` is longer, its middle is replaced by ``...``.
+    """
     try:
         shown = re.sub(r"\n\s*", " ", repr(value))
-    except (ValueError, RecursionError):  # Python refuses to print integers of thousands of digits
+    except (ValueError, RecursionError):  # repr rejects integers of thousands of digits
         shown = f"a very large {type(value).__name__}"
     if len(shown) <= limit:
         return shown
@@ -42,7 +45,11 @@ def quoted(value: object, limit: int = 160) -> str:
 
 
 def listing(names: Iterable[str], limit: int = 24) -> str:
-    """Join names by commas; of more than `limit` + 1 names, join the first `limit` and a count."""
+    """Return names joined by commas; ``none`` if there are no names.
+
+    If there are more than `limit` + 1 names, the text has the first `limit` names and the number of
+    other names, such as ``a, b and 12 more``.
+    """
     names = list(names)
     if len(names) <= limit + 1:
         return ", ".join(map(escape, names)) or "none"
@@ -50,12 +57,14 @@ def listing(names: Iterable[str], limit: int = 24) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
-    """Return a suggestion such as ``did you mean a or b?``; empty if no known name is similar.
+    """Return a suggestion such as ``did you mean a or b?`` for an unknown name.
+
+    The result is empty if no known name is similar to the unknown name.
 
     Args:
         word: Unknown name.
-        known: Known names; those most similar to `word` are suggested.
-        form: Format into which the suggestion is inserted.
+        known: Known names; up to three names that are most similar to `word` are suggested.
+        form: Format string into which the suggestion is inserted, such as ``" ({})"``.
     """
     text = str(word).lower().lstrip("-")[:MAX_COMPARED]
     likeness = {
@@ -67,9 +76,13 @@ def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
 
 
 def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
-    """Return a suggestion of known names for unknown words.
+    """Return a suggestion of similar known names for one or more unknown names.
 
-    If no known name is similar to a word, the suggestion lists all known names.
+    If no known name is similar to any of the unknown names, the text lists the known names.
+
+    Args:
+        words: Unknown names.
+        known: Known names.
     """
     words, known = list(words), list(known)
     hints = {str(word)[:MAX_COMPARED]: did_you_mean(word, known) for word in words}
@@ -90,7 +103,13 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def scaled(value: float, unit: str, digits: int = 2) -> str:
-    """Format a value in [m], [rad] or [s] with a prefix of the unit, such as ``1.5 um``."""
+    """Format a value with a suitable prefix of its unit, such as ``1.5 um`` for 1.5e-6 and "m".
+
+    Args:
+        value: Value in the unit.
+        unit: Unit without prefix, such as "m", "rad" or "s".
+        digits: Number of significant digits.
+    """
     if not math.isfinite(value):
         return f"{value:.0f} {unit}"
     size = abs(float(f"{value:.{digits - 1}e}"))
@@ -109,16 +128,27 @@ def elapsed(seconds: float) -> str:
 
 
 def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
-    """Format the range of values, such as ``4 to 8 Hz``; if both ends read the same, ``4 Hz``."""
+    """Format the minimum and maximum of values as a range, such as ``4 to 8 Hz``.
+
+    If the minimum and the maximum have the same text, the result is a single number: ``4 Hz``.
+
+    Args:
+        values: Values; at least one.
+        unit: Unit of the values.
+        digits: Number of significant digits.
+    """
     values = list(values)
     low, high = short(min(values), digits), short(max(values), digits)
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 def json_text(document: Any, indent: int | None = 2) -> str:
-    """Return a document of dataclasses, dicts, lists, arrays and numbers as strict JSON text.
+    """Return a document as strict JSON text.
 
-    Arrays become lists, and non-finite numbers become null.
+    Args:
+        document: Dataclasses, dicts, lists, arrays and numbers, which may be nested. Arrays become
+            lists, and non-finite numbers become null.
+        indent: Number of spaces by which to indent each level; None for a single line.
     """
     return json.dumps(_json_value(document), indent=indent, allow_nan=False)
 

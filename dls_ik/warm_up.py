@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of all kernels before their first use.
+"""Compilation of all kernels (Numba functions that Python calls) before their first use.
 
-``python -m dls_ik.warm_up`` compiles the missing kernels in two processes. With ``--scene``, the
-command compiles only the kernels of collision checks and of servo motion with minimum distances; a
-node starts this command if these kernels are missing. With a folder as argument, the command
-compiles all kernels ahead of time into the folder; setup.py does so for a wheel. With ``--kernel``,
-the command compiles a single kernel, whose name and signature it reads from standard input.
+``python -m dls_ik.warm_up`` compiles the kernels that are not in the cache, in two processes.
+
+- With ``--scene``, the command compiles only the kernels of collision checks and of servo motion
+  with minimum distances to obstacles. A node starts this command if these kernels are missing.
+- With a folder as argument, the command compiles all kernels ahead of time into the folder.
+  setup.py uses this command to build a wheel.
+- With ``--kernel``, the command compiles a single kernel, whose name and signature it reads from
+  standard input.
 """
 
 import gc
@@ -45,7 +48,7 @@ BACKWARDS, SCENE, KERNEL = "--backwards", "--scene", "--kernel"
 
 @cache
 def _robot() -> RobotModel:
-    """Return an arm with two joints; any robot will do, because kernels are the same for all."""
+    """Return an arm with two joints; the kernels do not depend on the robot."""
     row = DhRow(a=1.0, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
     return RobotModel.from_dh([row, row])
 
@@ -57,7 +60,7 @@ def _solve_fast() -> None:
     IkSolver(robot).solve(T, solve_type="distance")
     # Empty bounds suffice: computing the bounds of an arm takes longer than loading the kernel.
     kind, lines, lengths = np.zeros(0, np.int64), np.zeros((0, 2, 3)), np.zeros(0)
-    bounds = ReachBounds(kind, lines, lines, lengths, lengths, lengths)
+    bounds = ReachBounds(kind, lines, lines, lengths, lengths, lengths, np.zeros((0, 5)))
     rows_beyond_reach(bounds, T[None], 1.0, 1.0, np.zeros(1, np.bool_))
 
 
@@ -69,7 +72,7 @@ def _solve_by_the_general_step() -> None:
 def _follow() -> None:
     robot = _robot()
     T = robot.fk(np.full(robot.n, 0.5))
-    # The controller does not use the executor here, so no bounds of the reach are computed.
+    # The calls below do not use the executor, so no bounds on the reach are computed.
     controller = Controller(robot, executor=ThreadPoolExecutor(1))
     controller.follow_pose(T, 0.0)
     controller.cycle(0.0, 0.01)
@@ -86,7 +89,7 @@ def _follow() -> None:
 
 
 def _guard() -> None:
-    """Call the kernels of servo motion with minimum distances to obstacles."""
+    """Call the kernels of servo motion that keeps minimum distances to obstacles."""
     from dls_ik.servo.workspace import HalfSpace
 
     robot = _robot()
@@ -117,8 +120,11 @@ def _check_collisions() -> None:
     count_pair(np.zeros(search.columns, np.int64), 0)
 
 
-def _teach() -> None:
-    """Call the kernels of single steps and of plots, which the viewer, compare and info use."""
+def _step_and_plot() -> None:
+    """Call the kernels of single solver steps and of plots.
+
+    The viewer and the commands ``dls-ik compare`` and ``dls-ik info`` use these kernels.
+    """
     from dls_ik.core.limits import activation
     from dls_ik.core.search import unwind
     from dls_ik.solver.stepper import Stepper
@@ -130,40 +136,46 @@ def _teach() -> None:
     stepper.error(T)
     robot.jacobian(q)
     activation(0.0, -1.0, 1.0, 0.1)
-    unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # all solutions
+    unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # used to list solutions
 
 
 Uses = tuple[Callable[[], None], ...]
 NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
 SCENE_USES: Uses = (_guard, _check_collisions)
-USES: Uses = (*NODE_USES, *SCENE_USES, _teach)
+USES: Uses = (*NODE_USES, *SCENE_USES, _step_and_plot)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:
-    """Call the given functions, so that all kernels that they use are compiled or loaded."""
+    """Compile or load kernels by calling functions that use them.
+
+    Args:
+        uses: Functions of this module; by default those that use the kernels of a node.
+    """
     for use in uses:
         use()
 
 
 def can_keep_kernels() -> bool:
-    """Return whether this process can load kernels from disk that another process compiled."""
+    """Return whether the kernels' cache folder is writable, so that processes can share kernels."""
     folder = cache_folder(search_packed_free)
     return folder is not None and os.access(folder, os.W_OK) and "save" not in cache_failures
 
 
 def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
-    """Compile the missing kernels in two processes, which start at opposite ends of the list.
+    """Compile all kernels, or the kernels that are not in the cache, in two processes.
 
-    If a process needs a kernel that the other process is compiling, it waits and loads the kernel.
+    The processes compile the list of kernels in opposite orders. If a process needs a kernel that
+    the other process is compiling, it waits and then loads the kernel.
 
     Args:
-        ahead: Folder for all kernels, compiled for all processors of this architecture; empty for
-            the missing kernels in the cache of this machine.
+        ahead: Folder into which all kernels are compiled, for all processors of this architecture.
+            If empty, the missing kernels are compiled into the cache of this machine.
         of_scene: Whether to compile only the kernels of collision checks and of servo motion with
-            minimum distances.
+            minimum distances to obstacles.
 
     Raises:
-        RuntimeError: If the features that all processors of this architecture have are unknown.
+        RuntimeError: If `ahead` is given, and the package does not know which processor features
+            all processors of this architecture have.
         subprocess.CalledProcessError: If a process failed.
     """
     with tempfile.TemporaryDirectory() as nothing_kept:
@@ -171,7 +183,11 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
         if ahead:
             portable = portable_environment()
             if portable is None:
-                raise RuntimeError("no common processor is known for this machine")
+                raise RuntimeError(
+                    "cannot compile kernels ahead of time: the features that all processors of "
+                    "this architecture have are unknown; omit the folder to compile for this "
+                    "processor"
+                )
             environment |= {**portable, "NUMBA_CACHE_DIR": nothing_kept}
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
         given = [ahead, *([SCENE] if of_scene else [])]
@@ -188,7 +204,7 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
 
 def _run() -> None:
     gc.disable()  # saves a tenth of the time
-    announce_compilation_to(lambda message: None)  # suppresses the announcement
+    announce_compilation_to(lambda message: None)  # suppresses the message about compilation
     ahead, *options = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
@@ -201,7 +217,14 @@ def _run() -> None:
 
 
 def kernel_name(missing: MissingKernelError) -> bytes:
-    """Serialise the name and signature of a missing kernel for the process that compiles it."""
+    """Serialise the name and signature of a missing kernel.
+
+    The result is the standard input of ``python -m dls_ik.warm_up --kernel``, which compiles the
+    kernel.
+
+    Args:
+        missing: Error that was raised because the kernel is missing.
+    """
     function = missing.function
     return compat.numba_serialize((function.__module__, function.__name__, missing.signature))
 

@@ -40,8 +40,8 @@ STATEFUL_CACHES = (
 # Ids of processes that outlive the test or module in which they start, and that fixtures end.
 SESSION_PROCESSES: set[int] = set()
 
-# What a command sets for its process, and whether a kernel had to be compiled: only restored.
-OF_THE_PROCESS = ("dls_ik.solver._said", "dls_ik.solver._say")
+# What a command sets for its process, and whether a kernel was compiled or loaded: only restored.
+OF_THE_PROCESS = ("dls_ik.solver._said", "dls_ik.solver._say", "dls_ik.solver.search._loaded")
 
 
 def add_options(parser):

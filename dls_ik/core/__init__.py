@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Numba kernels: free functions of arrays and NamedTuples. No ROS, no logging, no strings."""
+"""Numba kernels: functions that take arrays, numbers and NamedTuples of arrays and numbers.
+
+Kernels neither use ROS nor write logs, and they have no string arguments.
+"""
 
 
 class NumbaStartError(RuntimeError):
-    """A failure to import Numba; the message names the environment variables and the cause."""
+    """Importing Numba failed; the message names the cause and the NUMBA_* environment variables."""

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt: steps of a method from a start until the pose is reached or progress stops.
+"""One attempt: repeated steps of a method from a start configuration toward the desired poses.
 
-Each function serves the fast path (`table` given) and the general path (`general` given); see
-:mod:`dls_ik.core.search`.
+Each function serves the fast path, if `table` is given, and the general path, if `general` is
+given. The other argument is None, as :mod:`dls_ik.core.search` explains.
 """
 
 from dls_ik.core import limits
@@ -25,7 +25,7 @@ from dls_ik.core.types import (
 from dls_ik.core.workspace import forget
 
 REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
-LONG_ITERATIONS_FACTOR = 8  # a long attempt has this many times max_iterations
+LONG_ITERATIONS_FACTOR = 8  # maximum number of steps of a long attempt, relative to max_iterations
 LONG_STALL_RATIO = 0.95  # stall ratio of a long attempt
 
 
@@ -39,13 +39,15 @@ def error_at(
     q: Array,
     work: AnyWorkspace,
 ) -> tuple[float, float]:
-    """Write the scaled error at `q` (n,) to `work.e`.
+    """Write the scaled error at the joint positions `q` (n,) [rad or m] to `work.e`.
+
+    In the scaled error, rotations are multiplied by ``stop.rotation_weight`` [m/rad].
 
     Args:
-        T_d: (k, 4, 4) desired poses; the fast path reads its target from `work`.
+        T_d: (k, 4, 4) desired poses of the general path; the fast path reads ``work.target``.
 
     Returns:
-        The largest position error [m] and rotation error [rad] of all tips.
+        The largest position error [m] and the largest rotation error [rad] of all tips.
     """
     position, rotation = 0.0, 0.0
     if general is not None:
@@ -64,7 +66,11 @@ def write_jacobian(
     T_d: Array,
     work: AnyWorkspace,
 ) -> None:
-    """Write the Jacobian of the scaled error at the configuration evaluated last to `work.J`."""
+    """Write the Jacobian of the scaled error to `work.J`.
+
+    The Jacobian belongs to the joint positions of the previous call of :func:`error_at`, whose
+    kinematics are stored in `work`.
+    """
     if general is not None:
         jacobian_there(chain, general, T_d, work)
     if table is not None:
@@ -83,10 +89,10 @@ def make_step(
     q: Array,
     work: AnyWorkspace,
 ) -> None:
-    """Move `q` (n,) by one step of the method, for the error evaluated at `q`.
+    """Add one step of the method to the joint positions `q` (n,) [rad or m].
 
     Args:
-        error: Norm of the scaled error [m].
+        error: Norm of the scaled error [m] that :func:`error_at` wrote to `work` for this `q`.
     """
     write_jacobian(chain, stop, table, general, T_d, work)
     if general is not None:
@@ -112,16 +118,19 @@ def attempt(
     work: AnyWorkspace,
     out: Array,
 ) -> tuple[int, int]:
-    """Iterate `q` toward the pose until the pose is reached or the attempt fails.
+    """Add steps of the method to `q` until the desired poses are reached or the attempt fails.
+
+    An attempt fails if the error decreases too slowly or the maximum number of steps is reached.
 
     Args:
         T_d: (k, 4, 4) desired poses.
-        is_long: Continue for as long as the error decreases, as a stretched arm needs.
-        q: (n,) joint positions, read and written [rad or m].
-        out: (2,) position error [m] and rotation error [rad] at the last q, written.
+        is_long: Allow more steps and a slower decrease of the error. Stretched arms, whose error
+            decreases slowly, need such long attempts.
+        q: (n,) start and then final joint positions, read and written [rad or m].
+        out: (2,) position error [m] and rotation error [rad] at the final q, written.
 
     Returns:
-        REACHED, SLOW or OUT_OF_ITERATIONS, and the number of steps.
+        REACHED, SLOW (slow decrease) or OUT_OF_ITERATIONS, and the number of steps.
     """
     if limits.clips(method):
         limits.clip_to_limits(chain.lower, chain.upper, q)

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """One cycle of following a target with minimum distances to obstacles and between links.
 
-The approach of a pair of leaves along its normal is bounded so that the joints can stop in time
-(velocity dampers, Faverjon & Tournassoud 1987): N dq >= b, one row per close pair of leaves. Rows
-that the step would violate become constraints of higher priority in the formula of all methods,
-dq = z + C P (e - J z) with z = N^+ b and C = I - N^+ N of the active rows. The arm therefore avoids
-an obstacle by its redundancy before the tip deviates, and the tip deviates only along the normals.
-An active-set method finds the constraints: the row violated most is added, and a row that the error
-pulls away from its bound is removed.
+Shapes are sphere trees, whose leaves contain small pieces of the solids. The speed at which the two
+leaves of a close pair approach each other is bounded so that the joints can stop in time (velocity
+dampers, Faverjon & Tournassoud 1987). For a step dq these bounds are N dq >= b. Each close pair of
+leaves has one row of N, the derivative of the distance of the two leaves by the joint positions,
+scaled to a unit vector.
+
+Rows that the step would violate become active: they are constraints of higher priority in the
+formula of all methods, dq = z + C P (e - J z), with z = N^+ b and C = I - N^+ N for the active rows
+of N. The arm therefore avoids an obstacle by its redundancy before the tip deviates, and the tip
+deviates only along the normals. An active-set method finds the active rows: it adds the row that is
+violated most, and removes a row if the error pulls the arm away from the bound of that row.
 """
 
 import numpy as np
@@ -46,11 +50,12 @@ from dls_ik.core.types import (
 from dls_ik.core.workspace import new_memory, workspace
 
 MIN_STOPPING_TIME = 0.1  # [s] avoids jitter when the closest leaves alternate
-# The distance left suffices for a stop of STOPPING times the stopping time after CYCLES cycles.
+# A step may approach an obstacle only so far that the remaining distance suffices to continue for
+# two cycles and then to stop in 1.1 times the stopping time.
 STOPPING, CYCLES = 1.1, 2.0
-MAX_ROW_SLACK = 5e-3  # [rad or m] rows with more slack after a step are discarded
+MAX_ROW_SLACK = 5e-3  # [rad or m] rows with N dq - b above this value are discarded after a step
 GRAM_REGULARISATION = 1e-9  # added to the diagonal of Gram matrices, because unit rows may be equal
-MAX_PROJECTION_SWEEPS, PROJECTION_TOLERANCE = 60, 1e-10  # final projection; [rad or m]
+MAX_PROJECTION_SWEEPS, PROJECTION_TOLERANCE = 60, 1e-10  # tolerance in [rad or m]
 MAX_VIOLATION = 1e-9  # [rad or m] tolerated violation of a row
 
 
@@ -77,20 +82,28 @@ def follow_apart(
 ) -> int:
     """Run :func:`dls_ik.core.follow.follow` with minimum distances for the pairs of a scene.
 
+    The first nine arguments are those of :func:`dls_ik.core.follow.follow`.
+
     Args:
-        scene, reach, known: As in :func:`dls_ik.core.certificate.certify`, for the reference.
+        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
+            per unit motion of a joint [m/rad or m/m].
         least: (p + s,) minimum distance of each pair [m].
-        watched: As in :func:`dls_ik.core.near_pairs.near_rows`, for the command.
-        stopping: (n,) accelerations of a stop [rad/s^2 or m/s^2], infinite without a limit, and the
-            delay until the joints reach these accelerations [s].
+        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
+            at which they hold; read and written.
+        watched: Distances and closest leaves at the commanded joint positions, as in
+            :func:`dls_ik.core.near_pairs.near_rows`.
+        stopping: Accelerations (n,) of the joints during a stop [rad/s^2 or m/s^2], infinite for a
+            joint without a limit, and the delay until the joints reach these accelerations [s].
         influence: Distance within which pairs are considered [m].
-        leaves: (ROWS, 4) for each row of the previous cycle: pair, two leaves, and 1 if the row was
-            active. -1 in the first column ends the list. Read and written.
-        pace: (1,) stopping time in the previous cycle [s], -1 if no row was active; read and
+        leaves: (ROWS, 4) list of the rows of N in the previous cycle, read and written: index of
+            the pair, its two leaves, and 1 if the row was active. -1 in the first column ends the
+            list.
+        pace: (1,) stopping time used in the previous cycle [s], -1 if no row was active; read and
             written.
 
     Returns:
-        The pair of the first active row, -1 without an active row.
+        The index of the pair of the first active row; -1 if no row is active.
     """
     state = FollowState(*followed)
     observed = state.observed
@@ -99,20 +112,20 @@ def follow_apart(
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
-    N, room, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
-    count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N, room,
-                      pair)  # fmt: skip
-    hindering = np.full(1, -1)
-    rows = (N[:count], room[:count], pair[:count])
+    N, remaining, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
+    count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N,
+                      remaining, pair)  # fmt: skip
+    blocking_pair = np.full(1, -1)
+    rows = (N[:count], remaining[:count], pair[:count])
     problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
-    if _step(problem, state, work, rows, stopping, leaves, pace, hindering):
-        return hindering[0]
+    if _step(problem, state, work, rows, stopping, leaves, pace, blocking_pair):
+        return blocking_pair[0]
     least, greatest = observed[2], observed[3]
     work = workspace(chain, plain, new_memory(chain, descending, plain))
     problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
-    _step(problem, state, work, rows, stopping, leaves, pace, hindering)
+    _step(problem, state, work, rows, stopping, leaves, pace, blocking_pair)
     observed[2], observed[3] = least, greatest
-    return hindering[0]
+    return blocking_pair[0]
 
 
 # The step -----------------------------------------------------------------------------------------
@@ -127,12 +140,27 @@ def _step(
     stopping: tuple[Array, float],
     leaves: Indices,
     pace: Array,
-    hindering: Indices,
+    blocking_pair: Indices,
 ) -> bool:
-    """Move ``state.q`` by one step of a method; return False if no step lowers the error."""
+    """Move ``state.q`` by one step of a method with minimum distances.
+
+    Args:
+        problem: Inputs of the step.
+        state: State of following the target, read and written.
+        work: Scratch arrays.
+        rows: Three arrays: N (m, n), the motion (m,) along each row that is left before the minimum
+            distance [rad or m], and the index (m,) of the pair of each row.
+        stopping: As in :func:`follow_apart`.
+        leaves: As in :func:`follow_apart`.
+        pace: As in :func:`follow_apart`.
+        blocking_pair: (1,) index of the pair of the first active row, or -1, written.
+
+    Returns:
+        False if no share of the step lowers the error; ``state.q`` is then unchanged.
+    """
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
-    N, room, pair = rows
+    N, remaining, pair = rows
     n, m = q.shape[0], N.shape[0]
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
@@ -151,9 +179,10 @@ def _step(
     scale = velocity_scale(chain, dt, work.dq)
     for j in range(n):
         fast[j] = scale * work.dq[j]
-    # The stopping time depends on the speed, and the allowed speed on the stopping time. The first
-    # cycle solves the step for the longest stopping time, for no approach at all, and then for a
-    # stopping time in between. Later cycles start from the stopping time of the previous cycle.
+    # The stopping time depends on the speed of the joints, and the speed that the bounds allow
+    # depends on the stopping time. The first cycle with active rows solves the step three times:
+    # for the longest stopping time, for an infinite one (no approach at all), and for a stopping
+    # time in between. Later cycles start from the stopping time of the previous cycle.
     T = longest = stopping_time(stopping, dt, fast)
     passes, count = 3, 0
     if pace[0] >= 0.0:
@@ -163,8 +192,8 @@ def _step(
                 active[count] = i
                 count += 1
     for i in range(passes):
-        approach_bounds(stopping, dt, np.inf if i == 1 else T, room, b)
-        if not _solve_apart(problem, q, e, J, e_left, J_free, N, b, scale, work, active):
+        approach_bounds(stopping, dt, np.inf if i == 1 else T, remaining, b)
+        if not _solve_with_rows(problem, q, e, J, e_left, J_free, N, b, scale, work, active):
             break
         trial = slow if i == 1 else fast
         scale = velocity_scale(chain, dt, work.dq)
@@ -172,7 +201,7 @@ def _step(
             trial[j] = scale * work.dq[j]
         _project(chain, dt, q, N, b, trial)
         if i == 1:
-            T = _time_between(stopping, dt, slow, fast, longest)
+            T = _consistent_stopping_time(stopping, dt, slow, fast, longest)
         else:
             pace[0] = 0.5 * (T + stopping_time(stopping, dt, trial))
     if active[0] < 0:
@@ -183,8 +212,8 @@ def _step(
         if active[i] < 0:
             break
         leaves[active[i], 3] = 1
-    hindering[0] = -1 if active[0] < 0 else pair[active[0]]
-    _take_along(N, active, work.dq, y)
+    blocking_pair[0] = -1 if active[0] < 0 else pair[active[0]]
+    _split_row_motion(N, active, work.dq, y)
     keep_from_overshooting(problem, q, e_left, J, J_free, free, work, observed)
     for j in range(n):
         work.dq[j] += y[j]
@@ -192,14 +221,14 @@ def _step(
     keep_from_swinging(work.dq, state.motion)
     if m > 0:
         _project(chain, dt, q, N, b, work.dq)
-        _forget_loose(N, b, work.dq, leaves)
+        _discard_loose_rows(N, b, work.dq, leaves)
     if active[0] < 0:
         return descend(problem, q, work, observed)
-    return _descend_beside(problem, q, work, observed, N, active, e, J)
+    return _descend_along_rows(problem, q, work, observed, N, active, e, J)
 
 
 @allocating
-def _descend_beside(
+def _descend_along_rows(
     problem: FollowProblem,
     q: Array,
     work: Workspace,
@@ -209,20 +238,25 @@ def _descend_beside(
     e: Array,
     J: Array,
 ) -> bool:
-    """Run :func:`dls_ik.core.follow.descend`, with an allowance for the active rows.
+    """Run :func:`dls_ik.core.follow.descend`, but let the error grow where active rows require it.
 
-    The squared error may grow by the multipliers of the rows times the distances gained, the cost
-    of these distances to first order. Without this allowance, a large error toward the obstacle
-    would hide a small error along the obstacle.
+    An active row can force the step to move away from an obstacle, which raises the error. To first
+    order, the squared error grows by the multiplier of the row times the distance gained, and this
+    growth is allowed. Without the allowance, the increase of a large error toward the obstacle
+    would hide the decrease of a small error along the obstacle.
 
     Args:
-        N: (m, n) rows.
-        active: Indices of the active rows; -1 ends the list.
-        e: (r,) scaled error at q.
-        J: (r, n) scaled Jacobian at q.
+        problem: Inputs of the step.
+        q: (n,) joint positions [rad or m], read and written.
+        work: Holds the step `dq`.
+        observed: (4,) errors and singular values as in :class:`FollowState`; errors are written.
+        N: (m, n) derivatives of the distances of close pairs of leaves, as unit vectors.
+        active: Indices of the active rows of N; -1 ends the list.
+        e: (r,) scaled error at q [m].
+        J: (r, n) Jacobian of the scaled error at q.
 
     Returns:
-        False if no share of ``work.dq`` lowers the error enough.
+        False if no share of ``work.dq`` lowers the error enough; q is then unchanged.
     """
     chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
     n, count = q.shape[0], 0
@@ -268,7 +302,13 @@ def _descend_beside(
 
 @kernel
 def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
-    """Return the time [s] to stop joints that move by dq (n,) per cycle."""
+    """Return the time [s] in which all joints can stop, at least MIN_STOPPING_TIME.
+
+    Args:
+        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        dt: Duration of a cycle [s].
+        dq: (n,) motion of the joints per cycle [rad or m].
+    """
     T, acceleration = MIN_STOPPING_TIME, stopping[0]
     for j in range(dq.shape[0]):
         T = max(T, abs(dq[j]) / dt / acceleration[j])
@@ -277,19 +317,29 @@ def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
 
 @force_inline
 def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
-    """Return the share of the remaining distance that a step may use, for a stopping time T [s]."""
+    """Return the share, 0 to 1, of the remaining distance by which a step may approach.
+
+    Args:
+        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        dt: Duration of a cycle [s].
+        T: Stopping time [s].
+    """
     return dt / (CYCLES * dt + 0.5 * STOPPING * (T + stopping[1]))
 
 
 @kernel
-def _time_between(
+def _consistent_stopping_time(
     stopping: tuple[Array, float], dt: float, slow: Array, fast: Array, longest: float
 ) -> float:
-    """Return the stopping time [s] that is consistent with the speed it allows, by bisection.
+    """Return the stopping time T [s] for which the allowed step needs exactly T to stop.
+
+    The step allowed for T is interpolated between `slow` and `fast`; T is found by bisection.
 
     Args:
-        slow: (n,) step without any approach.
-        fast: (n,) step for the longest stopping time.
+        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        dt: Duration of a cycle [s].
+        slow: (n,) step that approaches no obstacle [rad or m].
+        fast: (n,) step that is allowed for the stopping time `longest` [rad or m].
         longest: Longest stopping time [s].
     """
     low, high, most = 0.0, longest, approach_share(stopping, dt, longest)
@@ -308,22 +358,25 @@ def _time_between(
 
 @kernel
 def approach_bounds(
-    stopping: tuple[Array, float], dt: float, T: float, room: Array, b: Array
+    stopping: tuple[Array, float], dt: float, T: float, remaining: Array, b: Array
 ) -> None:
-    """Write the minimum motion along each row: a stop after it ends within the distance left.
+    """Write the bounds b of N dq >= b: the joints can stop after dq before distances are too small.
 
     Args:
+        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        dt: Duration of a cycle [s].
         T: Stopping time [s].
-        room: (m,) distance left along each row [rad or m].
-        b: (m,) bounds, written [rad or m].
+        remaining: (m,) motion along each row of N that is left before the minimum distance
+            [rad or m].
+        b: (m,) bounds, negative or zero where an approach is allowed, written [rad or m].
     """
     share = approach_share(stopping, dt, T)
-    for i in range(room.shape[0]):
-        b[i] = -room[i] * share
+    for i in range(remaining.shape[0]):
+        b[i] = -remaining[i] * share
 
 
 @allocating
-def _solve_apart(
+def _solve_with_rows(
     problem: FollowProblem,
     q: Array,
     e: Array,
@@ -336,15 +389,19 @@ def _solve_apart(
     work: Workspace,
     active: Indices,
 ) -> bool:
-    """Solve the step again with the violated rows as constraints.
+    """Solve the step ``work.dq`` again with the violated rows of N dq >= b as constraints.
 
     Args:
-        e: (r,) scaled error.
-        J: (r, n) scaled Jacobian.
-        e_left: (r,) e - J z, written.
-        J_free: (r, n) J C, written.
-        N: (m, n) rows.
-        b: (m,) minimum motion along the rows, for the share `scale` of a step.
+        problem: Inputs of the step.
+        q: (n,) joint positions [rad or m].
+        e: (r,) scaled error at q [m].
+        J: (r, n) Jacobian of the scaled error at q.
+        e_left: (r,) e - J z with the motion z = N^+ b of the active rows, written.
+        J_free: (r, n) J C with C = I - N^+ N of the active rows, written.
+        N: (m, n) derivatives of the distances of close pairs of leaves, as unit vectors.
+        b: (m,) minimum of N times the scaled step [rad or m].
+        scale: Factor of the step that satisfies the velocity limits.
+        work: The step `dq` is read and written.
         active: (n + 1,) indices of the active rows; -1 ends the list. Read and written.
 
     Returns:
@@ -353,7 +410,7 @@ def _solve_apart(
     chain, method, general = problem.chain, problem.method, problem.general
     T_d, outside = problem.T_d, problem.outside
     m, n, r = N.shape[0], N.shape[1], e.shape[0]
-    taken = np.zeros(m, np.int64)  # number of times each row was added
+    taken = np.zeros(m, np.int64)  # number of times each row became active
     G, A, y, force = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
     z, x = np.empty(n), np.empty(n)
     count, is_solved = 0, True
@@ -368,9 +425,9 @@ def _solve_apart(
             for j in range(n):
                 along += N[i, j] * work.dq[j]
             broken = b[i] - scale * along
-            if broken > most and taken[i] < 2 and not _holds(active, count, i):
+            if broken > most and taken[i] < 2 and not _is_active(active, count, i):
                 worst, most = i, broken
-        # Otherwise find the active row that the error pulls away from its bound most.
+        # If no row is violated, find the active row from whose bound the error pulls the arm most.
         if worst < 0 and is_solved:
             leaves = -1
             if count > 0:
@@ -425,14 +482,14 @@ def _solve_apart(
                 e_left[i] -= J[i, j] * z[j]
             for j in range(n):
                 J_free[i, j] = J[i, j]
-            _take_off(N, active, count, A, y, J_free[i])
+            _remove_row_motion(N, active, count, A, y, J_free[i])
             for j in range(n):
                 work.J[i, j] = J_free[i, j]
             work.e[i] = e_left[i]
         general_step(chain, method, general, T_d, q, work)
         for j in range(n):
             x[j] = work.dq[j] * (1.0 - outside[j])
-        _take_off(N, active, count, A, y, x)
+        _remove_row_motion(N, active, count, A, y, x)
         for j in range(n):
             work.dq[j] = z[j] + x[j]
     active[count] = -1
@@ -441,15 +498,15 @@ def _solve_apart(
 
 @kernel
 def copy_block(A: Array, B: Array, k: int) -> None:
-    """Copy the leading k x k block of A to B."""
+    """Copy the first k rows and columns of A to B."""
     for i in range(k):
         for j in range(k):
             B[i, j] = A[i, j]
 
 
 @kernel
-def _holds(active: Indices, count: int, i: int) -> bool:
-    """Return whether row i is among the first `count` active rows."""
+def _is_active(active: Indices, count: int, i: int) -> bool:
+    """Return whether i is one of the first `count` indices in `active`."""
     for c in range(count):
         if active[c] == i:
             return True
@@ -457,8 +514,17 @@ def _holds(active: Indices, count: int, i: int) -> bool:
 
 
 @kernel
-def _take_off(N: Array, active: Indices, count: int, A: Array, y: Array, x: Array) -> None:
-    """Multiply x (n,) by I - N^+ N of the active rows, given the factored Gram matrix A."""
+def _remove_row_motion(N: Array, active: Indices, count: int, A: Array, y: Array, x: Array) -> None:
+    """Remove from x (n,) the motion along the active rows of N: multiply x by I - N^+ N.
+
+    Args:
+        N: (m, n) rows, of which only the active rows are used.
+        active: Indices of the active rows.
+        count: Number of active rows.
+        A: Factored Gram matrix of the active rows.
+        y: (count,) scratch.
+        x: (n,) vector, read and written.
+    """
     n = x.shape[0]
     for c in range(count):
         y[c] = 0.0
@@ -471,8 +537,15 @@ def _take_off(N: Array, active: Indices, count: int, A: Array, y: Array, x: Arra
 
 
 @allocating
-def _take_along(N: Array, active: Indices, dq: Array, y: Array) -> None:
-    """Move the part of dq (n,) along the active rows of N (m, n) to y (n,)."""
+def _split_row_motion(N: Array, active: Indices, dq: Array, y: Array) -> None:
+    """Split a step into its component along the active rows of N and the orthogonal component.
+
+    Args:
+        N: (m, n) rows.
+        active: Indices of the active rows; -1 ends the list.
+        dq: (n,) step, replaced by its orthogonal component [rad or m].
+        y: (n,) component of the step in the span of the active rows, written [rad or m].
+    """
     n, count = dq.shape[0], 0
     while active[count] >= 0:
         count += 1
@@ -484,16 +557,17 @@ def _take_along(N: Array, active: Indices, dq: Array, y: Array) -> None:
                 A[c, d] += N[active[c], j] * N[active[d], j]
     factor(A, count, 0.0)
     copy(dq, y)
-    _take_off(N, active, count, A, weight, dq)
+    _remove_row_motion(N, active, count, A, weight, dq)
     for j in range(n):
         y[j] -= dq[j]
 
 
 @allocating
 def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -> None:
-    """Move dq (n,) to the closest step that satisfies all rows and the joint limits.
+    """Replace dq (n,) by the closest step with N dq >= b within the joint limits.
 
-    Hildreth's method corrects one row after the other and keeps a multiplier for each.
+    Position and velocity limits of a cycle of `dt` [s] are observed. Hildreth's method is used: it
+    corrects one constraint after the other and stores a multiplier for each constraint.
     """
     m, n = N.shape
     low, high = np.empty(n), np.empty(n)
@@ -535,8 +609,15 @@ def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -
 
 
 @kernel
-def _forget_loose(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
-    """Discard leaves whose rows are far from restricting the step dq (n,)."""
+def _discard_loose_rows(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
+    """Discard the entries of `leaves` whose rows of N dq >= b are far from restricting the step.
+
+    Args:
+        N: (m, n) rows, one for each of the first m entries of `leaves`.
+        b: (m,) bounds [rad or m].
+        dq: (n,) step [rad or m].
+        leaves: List of pairs of leaves, as in :func:`follow_apart`, read and written.
+    """
     kept = 0
     for i in range(N.shape[0]):
         along = 0.0

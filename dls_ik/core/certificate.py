@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that all pairs of shapes keep their minimum distances on a path.
+"""Certificates: proofs that no pair of shapes comes closer than its minimum distance on a path.
 
-The centre c of a tree node moves, in the frame of the other shape, along a curve within a known
-distance of its chord. The distance f from a convex shape is convex, so that
-f(c) >= f(c_i) + g_i . (c - c_i) with the gradient g_i at either end of the chord. The minimum of
-this bound over the chord, less the deviation of the curve from the chord and the radii, is a lower
-bound for the whole interval. The bound is exact to first order: motion along a surface costs
-nothing. Intervals are halved if only the curvature leaves the answer undecided.
+A path is divided into intervals. During an interval, the centre c of a sphere-tree node moves along
+a curve in the frame of the other shape of the pair. The distance of this curve from its chord (the
+segment between its ends) has a known bound. The distance f from a convex shape is a convex function
+of the point, so that f(c) >= f(c_i) + g_i . (c - c_i), with c_i an end of the chord and g_i the
+gradient at c_i. The minimum of this expression over the chord, minus the bound on the distance of
+the curve from the chord and minus the radii, is a lower bound on the distance of the spheres during
+the whole interval. The lower bound is exact to first order: it does not decrease with the length
+of a motion along a surface. If the lower bound does not decide an interval, but the distances at
+the ends are large enough, the interval is halved.
 
-Two leaves that their spheres leave undecided are compared by their hulls. The distance along a
-vector fixed in the frame of one shape is the minimum over the corners of the other shape, and each
-corner moves along such a curve.
+If the spheres of two leaves do not decide, the convex hulls of the leaves are compared. Along a
+unit vector that is fixed in the frame of one shape, the distance of the hulls is the minimum over
+the corners of the other shape, and each corner moves along a curve with the same bound.
 """
 
 from typing import NamedTuple
@@ -40,7 +43,8 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import apply, distance_and_normal, from_node
 from dls_ik.core.types import Array, Indices
 
-# States of a pair in an interval; CLOSER: below the minimum distance at one of the ends.
+# States of a pair in an interval of a path. APART: proven to be at least the minimum distance apart
+# throughout; CLOSER: closer than the minimum distance at one end of the interval.
 APART, UNDECIDED, CLOSER = range(3)
 DEPTH = 14  # maximum number of halvings of an interval
 
@@ -53,13 +57,17 @@ def interval_state(
     scene: SceneArrays, k: int, T0: Array, T1: Array, bend: float, least: float, stack: Indices,
     hulls: HullScratch, visits: Indices,
 ) -> int:  # fmt: skip
-    """Check whether pair k keeps a minimum distance in an interval.
+    """Check whether pair k stays at least a minimum distance apart in an interval of a path.
 
     Args:
-        T0, T1: (3, 4) from :func:`place_pair` at the ends of the interval.
-        bend: Maximum distance of the curve of a point from its chord [m].
+        scene: The shapes and pairs.
+        k: Index of the pair.
+        T0, T1: (3, 4) transforms of :func:`place_pair` at the start and the end of the interval.
+        bend: Maximum distance of the curve on which a point moves from its chord [m].
         least: Minimum distance [m].
-        visits: (1,) number of node pairs visited, read and written.
+        stack: (STACK, 2) scratch.
+        hulls: Scratch arrays.
+        visits: (1,) number of node pairs visited so far, read and written.
 
     Returns:
         APART, UNDECIDED, or CLOSER if the distance is too small at an end of the interval.
@@ -86,7 +94,7 @@ def interval_state(
             d0, u0, v0, w0 = distance_and_normal(kind, size, x0, y0, z0)
             d1, u1, v1, w1 = distance_and_normal(kind, size, x1, y1, z1)
         x, y, z = x1 - x0, y1 - y0, z1 - z0
-        if kind == CAVITY:  # concave: smallest at an end of the chord
+        if kind == CAVITY:  # the distance is concave, and therefore smallest at an end of the chord
             lower = min(d0, d1)
         else:
             lower = max(
@@ -123,11 +131,19 @@ def leaf_state(
     scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, bend: float, kept: float,
     is_open: tuple[bool, bool], hulls: HullScratch,
 ) -> int:  # fmt: skip
-    """Return the state of :func:`interval_state` for two leaves, by their hulls.
+    """Check whether the convex hulls of two leaves stay a minimum distance apart in an interval.
 
     Args:
+        scene: The shapes and pairs.
+        one, two: Indices of the leaves, `two` on the moving shape.
+        T0, T1: (3, 4) transforms of :func:`place_pair` at the start and the end of the interval.
+        bend: Maximum distance of the curve on which a point moves from its chord [m].
         kept: Minimum distance of the hulls [m].
         is_open: For each end of the interval, whether the spheres are closer than `kept`.
+        hulls: Scratch arrays.
+
+    Returns:
+        APART, UNDECIDED or CLOSER, as in :func:`interval_state`.
     """
     hull, ball = scene.hull, scene.ball
     for end in range(2):
@@ -143,7 +159,17 @@ def leaf_state(
 def _keep_along(
     scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, kept: float, hulls: HullScratch
 ) -> bool:
-    """Return whether hulls keep a distance [m] along the last unit vector at both ends."""
+    """Return whether the hulls of two leaves are at least `kept` [m] apart along one vector.
+
+    The condition is checked at both ends of an interval, along the unit vector ``hulls.normal``.
+
+    Args:
+        scene: The shapes and pairs.
+        one, two: Indices of the leaves.
+        T0, T1: (3, 4) transforms of :func:`place_pair` at the start and the end of the interval.
+        kept: Minimum distance [m].
+        hulls: Holds the unit vector.
+    """
     hull, ball = scene.hull, scene.ball
     if not keeps_along(hull, ball, one, two, T0, kept, hulls):
         return False
@@ -154,20 +180,23 @@ def _keep_along(
 
 
 class StopPhases(NamedTuple):
-    """Fields of `dls_ik.servo.motion.StopPath`."""
+    """Motion of all joints until they stop: m phases of constant jerk for each of n joints.
 
-    q: Array  # (n,) start [rad or m]
-    v: Array  # (n,) velocity at the start [rad/s or m/s]
-    durations: Array  # (m, n) [s]
+    The fields are those of `dls_ik.servo.motion.StopPath`.
+    """
+
+    q: Array  # (n,) joint positions at the start [rad or m]
+    v: Array  # (n,) joint velocities at the start [rad/s or m/s]
+    durations: Array  # (m, n) durations of the phases [s]
     accelerations: Array  # (m, n) accelerations at the starts of the phases [rad/s^2 or m/s^2]
-    jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) position bounds against rounding errors [rad or m]
-    upper: Array  # (n,)
+    jerks: Array  # (m, n) jerks during the phases [rad/s^3 or m/s^3]
+    lower: Array  # (n,) positions are clipped to `lower` and `upper` against rounding [rad or m]
+    upper: Array  # (n,) [rad or m]
 
 
 @kernel
 def stop_at(stop: StopPhases, t: float, out: Array) -> None:
-    """Write the joint positions (n,) on a stop path after t [s] to `out`."""
+    """Write the joint positions (n,) [rad or m] at the time t [s] after the start of a stop."""
     q, v, lower, upper = stop.q, stop.v, stop.lower, stop.upper
     for j in range(q.shape[0]):
         left, x, rate = t, q[j], v[j]
@@ -182,10 +211,16 @@ def stop_at(stop: StopPhases, t: float, out: Array) -> None:
 
 @kernel
 def _measure_stop(stop: StopPhases, path: Array, acceleration: Array) -> tuple[float, bool]:
-    """Write bounds on the path length (n,) and the acceleration (n,) of each joint during a stop.
+    """Write bounds on the path length and on the acceleration of each joint during a stop.
+
+    Args:
+        stop: Phases of the stop.
+        path: (n,) bounds on the path lengths, written [rad or m].
+        acceleration: (n,) bounds on the absolute accelerations, written [rad/s^2 or m/s^2].
 
     Returns:
-        The duration of the stop [s], and whether its path is straight (all joints slow down alike).
+        The duration of the stop [s], and whether its path is straight in joint space, which is the
+        case if all joints brake in one phase of equal duration.
     """
     m, longest, shortest = stop.durations.shape[0], 0.0, np.inf
     for j in range(path.shape[0]):
@@ -213,27 +248,31 @@ def certify(
     q0: Array,
     stop_path: tuple[Array, Array, Array, Array, Array, Array, Array],
 ) -> int:
-    """Find a pair that may violate its minimum distance on a straight step or the stop after it.
+    """Find a pair that may come closer than its minimum distance during a step and a stop.
+
+    The step is straight in joint space; the stop follows the step. The p pairs of two moving shapes
+    are numbered first, then the s pairs of a moving shape and an object.
 
     Args:
-        scene: Arrays of `pack_scene`.
+        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
         reach: Two arrays (p + s, n): bounds on the displacement [m/rad or m/m] and the rotation
             [rad/rad] of one shape of a pair relative to the other, per unit motion of a joint.
         least: (p + s,) minimum distance of each pair [m].
-        known: (p + s,) lower bounds on the distances [m] and the configuration (n,) at which they
-            hold; read and written.
+        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
+            at which they hold; read and written.
         q0: (n,) joint positions at the start of the step [rad or m].
-        stop_path: Fields of the :class:`StopPhases` that starts at the end of the step.
+        stop_path: Fields of the :class:`StopPhases` of the stop, which starts at the end of the
+            step.
 
     Returns:
-        The pair, -1 if all pairs are proven to keep their distances.
+        The index of the pair; -1 if all pairs are proven to stay at least `least` apart.
     """
     arrays = unpack_scene(scene[0], scene[1])
     stop = StopPhases(*stop_path)
     q1 = stop.q
     n, pairs = q0.shape[0], least.shape[0]
     refresh_bounds(reach[0], q0, known[0], known[1])
-    # List the pairs that may come too close on the whole path.
+    # List the pairs that the lower bounds on their distances leave undecided.
     path, acceleration = np.empty(n), np.empty(n)
     duration, is_straight = _measure_stop(stop, path, acceleration)
     for j in range(n):
@@ -269,19 +308,30 @@ def _certify_pairs(
     pose: Array,
     stack: Indices,
 ) -> int:
-    """Run :func:`certify` for some pairs, interval by interval.
+    """Find a pair among `some` that may come closer than its minimum distance, as in `certify`.
+
+    The step and the stop are intervals, which are halved where pairs are undecided.
 
     Args:
-        some: (count,) the pairs.
+        scene: The shapes and pairs.
+        reach: As in :func:`certify`.
+        least: (p + s,) minimum distance of each pair [m].
+        q0: (n,) joint positions at the start of the step [rad or m].
+        stop: Phases of the stop, which starts at the end of the step.
+        some: (count,) indices of the pairs to check.
         duration: Duration of the stop [s].
-        is_straight: Whether the path of the stop is straight.
+        is_straight: Whether the path of the stop is straight in joint space.
         acceleration: (n,) bounds on the accelerations during the stop [rad/s^2 or m/s^2].
-        pose: (f, 3, 4) poses of the frames at the start, overwritten.
+        pose: (f, 3, 4) poses of all frames at q0, overwritten.
         stack: (STACK, 2) scratch.
+
+    Returns:
+        The index of the pair; -1 if all pairs of `some` are proven to stay apart.
     """
     n, f, q1 = q0.shape[0], pose.shape[0], stop.q
-    # A stack of the ends of pending intervals, the next one on top: time, depth, joint positions,
-    # poses and pairs.
+    # The stack has an entry for each pending interval, with the next interval on top: the time at
+    # the end of the interval, the number of halvings, the joint positions and the poses of the
+    # frames at the end, and the undecided pairs. The step ends at time 0.
     time, depth = np.empty(DEPTH + 3), np.empty(DEPTH + 3, np.int64)
     values, poses = np.empty((DEPTH + 3, n)), np.empty((DEPTH + 3, f, 3, 4))
     listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)

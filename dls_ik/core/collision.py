@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collision checks by sphere trees.
 
-Outer spheres that do not overlap prove that two pieces do not touch. Inner spheres that overlap
-prove that the solids collide. A pair without either proof is open; an exact library decides it.
+Each node of a sphere tree has an outer sphere, which contains a piece of the solid, and an inner
+sphere, which is inside the solid. If the outer spheres of two nodes do not overlap, their pieces do
+not touch. If the inner spheres overlap, the solids collide. A pair of shapes is FREE or COLLIDING
+if the spheres prove it; otherwise the pair is OPEN, and an exact library decides in Python.
 """
 
 import numpy as np
@@ -25,7 +27,7 @@ from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
 FREE, COLLIDING, OPEN = range(3)
-MOST_VISITS = 20_000  # maximum number of node pairs visited before a pair is left open
+MOST_VISITS = 20_000  # maximum number of node pairs visited; a pair is OPEN if they do not decide
 
 
 # One pair -----------------------------------------------------------------------------------------
@@ -35,16 +37,18 @@ MOST_VISITS = 20_000  # maximum number of node pairs visited before a pair is le
 def check_primitive(
     scene: SceneArrays, shape: int, item: int, T: Array, work: CollisionScratch
 ) -> tuple[int, int]:
-    """Check a moving shape for a collision with a primitive.
+    """Check a moving shape for a collision with a primitive (an object that is not a sphere tree).
 
     Args:
+        scene: The shapes and objects.
         shape: Index of the moving shape.
         item: Index of the primitive among the objects.
         T: (3, 4) transform from the frame of the shape to that of the primitive.
+        work: Scratch arrays.
 
     Returns:
-        FREE, COLLIDING or OPEN, and the node that proves a collision or else the leaf closest to
-        one.
+        FREE, COLLIDING or OPEN, and a node of the shape: for COLLIDING a node whose inner sphere
+        overlaps the primitive, for OPEN the leaf whose outer sphere overlaps it most.
     """
     node, child, stack = scene.node, scene.child, work.stack
     kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
@@ -73,12 +77,17 @@ def check_primitive(
 def check_trees(
     scene: SceneArrays, a: int, b: int, padding: float, T: Array, work: CollisionScratch
 ) -> int:
-    """Check two sphere trees for a collision: FREE, COLLIDING or OPEN.
+    """Check two sphere trees for a collision.
 
     Args:
-        a, b: Root nodes.
-        padding: Added to the sum of the radii [m].
+        scene: The shapes and objects.
+        a, b: Root nodes of the trees.
+        padding: Length added to the sum of the two radii in each comparison [m].
         T: (3, 4) transform from the frame of b to that of a.
+        work: Scratch arrays.
+
+    Returns:
+        FREE, COLLIDING or OPEN.
     """
     node, child, stack = scene.node, scene.child, work.stack
     stack[0, 0], stack[0, 1] = a, b
@@ -104,7 +113,18 @@ def check_trees(
 def push_children(
     node: Array, child: Indices, stack: Indices, one: int, two: int, pending: int
 ) -> int:
-    """Push the pairs that result from splitting the larger node; return the new stack size."""
+    """Push two pairs of nodes on the stack: the children of the larger node with the other node.
+
+    Args:
+        node: (N, 5) nodes.
+        child: (N,) first child of each node, -1 for a leaf.
+        stack: (STACK, 2) pairs of nodes, written.
+        one, two: The pair of nodes to replace, at least one of them not a leaf.
+        pending: Number of pairs on the stack.
+
+    Returns:
+        The new number of pairs on the stack.
+    """
     split_one = child[one] >= 0 and (child[two] < 0 or node[one, OUTER] > node[two, OUTER])
     for i in range(2):
         stack[pending, 0] = child[one] + i if split_one else one
@@ -115,7 +135,10 @@ def push_children(
 
 @force_inline
 def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check the moving shapes of pair k at the configuration last placed: FREE to OPEN."""
+    """Check the two moving shapes of row k of `scene.pairs` for a collision.
+
+    The poses are those that :func:`place_links` wrote to `work`. Returns FREE, COLLIDING or OPEN.
+    """
     a, b = scene.pairs[k, 0], scene.pairs[k, 1]
     x = work.centre[a, 0] - work.centre[b, 0]
     y = work.centre[a, 1] - work.centre[b, 1]
@@ -131,7 +154,10 @@ def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 
 @force_inline
 def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check the moving shape and the object of row k of `scene.outside`: FREE to OPEN."""
+    """Check the moving shape and the object of row k of `scene.outside` for a collision.
+
+    The poses are those that :func:`place_links` wrote to `work`. Returns FREE, COLLIDING or OPEN.
+    """
     a, item = scene.outside[k, 0], scene.outside[k, 1]
     kind, place, root, padding = scene.kind[item], scene.place[item], scene.root[a], scene.padding
     if kind == TREE:
@@ -152,9 +178,10 @@ def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> in
 
 @kernel
 def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check pair k at the configuration last placed: FREE to OPEN.
+    """Check pair k for a collision; return FREE, COLLIDING or OPEN.
 
-    The pairs are the rows of `scene.pairs`, then those of `scene.outside`.
+    The poses are those that :func:`place_links` wrote to `work`. Pairs are numbered in the order of
+    the rows of `scene.pairs`, followed by the rows of `scene.outside`.
     """
     own = scene.pairs.shape[0]
     if k < own:
@@ -167,9 +194,12 @@ def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 
 @kernel
 def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
-    """Check q (n,) for collisions: FREE and COLLIDING are proven, OPEN needs exact checks.
+    """Check all pairs for collisions at the joint positions q (n,) [rad or m].
 
-    `work.found` is set to the pair that collides, or to the first open pair; -1 for FREE.
+    `work.found` is set to a pair that collides, or else to the first open pair; -1 for FREE.
+
+    Returns:
+        FREE or COLLIDING if spheres prove it, otherwise OPEN: exact checks are required.
     """
     place_links(scene, q, work)
     state = FREE
@@ -185,7 +215,10 @@ def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
 
 @kernel
 def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
-    """Run :func:`collides`, starting with pair `work.found`, which is likely to collide again."""
+    """Run :func:`collides` at q (n,), but check the pair of the previous result first.
+
+    That pair, `work.found`, is likely to collide again.
+    """
     k = work.found[0]
     if k >= 0:
         place_links(scene, q, work)
@@ -196,12 +229,12 @@ def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
 
 @allocating
 def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
-    """Run :func:`collides` for each configuration; called from Python.
+    """Check each of b configurations for collisions; called from Python.
 
     Args:
-        numbers, integers: Arrays of `pack_scene`.
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (b, n) joint positions [rad or m].
-        out: (b, 2) state and pair, written.
+        out: (b, 2) state (FREE, COLLIDING or OPEN) and pair of :func:`collides`, written.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -212,7 +245,13 @@ def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> Non
 
 @allocating
 def check_pairs(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
-    """Write the state of every pair to `out` (p + s,) at q (n,); called from Python."""
+    """Check all pairs for collisions at one configuration; called from Python.
+
+    Args:
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        q: (n,) joint positions [rad or m].
+        out: (p + s,) FREE, COLLIDING or OPEN for each pair, written.
+    """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
     place_links(scene, q, work)
@@ -225,10 +264,11 @@ def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out
     """Count the configurations in which groups of pairs collide; called from Python.
 
     Args:
-        numbers, integers: Arrays of `pack_scene`.
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (b, n) joint positions [rad or m].
-        group: (p + s,) group of each pair.
-        out: (k, 2) counts for each group: proven collisions, and open; increased.
+        group: (p + s,) index of the group of each pair, 0 to k - 1.
+        out: (k, 2) read and increased: for each group, the number of configurations in which a pair
+            of the group is COLLIDING, and the number in which none is COLLIDING but one is OPEN.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -248,7 +288,13 @@ def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out
 
 @allocating
 def link_poses(numbers: Array, integers: Indices, q: Array, out: Array) -> None:
-    """Write the poses (f, 3, 4) of all frames at q (n,); called from Python."""
+    """Write the poses of all f frames at one configuration; called from Python.
+
+    Args:
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        q: (n,) joint positions [rad or m].
+        out: (f, 3, 4) poses in the frame of the root link, written.
+    """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
     place_links(scene, q, work)

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Damping laws: the gain g_i that replaces 1/s_i in P = sum_i g_i v_i u_i^T.
+"""Damping laws: the gains g_i that replace 1/s_i in the inverse P = sum_i g_i v_i u_i^T.
 
-A law has a section with its formula and source. To add one, write its section, its id, its name in
+s_i, u_i and v_i are the singular values and vectors of the Jacobian J = sum_i s_i u_i v_i^T. Each
+law has a section with its formula and source. To add a law, write its section, its id, its name in
 `IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared singular
-value need no singular values, only a factorisation: see :func:`is_uniform`.
+value do not need the singular values; a factorisation suffices, see :func:`is_uniform`.
 """
 
 import numpy as np
@@ -42,54 +43,69 @@ IDS = {
 
 @force_inline
 def jd_lambda_squared(method: Method) -> float:
-    """Return lambda^2 of JD with its constant factor."""
+    """Return lambda^2 of the law JD (damped Jacobian) for a constant damping factor."""
     return method.lambda_ * method.lambda_
 
 
 # ED -----------------------------------------------------------------------------------------------
 # Error damping: the damping grows with the distance from the goal.
 #
-# J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2; one half in the paper
-# (Colome & Torras 2012, Table II; Chan & Lawrence 1988).
+# J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2 (Colome & Torras 2012, Table II; Chan &
+# Lawrence 1988). In the paper, error_gain is one half.
 
 
 @force_inline
 def ed_lambda_squared(method: Method, error_norm: float) -> float:
-    """Return E."""
+    """Return E = error_gain * error_norm^2, which is lambda^2 of the law ED (error damping).
+
+    Args:
+        method: Gives the gain.
+        error_norm: Norm of the scaled error [m].
+    """
     return method.error_gain * error_norm * error_norm
 
 
 # IED ----------------------------------------------------------------------------------------------
-# Improved error damping: some damping remains at a singular goal.
+# Improved error damping: at a singular goal, where the error is zero, some damping remains.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
-# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". Its results are reproduced
-# if 0.01 is the damping factor, like JD's lambda, so that its square is added.
+# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". The results of Table V are
+# reproduced with omega = 0.01, that is Omega = 0.0001 I.
 
 
 @kernel
 def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float:
-    """Return E + omega^2."""
+    """Return lambda^2 = E + omega^2 of the law IED (improved error damping).
+
+    Args:
+        method: Gives the gain of E, see :func:`ed_lambda_squared`.
+        omega: Damping factor that remains without an error.
+        error_norm: Norm of the scaled error [m].
+    """
     return ed_lambda_squared(method, error_norm) + omega * omega
 
 
 # SVF ----------------------------------------------------------------------------------------------
 # Singular value filtering: no singular value stays below sigma0.
 #
-# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) replaces s
-# (Colome & Torras 2012, (3) and (4)). It rises with s if nu > sigma0 and 2 > nu sigma0, and the
-# condition number of the inverse is then bounded by h(s_1) / sigma0.
+# h(s) = (s^3 + nu s^2 + 2 s + 2 sigma0) / (s^2 + nu s + 2) replaces each singular value s
+# (Colome & Torras 2012, (3) and (4)). If nu > sigma0 and 2 > nu sigma0, h increases with s, and the
+# condition number of the inverse is at most h(s_1) / sigma0.
 
 
 @kernel
 def svf_value(method: Method, s: float) -> float:
-    """Return h(s)."""
+    """Return h(s) >= sigma0, which replaces a singular value s in the law SVF.
+
+    SVF stands for singular value filtering.
+    """
     below = s * s + method.nu * s + 2.0
     return s + 2.0 * method.sigma0 / below
 
 
 # SVF+ED -------------------------------------------------------------------------------------------
-# Singular value filtering with error damping: bounded condition number, small steps far away.
+# Singular value filtering with error damping: the condition number is bounded, and steps far from
+# the target are small.
 #
 # sum_i h(s_i) / (h(s_i)^2 + E) v_i u_i^T, h of SVF and E of ED (Colome & Torras 2012, Table V).
 
@@ -104,16 +120,19 @@ def svf_value(method: Method, s: float) -> float:
 
 @allocating
 def jt_step_length(J: Array, h: Array, left: Array) -> float:
-    """Return alpha for the motion d = (I - H) J^T left; 0 if d does not move the tip.
+    """Return the step length alpha of the law JT (Jacobian transpose).
+
+    alpha is the factor of d = (I - H) J^T left for which the motion alpha J d of the tip is closest
+    to `left`. It is 0 if d does not move the tip.
 
     Args:
         J: (r, n) Jacobian.
-        h: (n,) limit activation.
+        h: (n,) activation of each joint's limit, 0 (free) to 1 (held); the diagonal of H.
         left: (r,) error to correct.
     """
     r, n = J.shape
     along, square = 0.0, 0.0
-    moved = np.zeros(r)  # J d
+    moved = np.zeros(r)  # the product J d
     for j in range(n):
         d = 0.0
         for i in range(r):
@@ -136,7 +155,14 @@ def jt_step_length(J: Array, h: Array, left: Array) -> float:
 
 @kernel
 def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
-    """Return the gain of direction i; `lambda2` is 0 unless a target is followed."""
+    """Return the gain of singular direction i by the law TPINV (truncated pseudoinverse).
+
+    Args:
+        truncation: Singular values up to this share of the largest singular value count as zero.
+        s: Singular values in descending order.
+        i: Index of the direction.
+        lambda2: lambda^2 added to the squared singular value; 0 unless a target is followed.
+    """
     return s[i] / (s[i] * s[i] + lambda2) if s[i] > truncation * s[0] else 0.0
 
 
@@ -144,13 +170,21 @@ def tpinv_gain(truncation: float, s: Array, i: int, lambda2: float) -> float:
 # The filtered Jacobian: only the smallest singular value is damped.
 #
 # J^T (J J^T + lambda^2 u_m u_m^T)^-1 (Colome & Torras 2012, Table II; Maciejewski & Klein 1988),
-# with lambda^2 = (1 - (s_m / epsilon)^2) lambda_max^2 for s_m < epsilon, else 0: the appendix's
-# g_F(s) = s / (alpha s^2 + lambda^2).
+# with lambda^2 = (1 - (s_m / epsilon)^2) lambda_max^2 for s_m < epsilon, else 0. The appendix of
+# Colome & Torras writes the gain as g_F(s) = s / (alpha s^2 + lambda^2).
 
 
 @kernel
 def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: float) -> float:
-    """Return the gain of direction i; `lambda2` is 0 unless a target is followed."""
+    """Return the gain of singular direction i by the law JF (filtered Jacobian).
+
+    Args:
+        params: Parameters epsilon and lambda_max of the law.
+        s: Singular values in descending order.
+        i: Index of the direction.
+        is_last: Whether s[i] is the smallest singular value.
+        lambda2: lambda^2 added to every squared singular value; 0 unless a target is followed.
+    """
     if is_last and s[i] < params.epsilon:
         share = s[i] / params.epsilon
         lambda2 += (1.0 - share * share) * params.lambda_max * params.lambda_max
@@ -162,14 +196,23 @@ def jf_gain(params: MethodParams, s: Array, i: int, is_last: bool, lambda2: floa
 # separately.
 #
 # J^T (J J^T + alpha^2 u_m u_m^T + lambda I)^-1 (Deo & Walker 1993, remarks of section 3;
-# Maciejewski & Klein 1988). For a unit velocity of the tip, alpha^2 bounds the joint velocity in
-# the direction of the smallest singular value, and lambda in the other directions, both by (6).
-# Here u_m comes from the decomposition; the paper tracks an estimate of u_m.
+# Maciejewski & Klein 1988). Equation (6) of Deo & Walker gives lambda, which bounds the joint
+# velocity for a unit velocity of the tip in all directions but that of the smallest singular value,
+# and alpha^2, which bounds the joint velocity in that direction. Here u_m comes from the singular
+# value decomposition; the paper tracks an estimate of u_m.
 
 
 @kernel
 def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float) -> float:
-    """Return the gain of direction i; `lambda2` is 0 unless a target is followed."""
+    """Return the gain of singular direction i by the law NF (numerical filtering).
+
+    Args:
+        velocity_bound: Maximum joint velocity for a unit velocity of the tip.
+        s: Singular values in descending order.
+        i: Index of the direction.
+        count: Number of singular values that are not padding.
+        lambda2: lambda^2 added to every squared singular value; 0 unless a target is followed.
+    """
     if count > 1:
         lambda2 += least_damping(s[count - 2], velocity_bound)
     if i == count - 1:
@@ -179,7 +222,10 @@ def nf_gain(velocity_bound: float, s: Array, i: int, count: int, lambda2: float)
 
 @kernel
 def least_damping(s: float, bound: float) -> float:
-    """Return the minimum lambda^2 with s / (s^2 + lambda^2) <= bound: (6) of Deo & Walker 1993."""
+    """Return the minimum lambda^2 for which the gain s / (s^2 + lambda^2) is at most `bound`.
+
+    This is equation (6) of Deo & Walker 1993.
+    """
     return s / bound - s * s if s * bound <= 1.0 else 0.0
 
 
@@ -188,10 +234,12 @@ def least_damping(s: float, bound: float) -> float:
 
 @force_inline
 def fast_lambda_squared(method: Method, error_norm: float) -> float:
-    """Return lambda^2 of JP, JD with its constant factor, and ED.
+    """Return lambda^2 of the laws of the fast path.
 
-    While a target is followed, every law is also damped by the error: far from the target, undamped
-    steps overshoot and then reverse.
+    These are JP (undamped, lambda^2 = 0), JD (constant lambda) and ED (damping by the error).
+
+    While a target is followed, E of the law ED is added to lambda^2 of every law: far from the
+    target, undamped steps would overshoot and then reverse.
 
     Args:
         error_norm: Norm of the scaled error [m].
@@ -206,9 +254,11 @@ def fast_lambda_squared(method: Method, error_norm: float) -> float:
 
 @kernel
 def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> float:
-    """Return lambda^2 of any law, for JD with its constant factor.
+    """Return lambda^2 of any law; for the law JD that of its constant factor.
 
     Args:
+        method: Selects the law.
+        params: Parameters of the laws.
         error_norm: Norm of the scaled error [m].
     """
     if method.damping == SVF_ED:
@@ -220,14 +270,17 @@ def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> f
 
 @force_inline
 def is_uniform(method: Method) -> bool:
-    """Return whether every gain is s / (s^2 + lambda^2), so that a factorisation suffices."""
+    """Return whether the gain of every direction is s / (s^2 + lambda^2), with one lambda^2.
+
+    The inverse of such a law needs only a factorisation, not the singular values.
+    """
     law = method.damping
     return law in (JP, JD, ED, IED)
 
 
 @force_inline
 def is_filter(method: Method) -> bool:
-    """Return whether the law replaces the singular values of the Jacobian."""
+    """Return whether the law (SVF, SVF+ED) replaces the singular values of the Jacobian."""
     return method.damping == SVF or method.damping == SVF_ED
 
 
@@ -235,12 +288,15 @@ def is_filter(method: Method) -> bool:
 def gains(
     method: Method, params: MethodParams, s: Array, count: int, strength: float, g: Array
 ) -> None:
-    """Write the gain of every direction.
+    """Write the gains that the damping law assigns to the singular directions.
 
     Args:
-        s: (r,) singular values in descending order; those from `count` on are padding.
-        strength: lambda^2; for JT the step length.
-        g: (r,) gains, written.
+        method: Selects the law.
+        params: Parameters of the laws.
+        s: (r,) singular values in descending order; entries from index `count` on are padding.
+        count: Number of singular values.
+        strength: lambda^2 of the law; for the law JT the step length alpha.
+        g: (r,) gains, written; 0 for padding.
     """
     law = method.damping
     for i in range(s.shape[0]):
@@ -266,7 +322,14 @@ def gains(
 
 @allocating
 def rebuilt(method: Method, Ut: Array, s: Array, Vt: Array) -> Array:
-    """Return sum_i h(s_i) u_i v_i^T (r, k), the Jacobian with the singular values of SVF."""
+    """Return the Jacobian (r, k) with filtered singular values, sum_i h(s_i) u_i v_i^T.
+
+    Args:
+        method: Parameters of the law SVF.
+        Ut: (r, r) rows u_i.
+        s: (r,) singular values s_i.
+        Vt: (r, k) rows v_i.
+    """
     r, columns = Vt.shape
     B = np.zeros((r, columns))
     for k in range(r):

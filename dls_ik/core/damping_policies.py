@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies that choose lambda^2 of the law JD at each configuration.
 
-The policies follow Deo & Walker 1993, section 3; lambda in the paper is lambda^2 here, and lambda_0
-is lambda0. Each policy has a section with its formula and source, except `constant` (method 1) and
-`error`, (5), which are the formulas of the laws JD and ED (Wampler 1986; Chan & Lawrence 1988). To
-add a policy, write its section, its id, its name in `IDS`, and its branch in
-:func:`policy_damping`. The policy `optimal` is in :mod:`dls_ik.core.optimal_damping`.
+The policies follow section 3 of Deo & Walker 1993. The factor lambda of the paper is lambda^2 in
+the code, and lambda_0 of the paper is the parameter lambda0; the formulas in the comments of this
+module use the symbols of the paper. Each policy has a section with its formula and source, except
+`constant` (method 1 of the paper) and `error` (equation (5)), which use the formulas of the laws JD
+and ED (Wampler 1986; Chan & Lawrence 1988). To add a policy, write its section, its id, its name in
+`IDS`, and its branch in :func:`policy_damping`. The policy `optimal` is in
+:mod:`dls_ik.core.optimal_damping`.
 """
 
 from math import sqrt
@@ -46,13 +48,19 @@ SINGULAR = 1e-10  # singular values up to this share of the largest one count as
 
 
 # manipulability -----------------------------------------------------------------------------------
-# lambda = lambda_0 (1 - w / w_t)^2 below a threshold w_t of the manipulability w =
-# sqrt(det(J J^T)), else 0 (Deo & Walker 1993, method 2; Nakamura & Hanafusa 1986).
+# lambda = lambda_0 (1 - w / w_t)^2 if the manipulability w = sqrt(det(J J^T)) is below the
+# threshold w_t, else 0 (Deo & Walker 1993, method 2; Nakamura & Hanafusa 1986).
 
 
 @kernel
 def manipulability_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    """Return lambda^2 of the policy `manipulability`, which damps where the manipulability is low.
+
+    Args:
+        params: Parameters lambda0 and w_t of the policy.
+        s: (r,) singular values of the Jacobian.
+        n: Number of columns of the Jacobian.
+    """
     w = manipulability(s, n)
     if w >= params.w_t:
         return 0.0
@@ -61,15 +69,23 @@ def manipulability_damping(params: MethodParams, s: Array, n: int) -> float:
 
 
 # rate ---------------------------------------------------------------------------------------------
-# lambda = lambda_0 (1 - w_k / w_{k-1}) while the manipulability w falls by a ratio below w_t, else
-# 0 (Deo & Walker 1993, method 3; Kelmar & Khosla 1988). w_t in the paper is rate_t here. Unlike w,
-# the ratio of two steps does not depend on the size of the arm. The first step of an attempt and a
-# step out of a singularity (w_{k-1} = 0) have no ratio and are not damped.
+# lambda = lambda_0 (1 - w_k / w_{k-1}) if the ratio w_k / w_{k-1} of the manipulabilities of two
+# consecutive steps is below a threshold, else 0 (Deo & Walker 1993, method 3; Kelmar & Khosla
+# 1988). The threshold, w_t in the paper, is the parameter rate_t. Unlike w, the ratio does not
+# depend on the size of the arm. The ratio does not exist for the first step of an attempt and for a
+# step out of a singularity (w_{k-1} = 0), which are not damped.
 
 
 @kernel
 def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> float:
-    """Return lambda^2 from the singular values s (r,) of J (r, n) and w of the last step."""
+    """Return lambda^2 of the policy `rate`, which damps while the manipulability falls fast.
+
+    Args:
+        params: Parameters lambda0 and rate_t of the policy.
+        s: (r,) singular values of the Jacobian.
+        n: Number of columns of the Jacobian.
+        memory: Holds the manipulability at the previous step.
+    """
     w, last = manipulability(s, n), memory.manipulability[0]
     if memory.steps[0] == 0 or not w < params.rate_t * last:
         return 0.0
@@ -77,32 +93,43 @@ def rate_damping(params: MethodParams, s: Array, n: int, memory: Memory) -> floa
 
 
 # velocity -----------------------------------------------------------------------------------------
-# lambda = s_min / b - s_min^2 if s_min <= 1/b, else 0: the joint velocity for a unit velocity of
-# the tip along the direction of s_min is at most b, here velocity_bound (Deo & Walker 1993, (6);
-# Maciejewski & Klein 1988).
+# lambda = s_min / b - s_min^2 if s_min <= 1/b, else 0. With this lambda, a unit velocity of the tip
+# along the singular direction of s_min causes a joint velocity of at most b, which is the parameter
+# velocity_bound (Deo & Walker 1993, (6); Maciejewski & Klein 1988).
 #
 # A singular value between s_min and 1/b - s_min has a gain above b. With one nearly singular
 # direction, as in the paper, no singular value is in this interval, and b bounds the joint velocity
-# for every unit velocity. With two such directions, the second is not damped enough (the law nf
-# damps both).
+# for every unit velocity of the tip. With two nearly singular directions, the second direction is
+# not damped enough (the law NF damps both).
 
 
 @kernel
 def velocity_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    """Return lambda^2 of the policy `velocity`, which bounds the joint velocity.
+
+    Args:
+        params: Parameter velocity_bound of the policy.
+        s: (r,) singular values of the Jacobian.
+        n: Number of columns of the Jacobian.
+    """
     return least_damping(least_singular_value(s, n), params.velocity_bound)
 
 
 # tracking -----------------------------------------------------------------------------------------
-# lambda = s_r^2 R / (1 - R), the largest lambda that keeps the tracking error relative to the
-# velocity of the tip, lambda / (s^2 + lambda), within R = tracking_bound in every direction of
-# the range of J; s_r is the smallest singular value above zero (Deo & Walker 1993, (7); Maciejewski
-# & Klein 1988).
+# The tracking error relative to the velocity of the tip is lambda / (s^2 + lambda) along a singular
+# direction. The policy uses the largest lambda for which this ratio is at most R = tracking_bound
+# in every direction of the range of J: lambda = s_r^2 R / (1 - R), with s_r the smallest singular
+# value above zero (Deo & Walker 1993, (7); Maciejewski & Klein 1988).
 
 
 @kernel
 def tracking_damping(params: MethodParams, s: Array) -> float:
-    """Return lambda^2 for the singular values s (r,)."""
+    """Return lambda^2 of the policy `tracking`, the most damping for a bounded tracking error.
+
+    Args:
+        params: Parameter tracking_bound of the policy.
+        s: (r,) singular values of the Jacobian in descending order.
+    """
     least = s[0]
     for i in range(s.shape[0]):
         if s[i] > SINGULAR * s[0]:
@@ -112,49 +139,70 @@ def tracking_damping(params: MethodParams, s: Array) -> float:
 
 
 # condition ----------------------------------------------------------------------------------------
-# lambda = (s_1^2 - k s_n^2) / (k - 1), at least 0, bounds the condition number of J^T J + lambda I
-# by k = condition_bound (Deo & Walker 1993, (8); Maciejewski & Klein 1988). J^T J is (n, n), so
-# that s_n is 0 with fewer rows than joints.
+# lambda = max(0, (s_1^2 - k s_n^2) / (k - 1)). With this lambda, the condition number of
+# J^T J + lambda I is at most k = condition_bound (Deo & Walker 1993, (8); Maciejewski & Klein
+# 1988). J^T J is (n, n), so that s_n is 0 if J has fewer rows than columns.
 
 
 @kernel
 def condition_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    """Return lambda^2 of the policy `condition`, which bounds a condition number.
+
+    Args:
+        params: Parameter condition_bound of the policy.
+        s: (r,) singular values of the Jacobian in descending order.
+        n: Number of columns of the Jacobian.
+    """
     k = params.condition_bound
     least = s[n - 1] if n <= s.shape[0] else 0.0
     return max(0.0, (s[0] * s[0] - k * least * least) / (k - 1.0))
 
 
 # accuracy -----------------------------------------------------------------------------------------
-# Damping near a singularity, with less accuracy along a direction d first. With s the smallest
-# singular value, for s < epsilon (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom
-# 1991):
+# Damping near singularities. The step loses accuracy along a user-defined direction d of the task
+# before it loses accuracy along other directions (Deo & Walker 1993, method 6; Chiaverini, Egeland
+# & Kanestrom 1991). If the smallest singular value s is below epsilon:
 #
 # lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #
-# otherwise lambda = 0 and w = 1. J and the error are multiplied by W = I + (w - 1) d d^T before the
-# damped inverse. lambda_max in the paper is lambda_max^2 here, and d is `direction`.
+# Otherwise lambda = 0 and w = 1. The damped inverse is that of W J, applied to W e, with the error
+# e and W = I + (w - 1) d d^T. The factor lambda_max of the paper is lambda_max^2 in the code.
 
 
 @kernel
 def accuracy_damping(params: MethodParams, s: Array, n: int) -> float:
-    """Return lambda^2 for the singular values s (r,) of an (r, n) Jacobian."""
+    """Return lambda^2 of the policy `accuracy`, which damps near singularities.
+
+    Args:
+        params: Parameters lambda_max and epsilon of the policy.
+        s: (r,) singular values of the Jacobian.
+        n: Number of columns of the Jacobian.
+    """
     return _nearness(params, s, n) * params.lambda_max * params.lambda_max
 
 
 @kernel
 def accuracy_weight(params: MethodParams, s: Array, n: int) -> float:
-    """Return w, which rises from w_min at a singularity to 1, from s (r,) of J (r, n)."""
+    """Return the weight w of the direction that may be less accurate in the policy `accuracy`.
+
+    w rises from w_min at a singularity to 1 if the smallest singular value is at least epsilon.
+
+    Args:
+        params: Parameters w_min and epsilon of the policy.
+        s: (r,) singular values of the Jacobian.
+        n: Number of columns of the Jacobian.
+    """
     near = _nearness(params, s, n)
     return 1.0 - sqrt(near) * (1.0 - params.w_min)
 
 
 @kernel
 def weight_vector(x: Array, direction: Array, w: float) -> None:
-    """Multiply x (r',) by W in place.
+    """Multiply the first r entries of x by W = I + (w - 1) d d^T in place.
 
     Args:
-        x: (r',) vector, r' >= r; further entries, such as the row of TA, are unchanged.
+        x: Vector of at least r entries; entries after the first r, such as the row that the
+            strategy TA adds to the task, are unchanged.
         direction: (r,) unit vector d.
         w: Weight along d.
     """
@@ -167,7 +215,13 @@ def weight_vector(x: Array, direction: Array, w: float) -> None:
 
 @kernel
 def weight_columns(J: Array, direction: Array, w: float) -> None:
-    """Multiply J (r', n) by W in place; the arguments are those of :func:`weight_vector`."""
+    """Multiply the first r rows of J by W = I + (w - 1) d d^T in place.
+
+    Args:
+        J: Matrix of at least r rows; rows after the first r are unchanged.
+        direction: (r,) unit vector d.
+        w: Weight along d.
+    """
     for j in range(J.shape[1]):
         along = 0.0
         for i in range(direction.shape[0]):
@@ -178,7 +232,13 @@ def weight_columns(J: Array, direction: Array, w: float) -> None:
 
 @allocating
 def weight_matrix(r: int, direction: Array, w: float) -> Array:
-    """Return W (r, r), which is symmetric."""
+    """Return the symmetric matrix W = I + (w - 1) d d^T (r, r).
+
+    Args:
+        r: Number of rows; may exceed the number of entries of `direction`.
+        direction: Unit vector d.
+        w: Weight along d.
+    """
     W = np.eye(r)
     if w != 1.0:
         for i in range(r):
@@ -188,36 +248,52 @@ def weight_matrix(r: int, direction: Array, w: float) -> Array:
 
 @kernel
 def _nearness(params: MethodParams, s: Array, n: int) -> float:
-    """Return 1 at a singularity, falling to 0 if the smallest singular value is epsilon."""
+    """Return 1 - (s / epsilon)^2 for the smallest singular value s of J (r, n), at least 0.
+
+    The result is 1 at a singularity.
+    """
     share = least_singular_value(s, n) / params.epsilon
     return 1.0 - share * share if share < 1.0 else 0.0
 
 
 # mayorga-condition --------------------------------------------------------------------------------
-# lambda = lambda_0 (1 - l)^2 for l > 1, else 0; l is an upper bound on the condition number of
-# J J^T divided by a threshold, here condition_bound (Deo & Walker 1993, method 7; Mayorga, Wong &
-# Milano 1992). The paper does not print its bound. This bound for A = J J^T (r, r) needs no
-# singular vectors:
+# lambda = lambda_0 (1 - l)^2 for l > 1, else 0, with l the quotient of an upper bound on the
+# condition number of J J^T and the parameter condition_bound (Deo & Walker 1993, method 7; Mayorga,
+# Wong & Milano 1992). The paper does not give the formula of the upper bound. The following upper
+# bound for A = J J^T (r, r) needs no singular vectors:
 #
 # cond(A) < 2 / |det A| (|A|_F / sqrt(r))^r  (Guggenheimer, Edelman & Johnson 1995)
 #
-# With more rows than joints A is J^T J, because J J^T is then always singular. lambda is unbounded
-# at a singularity; it is limited to 1e12 |J|_F^2, at which no joint moves.
+# If J has more rows than columns, J J^T is always singular, and A = J^T J. lambda would be infinite
+# at a singularity; it is limited to 1e12 |J|_F^2, for which no joint moves.
 
 
 HEAVIEST = 1e12  # maximum lambda^2 relative to |J|_F^2
-INFINITE = 1e150  # maximum condition number; its square is finite
+INFINITE = 1e150  # maximum condition number; the square of this value is finite
 
 
 @kernel
 def mayorga_condition_damping(params: MethodParams, J: Array, s: Array) -> float:
-    """Return lambda^2 for J (r, n) and its singular values s (r,)."""
+    """Return lambda^2 of the policy `mayorga-condition`, which damps ill-conditioned Jacobians.
+
+    Args:
+        params: Parameters lambda0 and condition_bound of the policy.
+        J: (r, n) Jacobian.
+        s: (r,) singular values of J.
+    """
     return excess_damping(params, J, bound_on_condition(s, J.shape[1]) / params.condition_bound)
 
 
 @kernel
 def bound_on_condition(s: Array, n: int) -> float:
-    """Return an upper bound on the condition number of J J^T, for r > n of J^T J."""
+    """Return an upper bound on the condition number of J J^T for a Jacobian J (r, n).
+
+    If r > n, the bound is that of J^T J.
+
+    Args:
+        s: (r,) singular values of J in descending order.
+        n: Number of columns of J.
+    """
     count = min(s.shape[0], n)
     fourth = 0.0
     for i in range(count):
@@ -234,7 +310,10 @@ def bound_on_condition(s: Array, n: int) -> float:
 
 @kernel
 def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
-    """Return lambda_0 (1 - l)^2 for the ratio l > 1, else 0."""
+    """Return lambda^2 = lambda0 (1 - ratio)^2 if `ratio` exceeds 1, else 0.
+
+    The result is limited to 1e12 times the squared Frobenius norm of J.
+    """
     if ratio <= 1.0:
         return 0.0
     excess = min(ratio, INFINITE) - 1.0
@@ -242,16 +321,22 @@ def excess_damping(params: MethodParams, J: Array, ratio: float) -> float:
 
 
 # mayorga-rank -------------------------------------------------------------------------------------
-# lambda = lambda_0 (1 - l)^2 for l > 1, else 0: steps are damped if the Jacobian may have lost rank
-# since the last step. The rank cannot fall if |J_k - J_{k-1}| < s_min(J_{k-1}); l is the ratio of
-# the left side, in the Frobenius norm, to the right side (Deo & Walker 1993, method 7; Mayorga,
-# Wong & Milano 1992). The first step of an attempt is not damped. lambda is limited as in
-# mayorga-condition.
+# Steps are damped if the Jacobian may have lost rank since the previous step. The rank of J_k is at
+# least that of J_{k-1} if |J_k - J_{k-1}| < s_min(J_{k-1}). With l the ratio of the left side of
+# this inequality, in the Frobenius norm, to the right side, lambda = lambda_0 (1 - l)^2 for l > 1,
+# else 0 (Deo & Walker 1993, method 7; Mayorga, Wong & Milano 1992). The first step of an attempt is
+# not damped. lambda is limited as in mayorga-condition.
 
 
 @allocating
 def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> float:
-    """Return lambda^2 for J (r, n), compared with the Jacobian of the last step."""
+    """Return lambda^2 of the policy `mayorga-rank`, which damps if the Jacobian may lose rank.
+
+    Args:
+        params: Parameter lambda0 of the policy.
+        J: (r, n) Jacobian.
+        memory: Holds the Jacobian of the previous step.
+    """
     if memory.steps[0] == 0:
         return 0.0
     r, n = J.shape
@@ -259,10 +344,12 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
     change = sqrt(squared_norm(J - last))
     s = np.empty(r)
     svd(last, np.empty((r, r)), s, np.empty((r, n)))
-    room = least_singular_value(s, n)
-    if change <= room:
+    smallest = least_singular_value(s, n)
+    if change <= smallest:
         return 0.0
-    return excess_damping(params, J, change / room if room > change / INFINITE else INFINITE)
+    return excess_damping(
+        params, J, change / smallest if smallest > change / INFINITE else INFINITE
+    )
 
 
 # All policies -------------------------------------------------------------------------------------
@@ -270,7 +357,7 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
 
 @force_inline
 def needs_singular_values(policy: int) -> bool:
-    """Return whether :func:`policy_damping` reads the singular values of the Jacobian."""
+    """Return whether :func:`policy_damping` uses the singular values for this policy id."""
     return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
 
 
@@ -278,12 +365,16 @@ def needs_singular_values(policy: int) -> bool:
 def policy_damping(
     method: Method, params: MethodParams, J: Array, s: Array, error_norm: float, memory: Memory
 ) -> float:
-    """Return lambda^2 of any policy but `optimal`.
+    """Return lambda^2 of the policy ``params.policy``, which must not be `optimal`.
 
     Args:
-        J: (r, n) Jacobian to invert, before the weight of the policy accuracy.
-        s: (r,) singular values of J in descending order; read only if the policy needs them.
+        method: Parameters of the laws JD and ED.
+        params: The policy and its parameters.
+        J: (r, n) Jacobian to invert, not yet multiplied by W of the policy `accuracy`.
+        s: (r,) singular values of J in descending order; used only if
+            :func:`needs_singular_values` is true.
         error_norm: Norm of the scaled error [m].
+        memory: Values of the previous step.
     """
     n, policy = J.shape[1], params.policy
     if policy == ERROR:
@@ -309,7 +400,14 @@ def policy_damping(
 
 @kernel
 def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
-    """Store the values that the policy compares with the next step; J: (r, n), s: (r,)."""
+    """Store the values of this step that the policy needs for the next step in the memory.
+
+    Args:
+        params: The policy.
+        J: (r, n) Jacobian.
+        s: (r,) singular values of J.
+        memory: `manipulability` or `J` is written, if the policy needs it.
+    """
     if params.policy == RATE:
         memory.manipulability[0] = manipulability(s, J.shape[1])
     elif params.policy == MAYORGA_RANK:
@@ -319,14 +417,19 @@ def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
 
 @allocating
 def law_damping(method: Method, params: MethodParams, B: Array, e: Array, memory: Memory) -> float:
-    """Return lambda^2 of the law, or of its policy, and store lambda^2 in the memory.
+    """Return lambda^2 of the damping law and store lambda^2 in the memory.
+
+    For the law JD, the policy ``params.policy`` chooses lambda^2.
 
     Args:
+        method: Selects the law.
+        params: The policy, and parameters of laws and policies.
         B: (r, n) Jacobian to invert.
-        e: (r,) scaled error.
+        e: (r,) scaled error [m].
+        memory: Values of the previous step, read and written.
     """
     total = 0.0
-    for i in range(memory.e.shape[0]):  # excludes the row of TA
+    for i in range(memory.e.shape[0]):  # the row that TA adds is excluded
         total += e[i] * e[i]
     if params.policy == CONSTANT or method.damping != damping.JD:
         lambda2 = damping.lambda_squared(method, params, sqrt(total))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on the distances of pairs, and collision checks of straight joint paths by the bounds."""
+"""Bounds on the distances of pairs of shapes, and collision checks of straight joint paths."""
 
 from math import exp
 
@@ -25,11 +25,13 @@ from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
 NEARNESS, FAR = 0.02, 8.0  # d0 of `nearness` [m]; pairs beyond FAR * d0 are ignored
-# Approach of a pair in half a coarse interval [m], and maximum number of coarse intervals.
+# A path is first divided into coarse intervals: maximum approach of a pair in half an interval [m],
+# and maximum number of these intervals.
 COARSE, MOST_COARSE = 0.1, 64
 BEYOND = 1e-6  # [m] bounds are sharpened up to this much above the required distance
-HULL_VISITS = 10  # number of node pairs that one hull distance counts as
-# Maximum number of intervals of a path, and of pairs listed for the intervals.
+HULL_VISITS = 10  # number of visited node pairs whose time equals that of one hull distance
+# Maximum number of intervals of a path, and maximum number of entries in the list of pairs that
+# these intervals leave undecided.
 MOST_SPANS, MOST_LISTED = 4096, 1 << 15
 
 
@@ -38,7 +40,15 @@ MOST_SPANS, MOST_LISTED = 4096, 1 << 15
 
 @force_inline
 def nearest_of(d: float, node: Array, at: int) -> float:
-    """Return an upper bound on the distance [m] of a piece, given the distance of its centre."""
+    """Return an upper bound on the distance [m] of a solid from a shape, given one of its nodes.
+
+    The bound uses the inner sphere of the node, or the outer sphere if there is no inner sphere.
+
+    Args:
+        d: Distance of the centre of the node from the shape [m].
+        node: (N, 5) nodes of all trees.
+        at: Index of the node.
+    """
     return d - node[at, INNER] if node[at, INNER] >= 0.0 else d + node[at, OUTER]
 
 
@@ -46,11 +56,15 @@ def nearest_of(d: float, node: Array, at: int) -> float:
 def primitive_bounds(
     scene: SceneArrays, shape: int, item: int, T: Array, limit: float, work: CollisionScratch
 ) -> tuple[float, float]:
-    """Return a lower and an upper bound on the distance [m] of a shape from a primitive.
+    """Return a lower and an upper bound on the distance [m] of a moving shape from a primitive.
 
     Args:
-        shape, item, T: As for :func:`dls_ik.core.collision.check_primitive`.
-        limit: Lower bounds above this value are not sharpened [m].
+        scene: The shapes and objects.
+        shape: Index of the moving shape.
+        item: Index of the primitive among the objects.
+        T: (3, 4) transform from the frame of the shape to that of the primitive.
+        limit: A lower bound above this value is returned without further improvement [m].
+        work: Scratch arrays.
     """
     node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
     kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
@@ -86,9 +100,13 @@ def tree_bounds(
     """Return a lower and an upper bound on the distance [m] of two sphere trees.
 
     Args:
-        a, b, padding, T: As for :func:`dls_ik.core.collision.check_trees`.
-        limit: Lower bounds above this value are not sharpened [m].
-        sharp: Lower bounds below this value are sharpened by hulls [m].
+        scene: The shapes and objects.
+        a, b: Root nodes of the trees.
+        padding: Length subtracted from the distance [m].
+        T: (3, 4) transform from the frame of b to that of a.
+        limit: A lower bound above this value is returned without further improvement [m].
+        sharp: Lower bounds below this value are improved by the convex hulls of the leaves [m].
+        work: Scratch arrays.
     """
     node, child, stack, bound = scene.node, scene.child, work.stack, work.bound
     d = node_distance(T, node[a], node[b]) - padding
@@ -130,7 +148,7 @@ def tree_bounds(
 
 @force_inline
 def swap_pending(stack: Indices, bound: Array, at: int) -> None:
-    """Exchange entry `at` of the stack with the next entry."""
+    """Exchange entries `at` and `at + 1` of the stack of nodes and of the lower bounds `bound`."""
     bound[at], bound[at + 1] = bound[at + 1], bound[at]
     for j in range(2):
         stack[at, j], stack[at + 1, j] = stack[at + 1, j], stack[at, j]
@@ -140,10 +158,14 @@ def swap_pending(stack: Indices, bound: Array, at: int) -> None:
 def pair_bounds(
     scene: SceneArrays, k: int, limit: float, sharp: float, work: CollisionScratch
 ) -> tuple[float, float]:
-    """Return bounds on the distance [m] of pair k at the configuration last placed.
+    """Return a lower and an upper bound on the distance [m] of pair k.
 
     Args:
-        limit, sharp: As for :func:`tree_bounds`.
+        scene: The shapes and pairs.
+        k: Index of the pair.
+        limit: A lower bound above this value is returned without further improvement [m].
+        sharp: Lower bounds below this value are improved by the convex hulls of the leaves [m].
+        work: Holds the poses that :func:`dls_ik.core.scene_arrays.place_links` wrote.
     """
     own, is_tree, outside = scene.pairs.shape[0], True, 0
     if k < own:
@@ -167,10 +189,14 @@ def pair_bounds(
 
 @kernel
 def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
-    """Return the sum of exp(-d / d0) over all pairs at the configuration last placed.
+    """Return the sum of exp(-d / d0) over all pairs, with d a lower bound on the pair's distance.
 
-    d is a lower bound on the distance of a pair. Unlike the minimum distance, the sum also changes
+    The smaller the sum, the larger the clearance. Unlike the minimum distance, the sum also changes
     if some pairs are always close and other pairs move.
+
+    Args:
+        scene: The shapes and pairs.
+        work: Holds the poses that :func:`dls_ik.core.scene_arrays.place_links` wrote.
     """
     total = 0.0
     for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
@@ -184,13 +210,15 @@ def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
 def bound_pairs(
     numbers: Array, integers: Indices, q: Array, limit: float, closest: bool, out: Array
 ) -> None:
-    """Write bounds on the distances of all pairs at q (n,); called from Python.
+    """Write bounds on the distances of all pairs at one configuration; called from Python.
 
     Args:
-        numbers, integers: Arrays of `pack_scene`.
-        limit: Lower bounds above this value are not sharpened [m].
-        closest: Reduce `limit` to the smallest upper bound of all pairs.
-        out: (p + s, 2) lower and upper bounds, written [m].
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        q: (n,) joint positions [rad or m].
+        limit: Lower bounds above this value are not improved further [m].
+        closest: Whether to reduce `limit` to the smallest upper bound of all pairs, which suffices
+            to find the closest pair.
+        out: (p + s, 2) lower and upper bound for each pair, written [m].
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -217,22 +245,24 @@ def advance_pairs(
     tolerance: float,
     time: Array,
 ) -> int:
-    """Advance conservatively along a straight joint path; called from Python.
+    """Prove a straight joint path collision-free by conservative advancement; called from Python.
 
-    Each pair is proven collision-free until its own time. The time of the earliest pair grows by
-    its distance divided by its maximum approach speed, until the lower bound on the distance is at
-    most `tolerance`.
+    The path starts at time 0 and ends at time 1. For each pair of shapes, `time` holds the time up
+    to which the pair is proven collision-free. The function repeatedly takes the pair with the
+    smallest time, computes a lower bound on its distance at that time, and advances the time by
+    this bound divided by the maximum relative speed of the pair. It returns when a lower bound is
+    at most `tolerance`.
 
     Args:
-        numbers, integers: Arrays of `pack_scene`.
-        ends: Two arrays (n,): joint positions at times 0 and 1.
-        speed: (p + s,) bounds on the relative speed of the shapes of each pair [m].
-        tolerance: Smallest useful lower bound on a distance [m].
-        time: (p + s,) time until which each pair is collision-free, read and written.
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        ends: Two arrays (n,): joint positions at times 0 and 1 [rad or m].
+        speed: (p + s,) bounds on the relative speed of the shapes of each pair [m per unit time].
+        tolerance: Lower bound on a distance at or below which the function returns [m].
+        time: (p + s,) time up to which each pair is collision-free, read and written.
 
     Returns:
-        The earliest pair, whose distance at its time must be computed exactly; -1 if all pairs are
-        collision-free until time 1.
+        The pair with the smallest time; the caller must compute its distance at this time exactly.
+        -1 if all pairs are collision-free up to time 1.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -265,26 +295,29 @@ def block_of_path(
 ) -> int:
     """Find a pair that is not proven collision-free on a straight joint path; called from Python.
 
-    Intervals of the path are halved, longer intervals first, until at the middle of each interval
-    every pair exceeds its margin by more than its maximum approach in half the interval. A pair is
-    checked in the halves of an interval only if the whole interval leaves it undecided.
+    The path starts at time 0 and ends at time 1. A pair stays farther apart than its margin during
+    an interval of the path if, at the middle of the interval, its distance exceeds the margin by
+    more than its maximum approach in half the interval. Intervals for which this is not proven for
+    all pairs are halved, longer intervals first, and only the undecided pairs are checked in the
+    halves.
 
     Args:
-        numbers, integers: Arrays of `pack_scene`.
-        ends: Two arrays (n,): joint positions at times 0 and 1; time 1 is checked first.
-        speed: (p + s,) bounds on the relative speed of the shapes of each pair [m].
+        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        ends: Two arrays (n,): joint positions at times 0 and 1 [rad or m]; time 1 is checked first.
+        speed: (p + s,) bounds on the relative speed of the shapes of each pair [m per unit time].
         margin: (p + s,) minimum distance of each pair [m].
-        time: (1,) time at which the pair is not collision-free, written.
+        time: (1,) time at which the returned pair is not proven to exceed its margin, written.
 
     Returns:
-        The pair; -1 if all pairs keep their margins along the whole path.
+        The index of the pair; -1 if all pairs stay farther apart than their margins on the path.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
     q, count = np.empty(ends[0].shape[0]), speed.shape[0]
-    spans, listed = np.empty((MOST_SPANS, 2)), np.empty(MOST_LISTED, np.int64)  # middle and half
+    # Row i of `spans` is the middle and half the length of interval i.
+    spans, listed = np.empty((MOST_SPANS, 2)), np.empty(MOST_LISTED, np.int64)
     first, last = np.zeros(MOST_SPANS, np.int64), np.zeros(MOST_SPANS, np.int64)
-    # Start with the end, then with intervals short enough for useful bounds on distances.
+    # Check the end of the path first, then coarse intervals, in which pairs approach by little.
     fastest = 0.0
     for k in range(count):
         fastest = max(fastest, speed[k])
@@ -294,7 +327,7 @@ def block_of_path(
     while stride < parts:
         stride *= 2
     pending, at = 1, stride
-    while at > 0:  # halve the stride, so that the middle of the path comes early
+    while at > 0:  # check every `stride`th interval first, then the intervals in between
         for i in range(0, parts, at):
             if i % (2 * at) != 0 or at == stride:
                 spans[pending, 0], spans[pending, 1] = (i + 0.5) / parts, 0.5 / parts
@@ -333,7 +366,14 @@ def block_of_path(
 
 @force_inline
 def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratch) -> bool:
-    """Return whether the root spheres of pair k are farther apart than `distance` [m]."""
+    """Return whether the root spheres of pair k prove that its shapes are far enough apart.
+
+    Args:
+        scene: The shapes and pairs.
+        k: Index of the pair.
+        distance: Distance that the shapes must exceed [m].
+        work: Holds the positions that :func:`dls_ik.core.scene_arrays.place_links` wrote.
+    """
     own = scene.pairs.shape[0]
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]

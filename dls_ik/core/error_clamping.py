@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Error bounds: the part of the error that one step corrects.
+"""Error bounds, which limit the error that one step corrects.
 
-A bound has a section with its formula and source. To add one, write its section, its id, its name
-in `IDS`, and its branch in :func:`clamp_error`.
+Each bound has a section with its formula and source. To add a bound, write its section, its id, its
+name in `IDS`, and its branch in :func:`clamp_error`.
 """
 
 from math import inf, isnan, sqrt
@@ -20,11 +20,14 @@ IDS = {"none": NONE, "clamp": CLAMP, "halve": HALVE}
 
 @allocating
 def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, e: Array) -> None:
-    """Shorten the error e (r,) in place; store the original error in the memory.
+    """Shorten the scaled error by the bound ``params.reach``; store the original in the memory.
 
     Args:
+        params: The error bound and its parameters.
         group: (r,) group of each row; the rows of a group form one vector.
-        J: (r, n) scaled Jacobian.
+        J: (r, n) Jacobian of the scaled error.
+        memory: Values of the previous step, read; the original error is written to `e`.
+        e: (r,) scaled error, read and written [m].
     """
     before = e.copy()
     if params.reach == CLAMP:
@@ -36,20 +39,23 @@ def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, 
 
 
 # CLAMP --------------------------------------------------------------------------------------------
-# ClampMag: the error of each tip is limited in length.
+# ClampMag: the length of the error of each tip is limited to D_max.
 #
-# e_i = ClampMag(t_i - s_i, D_max) (Buss & Kim 2004, section 3). Adaptive: as in the published code,
-# D_max is infinite at the first step and grows by the increase of the error in the last step. In
-# the text, D_max grows by the decrease of the error. The rotation of a tip is a further vector.
+# e_i = ClampMag(t_i - s_i, D_max), with the target t_i and the position s_i of tip i (Buss & Kim
+# 2004, section 3). The position and the rotation of a tip are separate vectors. With the parameter
+# `adaptive`, the limit is infinite at the first step; later it is D_max plus the increase of the
+# error in the last step, as in the published code. The text adds the decrease of the error instead.
 
 
 @allocating
 def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array) -> None:
-    """Shorten the error of every group to its D_max, in place.
+    """Shorten the error vector of every group of rows to its maximum length.
 
     Args:
+        params: D_max and the options of the bound CLAMP (ClampMag of Buss & Kim 2004).
         group: (r,) group of each row; the rows of a group form one vector.
-        e: (r,) scaled error [m].
+        memory: Holds the error of the previous step, for an adaptive maximum length.
+        e: (r,) scaled error, read and written [m].
     """
     before = e.copy()
     for i in range(e.shape[0]):
@@ -73,7 +79,7 @@ def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array)
 
 @kernel
 def _group_norm(group: Indices, e: Array, g: int) -> float:
-    """Return the norm of the rows of group g of e (r,)."""
+    """Return the norm of the vector that the rows of group g of e (r,) form."""
     total = 0.0
     for i in range(e.shape[0]):
         if group[i] == g:
@@ -83,9 +89,10 @@ def _group_norm(group: Indices, e: Array, g: int) -> float:
 
 @kernel
 def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> float:
-    """Return the norm of the error of a group at the previous step.
+    """Return the norm of the error of group g at the previous step [m].
 
-    Bug-compatible: the published code uses the rows g to g + 2 instead of the rows of the group.
+    With ``params.bug_compatible``, rows g to g + 2 are used instead of the rows of group g, as in
+    the published code.
     """
     if not params.bug_compatible:
         return _group_norm(group, memory.e, g)
@@ -96,10 +103,10 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 
 
 # HALVE --------------------------------------------------------------------------------------------
-# The error is halved while its unreachable part is too large.
+# The error is halved repeatedly until its unreachable part is small enough.
 #
-# While norm((I - J J+) e) > tolerance: e := e / 2 (Tabaczynski 2005, algorithm of 2.2, whose J+ J
-# must be J J+; the text describes this step, and the code omits it).
+# While norm((I - J J+) e) > tolerance: e := e / 2 (Tabaczynski 2005, algorithm of section 2.2, in
+# which J+ J must read J J+). The text of the paper describes this step; its code omits the step.
 
 
 NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one count as zero
@@ -107,7 +114,13 @@ NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one 
 
 @allocating
 def halve_unreachable(J: Array, tolerance: float, e: Array) -> None:
-    """Halve e (r,) in place until its part outside the range of J (r, n) is within `tolerance`."""
+    """Halve the error repeatedly until its component outside the range of J is small enough.
+
+    Args:
+        J: (r, n) Jacobian of the scaled error.
+        tolerance: Maximum norm of the component outside the range of J [m].
+        e: (r,) scaled error, read and written [m].
+    """
     r = e.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(J.shape)
     svd(J, Ut, s, Vt)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One cycle of following a target: a calm step within velocity and position limits."""
+"""One control cycle of following a target: a step that does not oscillate and observes limits."""
 
 from math import sqrt
 from typing import NamedTuple
@@ -26,16 +26,17 @@ from dls_ik.core.workspace import new_memory, workspace
 
 HALVINGS = 20  # maximum number of halvings of a step that does not lower the error
 MAX_ROUNDING_STEP = 1e-7  # [rad or m] reversals up to this length are attributed to rounding
-SHORTEST, LONGER = 1e-3, 1.3  # minimum share of a full step after reversals; growth without any
-LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; prevents creep
-NEGLIGIBLE_CURVATURE = 1e-3  # relative to the smallest squared singular value
+# Minimum share of a full step after reversals, and factor of the share in a cycle without reversal.
+SHORTEST, LONGER = 1e-3, 1.3
+LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; slower motion is refused
+NEGLIGIBLE_CURVATURE = 1e-3  # curvature that is ignored, relative to the smallest singular value^2
 DIFFERENCE_STEP = 1e-4  # [rad or m] step of the finite differences of the Jacobian
-MIN_STIFFNESS = 1e-8  # [m^2/rad^2] keeps the matrix regular along directions without stiffness
+MIN_STIFFNESS = 1e-8  # [m^2/rad^2] added, so that the matrix of the Newton step is regular
 MAX_STIFFNESS = 1e4  # [m^2/rad^2] a larger stiffness makes no difference
 
 
 class FollowProblem(NamedTuple):
-    """Inputs of a step toward a target."""
+    """Inputs of one step toward a target, the same for all functions of a cycle."""
 
     chain: Chain
     method: Method
@@ -43,7 +44,7 @@ class FollowProblem(NamedTuple):
     stop: StopCriteria
     T_d: Array  # (k, 4, 4) desired poses
     dt: float  # duration of a cycle [s]
-    outside: Array  # (n,) 1 for joints that return from beyond a limit, else 0
+    outside: Array  # (n,) 1 for joints that are beyond a limit and return to it, else 0
 
 
 @allocating
@@ -58,24 +59,34 @@ def follow(
     dt: float,
     followed: tuple[Array, Array, Memory, Array, Array],
 ) -> None:
-    """Move ``q`` of the state (n,) toward the pose by one cycle, in place.
+    """Move the joint positions of a state toward the desired poses by one control cycle.
 
-    Joints beyond a limit return first, at their velocity limit. The other joints make the step of
-    the method. The step is shortened along directions in which the remaining error curves, scaled
-    as a whole to the velocity limits so that the path keeps its direction, and halved until it
-    lowers the error. The arm therefore settles at targets out of reach and in singularities, where
-    the method alone would oscillate. If no share of the step lowers the error, the step of the
-    method `descending` replaces it. A joint that reverses its last step makes a shorter one, halved
-    with each reversal, so that the arm does not swing along the path.
+    Joints beyond a limit return toward the limit at their velocity limit. The other joints make the
+    step of the method after these changes:
+
+    1. The step is shortened along directions in which the curvature of the error would cause
+       overshoot, see :func:`keep_from_overshooting`.
+    2. The whole step is scaled to the velocity limits, so that its direction is unchanged.
+    3. The step of a joint that reverses its previous step is shortened, see
+       :func:`keep_from_swinging`.
+    4. The step is halved until it lowers the error.
+
+    The arm therefore comes to rest at targets out of reach and in singularities, where the method
+    alone would oscillate. If no share of the step lowers the error, the method `descending` is used
+    in this cycle instead.
 
     Args:
-        method, general: Method of the step and its inputs.
-        descending, plain: Method whose steps lower the error wherever possible, and its inputs.
+        chain: The chain of the arm.
+        method: Method of the step.
+        general: Inputs of `method`.
+        descending: Method whose steps lower the error wherever possible.
+        plain: Inputs of `descending`.
         stop: Criteria for a reached pose.
         T_d: (k, 4, 4) desired poses.
         dt: Duration of a cycle [s].
-        followed: Fields of :class:`FollowState`, read and written. The errors in `observed` are
-            those at the new q, the singular values those of the scaled Jacobian at the old q.
+        followed: Fields of :class:`FollowState`, read and written. The errors in `observed` belong
+            to the new joint positions, and the singular values to the Jacobian of the scaled error
+            at the old joint positions.
     """
     state = FollowState(*followed)
     observed = state.observed
@@ -94,7 +105,16 @@ def follow(
 
 @allocating
 def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
-    """Move ``state.q`` by one step of a method; return False if no step lowers the error."""
+    """Move ``state.q`` by one step of a method, or not at all within the tolerances of ``stop``.
+
+    Args:
+        problem: Inputs of the step.
+        state: State of following the target, read and written.
+        work: Scratch arrays.
+
+    Returns:
+        False if no share of the step lowers the error; ``state.q`` is then unchanged.
+    """
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
     # Compute the error and the step of the method.
@@ -118,9 +138,14 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
 
 @allocating
 def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
-    """Move joints beyond a limit toward the limit, in place.
+    """Move each joint that is beyond a position limit toward this limit.
 
-    Each joint moves at its velocity limit, for a cycle of `dt` [s].
+    The joints move at their velocity limits for a cycle of `dt` [s], but not past the limit.
+
+    Args:
+        chain: Limits of the joints.
+        dt: Duration of a cycle [s].
+        q: (n,) joint positions, read and written [rad or m].
 
     Returns:
         (n,) 1 for each joint that was beyond a limit, else 0.
@@ -146,14 +171,18 @@ def observe_singular_values(work: Workspace, observed: Array) -> None:
 
 @force_inline
 def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float) -> float:
-    """Return the share of the motion that joint j can make: 0 if its limit stops the step, up to 1.
+    """Return the share, 0 to 1, of its step that joint j can make because of its limits.
 
-    Joints that the active set moves to a limit count as free until they reach the limit.
+    The share is 0 at a limit that the step would violate. Otherwise it is 1 - h, except for the
+    active set (the limit strategy of ``auto``), for which joints are free up to the limit.
 
     Args:
+        chain: Limits of the joints.
+        method: Gives the limit strategy.
+        j: Index of the joint.
         q: Joint position [rad or m].
         dq: Step of the joint [rad or m].
-        h: Activation of the limit of the joint, 0 to 1.
+        h: Activation of the limit of the joint, 0 (free) to 1 (held).
     """
     if (q >= chain.upper[j] and dq > 0.0) or (q <= chain.lower[j] and dq < 0.0):
         return 0.0
@@ -171,28 +200,33 @@ def keep_from_overshooting(
     work: Workspace,
     observed: Array,
 ) -> None:
-    """Shorten ``work.dq`` along directions in which the remaining error curves.
+    """Shorten ``work.dq`` along directions in which it would overshoot.
 
-    Half the squared error has the second derivative J^T J + S, S = -sum_i e_i d^2 e_i / dq^2, of
-    which methods use the first part only. S matters if an error e remains, as for targets out of
-    reach: along some directions of a stretched arm the second derivative is S alone, and a step by
-    J overshoots more, the closer J is to singular. With J = U s V^T and a = V^T dq, the method
-    assumes for direction i the stiffness m_i = s_i (u_i . e) / a_i, at least s_i^2. The step
-    becomes (m + S+)^-1 m a, the Newton step of a method that only inverts J. S+ is the positive
-    part of V^T S V: the step is unchanged along directions in which the error curves down, and if
-    no error remains.
+    The second derivative of half the squared error by q is J^T J + S with
+    S = -sum_i e_i d^2 e_i / dq^2. Methods use J^T J only. S is important if an error e remains
+    after the step, as for targets out of reach: along some directions of a stretched arm the second
+    derivative is S alone, and a step computed from J overshoots, the more the closer J is to
+    singular.
+
+    With J = U s V^T and a = V^T dq, a step a_i along direction i corresponds to the stiffness
+    m_i = s_i (u_i . e) / a_i, at least s_i^2. The step along the directions is changed from a to
+    (m + S+)^-1 m a, the Newton step if S+ is added to these stiffnesses. S+ is the positive
+    semidefinite part of V^T S V, so that the step is unchanged along directions in which S is
+    negative, and if no error remains.
 
     Args:
+        problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
-        e: (r,) scaled error at q.
+        e: (r,) scaled error at q [m].
         J: (r, n) Jacobian of the scaled error at q.
-        J_free: (r, n) Jacobian of the motion that the step may make.
-        free: (n,) share of the motion that each joint can make, 0 to 1.
+        J_free: (r, n) J, or J C if active rows (core/avoidance.py) restrict the motion of the step.
+        free: (n,) share of its motion that each joint can make, 0 to 1, from :func:`freedom`.
+        work: The step `dq` is read and written.
         observed: (4,) errors and singular values, as in :class:`FollowState`.
     """
     r, n = J.shape
     m = min(r, n)
-    # Return if the remaining error is too small for the curvature to matter.
+    # Return if the error that remains after the step is so small that S is negligible.
     left, size = np.empty(r), 0.0
     scale = velocity_scale(problem.chain, problem.dt, work.dq)
     for i in range(r):
@@ -213,7 +247,7 @@ def keep_from_overshooting(
     svd(F, Ut, s, Vt)
     A, along, stiff = np.empty((m, m)), np.empty(m), np.empty(m)
     _curvature(problem, q, G, free, left, Vt, work, A)
-    # Solve (m + S+) x = m a; the step along the directions becomes x.
+    # Solve (m + S+) x = m a, and change the step along the directions from a to x.
     for k in range(m):
         along[k], gradient = 0.0, 0.0
         for j in range(n):
@@ -229,7 +263,7 @@ def keep_from_overshooting(
         solve_factored(A, m, stiff)
         for j in range(n):
             for k in range(m):
-                if free[j] > 0.0:  # rows of V may move other joints if J is singular
+                if free[j] > 0.0:  # singular directions of a singular J may include held joints
                     work.dq[j] += (stiff[k] - along[k]) * Vt[k, j]
 
 
@@ -244,14 +278,18 @@ def _curvature(
     work: Workspace,
     A: Array,
 ) -> None:
-    """Write the positive part of V^T S V, S = -sum_i left_i d^2 e_i / dq^2.
+    """Write the positive semidefinite part of V^T S V with S = -sum_i left_i d^2 e_i / dq^2.
 
-    S is computed by finite differences of the Jacobian, which apply to every task.
+    S is computed by finite differences of the Jacobian, because they are valid for every task.
 
     Args:
-        F: (r, n) Jacobian at q, columns multiplied by `free` (n,).
-        left: (r,) error that the step leaves.
-        Vt: (r, n) directions; the first m rows are used.
+        problem: Inputs of the step.
+        q: (n,) joint positions [rad or m].
+        F: (r, n) Jacobian of the scaled error at q with its columns multiplied by `free`.
+        free: (n,) share of its motion that each joint can make, 0 to 1.
+        left: (r,) scaled error that remains after the step [m].
+        Vt: (r, n) unit vectors of the directions as rows, of which the first m are used.
+        work: Scratch arrays.
         A: (m, m) result, written.
     """
     chain, general, T_d = problem.chain, problem.general, problem.T_d
@@ -285,7 +323,13 @@ def _curvature(
 
 @force_inline
 def velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
-    """Return the share of a step dq (n,) that the velocity limits allow in `dt` [s]."""
+    """Return the largest factor, at most 1, for which factor * dq satisfies all velocity limits.
+
+    Args:
+        chain: Velocity limits of the joints.
+        dt: Duration of a cycle [s].
+        dq: (n,) step [rad or m].
+    """
     scale = 1.0
     for j in range(dq.shape[0]):
         if abs(dq[j]) * scale > chain.velocity[j] * dt:
@@ -295,7 +339,7 @@ def velocity_scale(chain: Chain, dt: float, dq: Array) -> float:
 
 @kernel
 def keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
-    """Scale the whole step dq (n,) to the velocity limits, in place."""
+    """Multiply the step dq (n,) in place by :func:`velocity_scale` for a cycle of `dt` [s]."""
     scale = velocity_scale(chain, dt, dq)
     for j in range(dq.shape[0]):
         dq[j] *= scale
@@ -303,13 +347,15 @@ def keep_velocity(chain: Chain, dt: float, dq: Array) -> None:
 
 @kernel
 def keep_from_swinging(dq: Array, motion: Array) -> None:
-    """Shorten the steps of joints that reverse their last step; lengthen the steps of others.
+    """Shorten the steps of joints that reverse direction, so that they do not swing back and forth.
 
-    Each joint has its own share, because one joint may swing while the others approach the target.
+    The step of each joint is multiplied by the share of this joint, at most 1. The share is halved
+    if the joint reverses its previous step, and grows otherwise. Each joint has its own share,
+    because one joint may swing while the others approach the target.
 
     Args:
         dq: (n,) step, read and written [rad or m].
-        motion: (2 n,) last step and share of each joint, read and written.
+        motion: (2 n,) previous steps of the joints, followed by their shares; read and written.
     """
     n = dq.shape[0]
     for j in range(n):
@@ -322,9 +368,13 @@ def keep_from_swinging(dq: Array, motion: Array) -> None:
 
 @allocating
 def descend(problem: FollowProblem, q: Array, work: Workspace, observed: Array) -> bool:
-    """Move `q` by the largest share of ``work.dq`` that lowers the error.
+    """Add to `q` the largest of the shares 1, 1/2, 1/4, ... of ``work.dq`` that lowers the error.
 
-    The shares are 1, 1/2, 1/4 and so on.
+    Args:
+        problem: Inputs of the step.
+        q: (n,) joint positions, read and written [rad or m].
+        work: Holds the step `dq`.
+        observed: Errors at q as in :class:`FollowState`; replaced by the errors at the new q.
 
     Returns:
         False if no share lowers the error; `q` is then unchanged.

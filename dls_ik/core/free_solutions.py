@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Collision-free solutions: checks, and the search for them along the self-motion of the arm.
+"""Collision-free solutions: checks of solutions, and the search along the self-motion of the arm.
 
-Each function serves the fast path (`table` given) and the general path (`general` given); see
+Self-motion is motion of a redundant arm through the solutions of one pose. If a solution collides,
+the functions of this module follow the self-motion to a collision-free solution. Each function
+serves the fast path, if `table` is given, and the general path, if `general` is given; see
 :mod:`dls_ik.core.search`.
 """
 
@@ -56,9 +58,10 @@ from dls_ik.core.types import (
 FIRST_SLIDING_ATTEMPT = 1  # number of attempts before the rule FIRST searches the self-motion too
 MAX_SLIDE_STEPS = 24  # maximum number of steps in one direction
 MAX_DIRECTIONS = 3  # maximum number of directions, each tried forward and backward
-# Minimum squared cosine between a wanted direction and its projection onto the self-motion.
-MIN_SEPARATING_COSINE = 0.01  # wanted direction: separation of a pair
-MIN_JOINT_COSINE = 0.1  # wanted direction: motion of one joint alone
+# A direction is projected onto the self-motion, and used only if the squared cosine of the angle
+# between the direction and its projection is at least the following minimum.
+MIN_SEPARATING_COSINE = 0.01  # directions that separate a colliding pair
+MIN_JOINT_COSINE = 0.1  # directions in which one joint moves
 MOMENTUM = 0.5  # share of the previous step in a step that separates a pair
 
 
@@ -67,9 +70,9 @@ class FreeSearch(NamedTuple):
 
     scene: SceneArrays
     slides: SlideScratch
-    opened: OpenSolutions  # undecided solutions of all poses or of one; read and written
+    opened: OpenSolutions  # undecided solutions, of all poses or of one pose; read and written
     until: Indices  # (b,) total number of attempts for each pose
-    decided: Indices  # (p + s,) 1 for a pair whose collision depends on the pose alone, else 0
+    decided: Indices  # (p + s,) 1 for a pair that collides in all solutions of a pose or in none
 
 
 @kernel
@@ -85,12 +88,14 @@ def keep_free(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
-    """Keep the solution evaluated last if it is collision-free, or else search its self-motion.
+    """Check the solution `scratch.q` for collisions; search its self-motion if it collides.
 
-    With more than one spare joint, the search first follows the direction that separates the
-    colliding pair fastest; then it follows several directions forward and backward. It ends at the
-    first collision-free solution or, for the rule CLEAREST, when the clearance stops growing.
-    Undecided solutions are recorded in `free.opened`.
+    A collision-free solution is stored in `row` if it is the best so far. If the solution collides
+    and the arm has more than one spare joint, the search first follows the direction that separates
+    the colliding pair fastest, and then several directions forward and backward. The search ends at
+    the first collision-free solution or, for the rule CLEAREST (for which the self-motion of every
+    solution is searched), when the clearance stops growing. Undecided solutions are recorded in
+    `free.opened`.
 
     Returns:
         The number of steps along the self-motion.
@@ -152,9 +157,10 @@ def keep_free(
 
 @kernel
 def find_decided(free: FreeSearch) -> bool:
-    """Find a pair that collides in every solution of the pose, for the links placed last.
+    """Find a pair that collides in every solution of the pose, such as the tip with an object.
 
-    Writes the pair to `free.slides.collision.found`.
+    The link poses are those that the last collision check wrote to `free.slides.collision`. The
+    index of the pair is written to `free.slides.collision.found`.
 
     Returns:
         Whether there is such a pair.
@@ -179,10 +185,14 @@ def check_solution(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> tuple[int, float]:
-    """Check the solution evaluated last: keep it if collision-free, record it if undecided.
+    """Check the solution `scratch.q` for collisions, and store the solution if it may be used.
+
+    A collision-free solution is stored in `row` if it is the best so far. An undecided solution is
+    recorded in `free.opened` if it may be the best.
 
     Returns:
-        FREE, COLLIDING or OPEN, and the rule's measure; inf for a solution in collision.
+        FREE, COLLIDING or OPEN (undecided), and the measure of the solution by the selection rule
+        (smaller is better); inf for COLLIDING.
     """
     state, value = collides_again(free.scene, scratch.q, free.slides.collision), np.inf
     if state != COLLIDING:
@@ -212,7 +222,10 @@ def slide_free(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
-    """Follow the self-motion from `slides.start` to a collision-free, or the clearest, solution.
+    """Follow the self-motion from the solution `slides.start` along `slides.direction`.
+
+    The motion ends at the first collision-free solution or, for the rule CLEAREST, when the
+    clearance no longer grows.
 
     Args:
         state, value: Result of :func:`check_solution` at the start.
@@ -254,7 +267,10 @@ def slide_apart(
     work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
-    """Follow the self-motion that separates the colliding pair of the solution checked last.
+    """Follow the self-motion in the direction that separates the colliding pair.
+
+    The motion starts at the solution `scratch.q`. The direction is computed anew for each step, for
+    the pair that :func:`check_solution` found, until a solution is collision-free.
 
     Returns:
         The number of steps.
@@ -282,11 +298,13 @@ def slide_apart(
 
 @kernel
 def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
-    """Write the unit vector of the motion that separates the pair found last to `slides.direction`.
+    """Write the direction of joint motion that separates the colliding pair fastest.
 
-    The motion separates the two spheres that prove the collision, or the two closest spheres, at
-    the links placed last. Part of the previous direction `slides.first` is added, because the
-    colliding pair may alternate from step to step.
+    The pair is `slides.collision.found`, and the link poses are those of the last collision check.
+    The direction separates the two spheres that prove the collision, or else the two closest
+    spheres. Part of the previous direction `slides.first` is added, because different pairs may
+    collide from step to step. The result is a unit vector in the joint metric, written to
+    `slides.direction`.
 
     Returns:
         False if no joint separates the pair.
@@ -336,12 +354,16 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
 
 @kernel
 def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: SlideScratch) -> None:
-    """Add the joint rates of a point's motion along `slides.normal` to `slides.direction` (n,).
+    """Add the derivatives of a point's position along a vector to `slides.direction` (n,).
+
+    Entry j is increased by sign * d(normal . p) / dq_j, with the position p of the point.
 
     Args:
-        frame: Frame that the point is fixed to.
-        c: (3,) point in that frame [m].
-        sign: Factor of the rates.
+        scene: The frames of the arm.
+        frame: Index of the frame that the point is fixed to.
+        c: (3,) coordinates of the point in this frame [m].
+        sign: Factor of the derivatives.
+        slides: `normal` and the poses of the last collision check are read.
     """
     pose, n = slides.collision.pose, slides.normal
     x, y, z = apply(pose[frame], c)
@@ -361,11 +383,14 @@ def add_rates(scene: SceneArrays, frame: int, c: Array, sign: float, slides: Sli
 def find_nodes(
     scene: SceneArrays, a: int, b: int, T: Array, work: CollisionScratch, out: Indices
 ) -> None:
-    """Write the nodes of two sphere trees that prove a collision, or else their closest leaves.
+    """Write two nodes whose inner spheres overlap, or else the two leaves closest to each other.
 
     Args:
-        a, b, T: As for :func:`dls_ik.core.collision.check_trees`.
-        out: (2,) nodes, written.
+        scene: The shapes and objects.
+        a, b: Root nodes of two sphere trees.
+        T: (3, 4) transform from the frame of b to that of a.
+        work: Scratch arrays.
+        out: (2,) a node of each tree, written.
     """
     node, child, stack = scene.node, scene.child, work.stack
     stack[0, 0], stack[0, 1], out[0], out[1] = a, b, a, b

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Proven distances of convex hulls of balls (Gilbert, Johnson & Keerthi 1988).
+"""Bounds on the distance of convex hulls of balls (Gilbert, Johnson & Keerthi 1988).
 
-A tree leaf has balls of one radius whose hull contains its piece of the solid. The distance of two
-hulls along any unit vector, from the farthest point of the first hull to the closest point of the
-second, is a lower bound on the distance of the pieces. The algorithm improves the vector until the
-bound equals the distance; the bound is valid whenever the algorithm stops.
+Each leaf of a sphere tree contains a piece of a solid, and may have balls of equal radius whose
+convex hull also contains the piece. The distance of two hulls along a unit vector, from the
+farthest point of the first hull to the closest point of the second hull, is a lower bound on the
+distance of the two pieces for every unit vector. The algorithm improves the vector until the bound
+equals the distance; the bound is valid whenever the algorithm stops.
 """
 
 from math import sqrt
@@ -18,22 +19,26 @@ from dls_ik.core.types import Array, Indices
 
 BALL_RADIUS = 3  # column of the radius in a row of balls
 WEIGHT = 6  # column of the weight in a row of a simplex
-SHARP_RANGE = 0.005  # [m] hulls sharpen distances up to this much above the minimum distance
+SHARP_RANGE = 0.005  # [m] hulls are used for distances up to the minimum distance plus this value
 MAX_ITERATIONS = 40
 DISTANCE_TOLERANCE = 1e-10  # [m] difference of the bounds at which the algorithm stops
-MIN_RELATIVE_VOLUME = 1e-9  # flatter tetrahedra, relative to their edges, contain no point
+MIN_RELATIVE_VOLUME = 1e-9  # tetrahedra with a smaller volume, relative to edges, count as flat
 
 
 class HullScratch(NamedTuple):
-    """Scratch arrays of one thread."""
+    """Scratch arrays of one thread for distances of hulls.
 
-    simplex: Array  # (4, 7) difference of two centres, centre of the second ball, weight
+    The simplex has up to four corners. A corner is the difference of the centres of two balls, one
+    of each hull. The point of the simplex closest to the origin is the weighted sum of the corners.
+    """
+
+    simplex: Array  # (4, 7) each corner: difference of centres, centre of the second ball, weight
     normal: Array  # (3,) unit vector from the first hull to the second
 
 
 @allocating
 def hull_scratch() -> HullScratch:
-    """Allocate the scratch arrays of one thread."""
+    """Allocate the scratch arrays of one thread; the unit vector is initially x."""
     normal = np.zeros(3)
     normal[0] = 1.0
     return HullScratch(np.zeros((4, 7)), normal)
@@ -47,12 +52,20 @@ def leaf_bound(
     hull: Indices, ball: Array, one: int, two: int, T: Array, apart: float, padding: float,
     sharp: float, work: HullScratch,
 ) -> float:  # fmt: skip
-    """Sharpen a lower bound on the distance of two leaves by their hulls [m].
+    """Improve a lower bound on the distance [m] of two leaves by the distance of their hulls.
 
     Args:
-        apart: Lower bound to sharpen [m].
-        padding: Subtracted from the distance of the hulls [m].
-        sharp: Limit of the sharpened bound [m]. The result is a continuous function of the pose.
+        hull, ball: Fields of :class:`dls_ik.core.scene_arrays.SceneArrays`.
+        one, two: Indices of the leaves.
+        T: (3, 4) transform from the frame of the second leaf to that of the first.
+        apart: Lower bound on the distance of the leaves by their spheres [m].
+        padding: Length subtracted from the distance of the hulls [m].
+        sharp: The bound is not improved beyond this value [m], so that the result is a continuous
+            function of T.
+        work: Scratch arrays.
+
+    Returns:
+        The improved lower bound; `apart` if a leaf has no hull.
     """
     if apart >= sharp or hull[one, 1] == 0 or hull[two, 1] == 0:
         return apart
@@ -71,13 +84,13 @@ def hull_distance(
         ball: (M, 4) centres and radii [m].
         one, two: Indices of the hulls.
         T: (3, 4) transform from the frame of the second hull to that of the first.
-        enough: Lower bound at which the algorithm may stop [m].
-        work: `normal` holds the first unit vector to try, in the frame of the first hull, and then
-            the unit vector of the lower bound. `simplex` then holds the closest points by their
-            weights.
+        enough: The algorithm may stop when the lower bound reaches this value [m].
+        work: `normal` holds the initial unit vector, in the frame of the first hull, and is
+            replaced by the unit vector of the lower bound. `simplex` is written; its weights define
+            the closest points of the hulls.
 
     Returns:
-        The bounds; -inf and 0 if the hulls overlap.
+        The lower and the upper bound; -inf and 0 if the hulls overlap.
     """
     simplex, normal = work.simplex, work.normal
     radii = ball[hull[one, 0], BALL_RADIUS] + ball[hull[two, 0], BALL_RADIUS]
@@ -130,7 +143,10 @@ def hull_distance(
 def keeps_along(
     hull: Indices, ball: Array, one: int, two: int, T: Array, distance: float, work: HullScratch
 ) -> bool:
-    """Return whether two hulls are at least `distance` [m] apart along ``work.normal``."""
+    """Return whether two hulls are at least `distance` [m] apart along ``work.normal``.
+
+    The arguments are those of :func:`hull_distance`. False is returned if a leaf has no hull.
+    """
     if hull[one, 1] == 0 or hull[two, 1] == 0:
         return False
     nx, ny, nz = work.normal[0], work.normal[1], work.normal[2]
@@ -153,7 +169,16 @@ def keeps_along(
 def _support(
     hull: Indices, ball: Array, one: int, two: int, T: Array, nx: float, ny: float, nz: float
 ) -> tuple[int, int]:
-    """Return the farthest ball of the first hull along a vector and the closest of the second."""
+    """Find the balls of two hulls that determine their distance along a unit vector (nx, ny, nz).
+
+    Args:
+        hull, ball, one, two, T: As in :func:`hull_distance`.
+        nx, ny, nz: Unit vector in the frame of the first hull.
+
+    Returns:
+        Index of the farthest ball of the first hull along the vector, and index of the nearest ball
+        of the second hull.
+    """
     first = hull[one, 0]
     far, farthest = first, -np.inf
     for i in range(first, first + hull[one, 1]):
@@ -177,7 +202,13 @@ def _support(
 
 @kernel
 def _nearest_weights(simplex: Array, size: int) -> int:
-    """Write the weights of the point closest to the origin; remove corners without weight.
+    """Express the point of a simplex closest to the origin as a weighted sum of its corners.
+
+    The weights are written to the simplex, and corners of weight zero are removed.
+
+    Args:
+        simplex: (4, 7) as in :class:`HullScratch`, read and written.
+        size: Number of corners, 1 to 4.
 
     Returns:
         The number of remaining corners; 4 if the simplex contains the origin.
@@ -226,7 +257,10 @@ def _nearest_weights(simplex: Array, size: int) -> int:
 
 @force_inline
 def _contains_side(simplex: Array, i: int, j: int, k: int, top: int) -> bool:
-    """Return whether the origin is on the same side of a face as the fourth corner."""
+    """Return whether the origin and corner `top` are on the same side of the face (i, j, k).
+
+    The result is False for a flat tetrahedron.
+    """
     ax, ay, az = simplex[i, 0], simplex[i, 1], simplex[i, 2]
     ux, uy, uz = simplex[j, 0] - ax, simplex[j, 1] - ay, simplex[j, 2] - az
     vx, vy, vz = simplex[k, 0] - ax, simplex[k, 1] - ay, simplex[k, 2] - az
@@ -240,7 +274,7 @@ def _contains_side(simplex: Array, i: int, j: int, k: int, top: int) -> bool:
 
 @force_inline
 def _share_of_edge(simplex: Array, i: int, j: int) -> float:
-    """Return the weight of corner j for the point of edge (i, j) closest to the origin."""
+    """Return the weight, 0 to 1, of corner j in the point of edge (i, j) closest to the origin."""
     along = squared = 0.0
     for axis in range(3):
         u = simplex[j, axis] - simplex[i, axis]
@@ -253,7 +287,14 @@ def _share_of_edge(simplex: Array, i: int, j: int) -> float:
 
 @kernel
 def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of three corners for the closest point (Ericson 2005, 5.1.5)."""
+    """Return the weights of three corners in the point of their triangle closest to the origin.
+
+    The method is that of Ericson 2005, 5.1.5.
+
+    Args:
+        simplex: (4, 7) as in :class:`HullScratch`.
+        i, j, k: Indices of the corners.
+    """
     ax, ay, az = simplex[i, 0], simplex[i, 1], simplex[i, 2]
     bx, by, bz = simplex[j, 0], simplex[j, 1], simplex[j, 2]
     cx, cy, cz = simplex[k, 0], simplex[k, 1], simplex[k, 2]
@@ -278,7 +319,7 @@ def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float,
         t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
         return 0.0, 1.0 - t, t
     total = va + vb + vc
-    if not (va >= 0.0 and vb >= 0.0 and vc >= 0.0 and total > 0.0):  # only because of rounding
+    if not (va >= 0.0 and vb >= 0.0 and vc >= 0.0 and total > 0.0):  # a rounding error
         return 1.0, 0.0, 0.0
     return va / total, vb / total, vc / total
 
@@ -288,23 +329,25 @@ def _weights_of_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float,
 
 @allocating
 def choose_corners(points: Array, most: int, tolerance: float) -> tuple[int, float]:
-    """Reorder points (k, 4) so that the hull of the first few nearly contains the others.
+    """Choose few points whose convex hull contains all points within a tolerance.
 
-    The point farthest from the hull is added until all points are within the tolerance.
+    The chosen points are moved to the front of the array. Starting with one point, the point
+    farthest from the hull is added until all other points are within the tolerance of the hull.
 
     Args:
-        points: k >= 1 centres with radius 0 [m], reordered in place.
-        most: Maximum number of points in the hull.
+        points: (k, 4) k >= 1 balls, each a centre [m] and a radius of 0, reordered in place.
+        most: Maximum number of chosen points.
         tolerance: Maximum distance of the other points from the hull [m].
 
     Returns:
-        The number of points in the hull, and the maximum distance of the other points from it [m].
+        The number of chosen points, and the maximum distance of the other points from their hull
+        [m].
     """
     hull, T, work = np.zeros((2, 2), np.int64), np.zeros((3, 4)), hull_scratch()
     for i in range(3):
         T[i, i] = 1.0
     hull[1, 1] = 1
-    # Choose the point farthest from the middle as the first corner.
+    # Choose the point farthest from the mean of all points as the first corner.
     middle = np.zeros(3)
     for i in range(points.shape[0]):
         for axis in range(3):
@@ -345,6 +388,6 @@ def choose_corners(points: Array, most: int, tolerance: float) -> tuple[int, flo
 
 @force_inline
 def _swap(points: Array, i: int, j: int) -> None:
-    """Exchange two rows of points (k, 4)."""
+    """Exchange rows i and j of points (k, 4)."""
     for axis in range(4):
         points[i, axis], points[j, axis] = points[j, axis], points[i, axis]

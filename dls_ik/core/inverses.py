@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverses of the Jacobian by a damping law: of the free columns, continuous, or as a matrix.
+"""Damped inverses P of the Jacobian, and the step dq = z + C P (e - J z) computed from them.
 
-The inverses use a factorisation, or the singular values if a factorisation is too inaccurate.
+The inverse is that of the columns of the free joints, or the continuous inverse of the limit
+strategy CTP. The inverses use a factorisation, or the singular values if the damping law requires
+them or a factorisation would be too inaccurate. The symbols are: J Jacobian of the scaled error e,
+z motion and C scale of the columns of a limit strategy (:class:`dls_ik.core.types.LimitState`), h
+activations of the joint limits, with H = diag(h).
 """
 
 import numpy as np
@@ -13,12 +17,19 @@ from dls_ik.core.linalg import copy, factor, solve_factored, svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
 from dls_ik.core.types import Array, Grouping, Indices, LimitState, Method, MethodParams
 
-LEAST_PIVOT = 1e-6  # minimum relative pivot; smaller ones lose digits, so singular values are used
+LEAST_PIVOT = 1e-6  # minimum relative pivot; below it, singular values are used for accuracy
 
 
 @force_inline
 def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
-    """Write e - J z, the error that the motion z leaves, to `left` (r,)."""
+    """Write e - J z to `left` (r,), the error that remains after the joint motion z.
+
+    Args:
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
+        z: (n,) joint motion [rad or m].
+        left: (r,) remaining error, written [m].
+    """
     for i in range(e.shape[0]):
         left[i] = e[i]
     for j in range(z.shape[0]):
@@ -29,7 +40,11 @@ def remaining_error(J: Array, e: Array, z: Array, left: Array) -> None:
 
 @force_inline
 def free_joints(h: Array, free: Indices) -> int:
-    """List the joints whose activation h (n,) is below 1 in `free` (n,); return their number."""
+    """Write the indices of the joints whose activation h (n,) is 0 to the start of `free` (n,).
+
+    Returns:
+        The number of these joints.
+    """
     count = 0
     for j in range(h.shape[0]):
         if h[j] == 0.0:
@@ -40,7 +55,10 @@ def free_joints(h: Array, free: Indices) -> int:
 
 @allocating
 def gather(J: Array, free: Indices, count: int) -> Array:
-    """Return the `count` columns of J listed in `free` (r, count); J itself if all are free."""
+    """Return the columns of J (r, n) with the first `count` indices in `free`, shape (r, count).
+
+    If `count` is n, J itself is returned.
+    """
     r = J.shape[0]
     if count == J.shape[1]:
         return J
@@ -53,7 +71,7 @@ def gather(J: Array, free: Indices, count: int) -> Array:
 
 @force_inline
 def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
-    """Write the lower triangle of B B^T + lambda^2 I to A."""
+    """Write the lower triangle of B B^T + lambda^2 I, for B (r, k), to the first r rows of A."""
     r, k = B.shape
     for i in range(r):
         for j in range(i + 1):
@@ -65,7 +83,7 @@ def _normal_rows(B: Array, lambda2: float, A: Array) -> None:
 
 @force_inline
 def _normal_columns(B: Array, lambda2: float, A: Array) -> None:
-    """Write the lower triangle of B^T B + lambda^2 I to A."""
+    """Write the lower triangle of B^T B + lambda^2 I, for B (r, k), to the first k rows of A."""
     r, k = B.shape
     for i in range(k):
         for j in range(i + 1):
@@ -77,10 +95,16 @@ def _normal_columns(B: Array, lambda2: float, A: Array) -> None:
 
 @force_inline
 def factor_normal(B: Array, lambda2: float, A: Array) -> bool:
-    """Factor the smaller of B B^T + lambda^2 I and B^T B + lambda^2 I into A.
+    """Factor the smaller one of the matrices B B^T + lambda^2 I and B^T B + lambda^2 I.
+
+    Args:
+        B: (r, k) matrix.
+        lambda2: lambda^2 of the damping law.
+        A: At least (min(r, k), min(r, k)); the factors of :func:`dls_ik.core.linalg.factor` are
+            written.
 
     Returns:
-        False if a pivot is too small; the inverse then needs the singular values.
+        False if a pivot is too small; the caller must then use the singular values of B.
     """
     if B.shape[1] >= B.shape[0]:
         _normal_rows(B, lambda2, A)
@@ -95,7 +119,7 @@ def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None
 
     Args:
         B: (r, k) matrix.
-        A: Factors of the smaller normal matrix.
+        A: Factors of the smaller matrix, from :func:`factor_normal`.
         right: (r,) right side.
         y: (r,) scratch.
         x: (k,) result, written.
@@ -120,12 +144,12 @@ def apply_factored(B: Array, A: Array, right: Array, y: Array, x: Array) -> None
 
 @force_inline
 def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) -> None:
-    """Write x = sum_i gain_i v_i (u_i . right).
+    """Write x = sum_i gain_i v_i (u_i . right), an inverse in terms of singular vectors.
 
     Args:
-        Ut: (r, r) rows u_i.
+        Ut: (r, r) rows u_i, left singular vectors.
         gain: (r,) gains.
-        Vt: (r, k) rows v_i.
+        Vt: (r, k) rows v_i, right singular vectors.
         right: (r,) right side.
         x: (k,) result, written.
     """
@@ -145,7 +169,13 @@ def apply_singular(Ut: Array, gain: Array, Vt: Array, right: Array, x: Array) ->
 
 @force_inline
 def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
-    """Write s_i / (s_i^2 + lambda^2), 0 for s_i = 0, to `gain` (r,), which may be s (r,)."""
+    """Write the gains s_i / (s_i^2 + lambda^2), or 0 for s_i = 0.
+
+    Args:
+        s: (r,) singular values.
+        lambda2: lambda^2 of the damping law.
+        gain: (r,) gains, written; may be the array `s`.
+    """
     for i in range(s.shape[0]):
         gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
 
@@ -165,15 +195,20 @@ def invert_free_columns(
     limit: LimitState,
     dq: Array,
 ) -> None:
-    """Write dq = z + C P left; joints with activation 1 move by their z only.
+    """Write the step dq = z + C P (e - J z), with P the inverse of the columns of free joints.
+
+    Free joints have the activation 0; the other joints move by z only.
 
     Args:
-        B: (r, n) J diag(c).
-        e: (r,) scaled error.
-        left: (r,) e - J z.
-        lambda2: lambda^2 of the law.
-        limit: Output of the limit strategy.
-        dq: (n,) step, written.
+        method: Damping law, limit strategy and step bound.
+        params: Parameters of the damping law.
+        grouping: Groups of rows and kinds of joints, for step bounds.
+        B: (r, n) scaled Jacobian J C.
+        e: (r,) scaled error [m].
+        left: (r,) e - J z [m].
+        lambda2: lambda^2 of the damping law.
+        limit: Output z and C of the limit strategy.
+        dq: (n,) step, written [rad or m].
     """
     h, c = limit.activation, limit.scale
     free = np.empty(h.shape[0], np.int64)
@@ -210,7 +245,7 @@ def invert_free_columns(
 
 @force_inline
 def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
-    """Write alpha F^T left to `part` (k,)."""
+    """Add alpha F^T left to `part` (k,), for F (r, k) and left (r,)."""
     for k in range(F.shape[1]):
         for i in range(F.shape[0]):
             part[k] += alpha * F[i, k] * left[i]
@@ -218,7 +253,18 @@ def _transposed(F: Array, left: Array, alpha: float, part: Array) -> None:
 
 @allocating
 def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part: Array) -> None:
-    """Add -P J z, which compensates for z, to `part` (k,): (7) of Colome & Torras 2012."""
+    """Add -P J z, the compensation of the motion z, to the bounded step of the free joints.
+
+    The compensation is not bounded, as in (7) of Colome & Torras 2012.
+
+    Args:
+        Ut: (r, r) rows u_i.
+        gain: (r,) gains of P.
+        Vt: (r, k) rows v_i.
+        e: (r,) scaled error [m].
+        left: (r,) e - J z [m].
+        part: (k,) step of the free joints, read and written.
+    """
     made_up = np.empty(part.shape[0])
     apply_singular(Ut, gain, Vt, left - e, made_up)
     for k in range(part.shape[0]):
@@ -227,7 +273,7 @@ def add_unbounded(Ut: Array, gain: Array, Vt: Array, e: Array, left: Array, part
 
 # The continuous inverse ---------------------------------------------------------------------------
 
-MAX_BRANCHING = 10  # maximum number of joints in their margins; further ones are rounded
+MAX_BRANCHING = 10  # maximum number of joints with 0 < h < 1; h of further joints is rounded
 
 
 @allocating
@@ -241,11 +287,26 @@ def _add_leaf(
     weight: float,
     X: Array,
 ) -> None:
-    """Add weight * P R to X, with P the law's inverse of the free columns B (r, k)."""
+    """Add the results for one set of free joints to the sum of :func:`continuous_inverse`.
+
+    The results are the products of the inverse of the columns of the free joints with the right
+    sides, times a weight.
+
+    Args:
+        method: Damping law.
+        params: Parameters of the damping law.
+        B: (r, k) columns of the free joints.
+        free: Indices of the k free joints.
+        strength: lambda^2 of the damping law; for the law JT the step length.
+        R: (c, r) right sides as rows.
+        weight: Weight of this set of free joints.
+        X: (c, n) sums of the results as rows, read and written.
+    """
     r, k = B.shape
     part, A, y = np.empty(k), np.empty((r, r)), np.empty(r)
     Ut, s, Vt, gain = np.empty((r, r)), np.empty(r), np.empty(B.shape), np.empty(r)
-    uniform = damping.is_uniform(method) or damping.is_filter(method)  # J is already filtered
+    # The singular values of J are already filtered by the law.
+    uniform = damping.is_uniform(method) or damping.is_filter(method)
     factored = uniform and factor_normal(B, strength, A)
     if not factored:
         svd(B, Ut, s, Vt)
@@ -264,7 +325,10 @@ def _add_leaf(
 
 @kernel
 def _round_excess(h: Array) -> int:
-    """Count the joints with 0 < h < 1; with too many, round those closest to 0 or 1 in place."""
+    """Return the number of joints with 0 < h < 1, at most MAX_BRANCHING.
+
+    If more joints have such activations, those closest to 0 or 1 are rounded in place.
+    """
     count = 0
     for j in range(h.shape[0]):
         if 0.0 < h[j] < 1.0:
@@ -289,16 +353,20 @@ def continuous_inverse(
     R: Array,
     X: Array,
 ) -> None:
-    """Write X = J^{(I-H)+} R, the sum over all sets Q of free joints.
+    """Multiply right sides by the continuous inverse J^{(I-H)+} of the Jacobian.
 
     J^{(I-H)+} = sum_Q prod_{j in Q} (1 - h_j) prod_{j not in Q} h_j J_Q^+
-    (Mansard, Remazeilles & Chaumette 2009, definition 4.1). A joint with h = 0 is in every set and
-    a joint with h = 1 in none, so that only the b joints between branch: 2^b terms, not 2^n.
+    (Mansard, Remazeilles & Chaumette 2009, definition 4.1), with Q all sets of free joints and J_Q
+    the columns of the joints of a set. A joint with h = 0 is in every set that has a weight, and a
+    joint with h = 1 in none. The sum therefore has 2^b terms, with b the number of joints with
+    0 < h < 1.
 
     Args:
+        method: Damping law.
+        params: Parameters of the damping law.
         J: (r, n) Jacobian.
-        h: (n,) activations, 0 to 1.
-        strength: lambda^2 of the law; for JT the step length.
+        h: (n,) activations, 0 (free) to 1 (held); some are rounded if b is too large.
+        strength: lambda^2 of the damping law; for the law JT the step length.
         R: (c, r) right sides as rows.
         X: (c, n) results as rows, written.
     """
@@ -321,12 +389,18 @@ def continuous_inverse(
             _add_leaf(method, params, B, free, strength, R, weight, X)
 
 
-# The inverse as a matrix (n, r): a sum (CTP), or directions not decomposed by the law -------------
+# The inverse as a matrix (n, r) -------------------------------------------------------------------
+# The matrix is used for CTP, whose inverse is a sum, and for bounds on the singular directions of
+# an inverse that weights the columns or the error.
 
 
 @force_inline
 def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
-    """Return whether the directions differ from those of the free columns (CTP, or weights)."""
+    """Return whether the step must be computed by :func:`invert_whole`.
+
+    This is the case for CTP, and if a step bound applies to single directions while a strategy or a
+    policy weights the columns or the error, because the directions then are those of C P.
+    """
     weighted = method.limits in (limits.JW, limits.WLN) or (
         method.limits == limits.GP and params.form == 22
     )
@@ -336,7 +410,7 @@ def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
 
 @allocating
 def filter_columns(method: Method, B: Array) -> None:
-    """Filter the singular values of B (r, n), in place."""
+    """Replace the singular values s of B (r, n) by h(s) of the law SVF, in place."""
     r = B.shape[0]
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty(B.shape)
     svd(B, Ut, s, Vt)
@@ -356,16 +430,22 @@ def invert_whole(
     limit: LimitState,
     dq: Array,
 ) -> None:
-    """Write dq = z + C P (e - J z), each direction of C P bounded if the method bounds them.
+    """Write the step dq = z + C P W (e - J z), with P the continuous inverse of W J C.
+
+    If the step bound of the method applies to single directions, these are the singular directions
+    of C P W.
 
     Args:
-        J: (r, n) Jacobian.
-        B: (r, n) W J diag(c).
-        W: (r, r) weight of the error (policy accuracy).
-        e: (r,) scaled error.
-        lambda2: lambda^2 of the law.
-        limit: Output of the limit strategy.
-        dq: (n,) step, written.
+        method: Damping law, limit strategy and step bound.
+        params: Parameters of the damping law.
+        grouping: Groups of rows and kinds of joints, for step bounds.
+        J: (r, n) Jacobian of the scaled error.
+        B: (r, n) matrix W J C.
+        W: (r, r) weight of the error, the identity except for the policy `accuracy`.
+        e: (r,) scaled error [m].
+        lambda2: lambda^2 of the damping law.
+        limit: Output z and C of the limit strategy.
+        dq: (n,) step, written [rad or m].
     """
     r, n = J.shape
     left = np.empty(r)
@@ -374,7 +454,7 @@ def invert_whole(
     is_transpose = method.damping == damping.JT
     strength = damping.jt_step_length(B, limit.activation, right) if is_transpose else lambda2
     by_direction = goes_by_direction(method)
-    # Apply the inverse of B to the columns of W, or to the error alone.
+    # Apply the inverse of B to all columns of W, or, without bounds on directions, to the error.
     R = W if by_direction else right.reshape((1, r))
     X = np.empty((R.shape[0], n))
     continuous_inverse(method, params, B, limit.activation, strength, R, X)
@@ -403,14 +483,19 @@ def _bounded(
     X: Array,
     dq: Array,
 ) -> None:
-    """Write dq = -P J z + sum_i w_i with bounded w_i: (7), section VI of Colome & Torras 2012.
+    """Write dq = -X^T J z + sum_i w_i, with w_i the bounded motion of one singular direction.
+
+    The w_i sum to X^T e if no bound is active: (7) and section VI of Colome & Torras 2012.
 
     Args:
-        J: (r, n) Jacobian.
-        e: (r,) scaled error.
-        left: (r,) e - J z.
-        X: (r, n) transpose of P.
-        dq: (n,) result, written.
+        method: Step bound.
+        params: Parameters of the step bound.
+        grouping: Groups of rows and kinds of joints.
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
+        left: (r,) e - J z [m].
+        X: (r, n) transpose of the inverse.
+        dq: (n,) result, written [rad or m].
     """
     r, n = J.shape
     Ut, gain, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Decorators of all kernels: compilation by Numba, a cache on disk, no GIL.
+"""Decorators that compile kernels by Numba, release the GIL, and cache machine code on disk.
 
-Machine code is loaded from the cache on disk, or from the package if it contains machine code
-compiled ahead of time for all processors of this architecture. Other kernels are compiled.
+Machine code is loaded from the cache on disk. The package may also contain machine code that was
+compiled ahead of time for all processors of this architecture. A kernel that is found in neither
+place is compiled.
 
 The private members of Numba that this module needs are in :mod:`dls_ik.compat`.
 """
@@ -38,7 +39,7 @@ DIGEST = hashlib.sha256().digest_size
 
 
 def _import_numba() -> ModuleType:
-    """Import numba, and shorten its warnings about the environment to one line each.
+    """Import numba, and repeat each warning of the import in one line.
 
     Raises:
         NumbaStartError: If importing numba fails, often because of its environment variables.
@@ -51,8 +52,8 @@ def _import_numba() -> ModuleType:
         except Exception as error:
             given = [f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_")]
             with_what = f" with {' '.join(given)}" if given else ""
-            raise NumbaStartError(f"numba does not start{with_what}: {error}") from error
-    for each in heard:  # warnings about the environment include a traceback
+            raise NumbaStartError(f"numba cannot be imported{with_what}: {error}") from error
+    for each in heard:  # warnings about NUMBA_* environment variables include a traceback
         warnings.warn_explicit(str(each.message).partition("\n")[0], each.category, "numba", 1)
     return numba
 
@@ -61,7 +62,10 @@ numba = _import_numba()
 
 
 def _fingerprint() -> bytes:
-    """Return a hash of all kernel sources; equal copies of the sources share a cache."""
+    """Return a hash of the kernel sources and of the version of numba.
+
+    Installations with equal sources can use the same cache files.
+    """
     here, digest = Path(__file__).parent, hashlib.sha256(numba.__version__.encode())
     for path in sorted(here.rglob("*.py")):
         digest.update(f"{path.relative_to(here)} {path.stat().st_size} ".encode())
@@ -73,7 +77,7 @@ _SOURCES = _fingerprint()
 
 
 def _warn(message: str) -> None:
-    """Issue a RuntimeWarning without a source line."""
+    """Issue a RuntimeWarning that does not show a source line."""
     warnings.warn_explicit(message, RuntimeWarning, "dls_ik", 1)
 
 
@@ -82,30 +86,39 @@ cache_failures: dict[str, str] = {}  # first messages for the keys "load" and "s
 
 
 def report_cache_failures_to(report: Report) -> None:
-    """Call `report` at the first failure to read the cache, and at the first failure to write."""
+    """Set the function that is called with a message if the cache cannot be used.
+
+    The function is called at the first failure to read the cache and at the first failure to write
+    it.
+    """
     global _report
     _report = report
 
 
 def _fail(action: str, message: str) -> None:
-    """Report the first failure of an action."""
+    """Report a cache failure, unless a failure of the same action was already reported.
+
+    Args:
+        action: "load" or "save".
+        message: Text of the report.
+    """
     if action not in cache_failures:
         cache_failures[action] = message
         _report(message)
 
 
 class MissingKernelError(RuntimeError):
-    """A kernel without machine code on disk, in a process that must not compile.
+    """A kernel has no machine code on disk, and this process must not compile it.
 
     Attributes:
         function: The Python function of the kernel.
-        signature: The types of its arguments.
+        signature: The Numba types of the arguments.
     """
 
     def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
         super().__init__(
-            f"the kernel {function.__name__} is not compiled yet; another process compiles it, "
-            "which takes up to a minute: try again then"
+            f"the kernel {function.__name__} is not compiled yet; another process is compiling "
+            "it, which takes up to a minute: try again after that time"
         )
         self.function, self.signature = function, signature
 
@@ -114,15 +127,16 @@ _compile_elsewhere: Callable[[MissingKernelError], object] | None = None
 
 
 def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) -> None:
-    """Forbid compilation in this process: calls of missing kernels raise MissingKernelError.
+    """Forbid compilation in this process: calling a missing kernel raises MissingKernelError.
 
-    Compilation holds the lock of Numba, and the GIL for much of the time, which blocks control
+    Compilation holds the lock of Numba, and most of the time also the GIL, which blocks control
     loops. Kernels without a cache folder on disk are compiled in any case, because no other process
-    can provide them.
+    can provide their machine code.
 
     Args:
-        request: Called with each error before it is raised, while the lock of Numba is held. None
-            allows compilation in this process again.
+        request: Called with each MissingKernelError before it is raised, while the lock of Numba is
+            held; it should let another process compile the kernel. None allows compilation in this
+            process again.
     """
     global _compile_elsewhere
     _compile_elsewhere = request
@@ -130,17 +144,18 @@ def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) ->
 
 # Ahead of time ------------------------------------------------------------------------------------
 
-AHEAD = str(Path(__file__).parent / "ahead")  # kernels in the package
-# For each architecture: the LLVM processor that these kernels target, and its required features.
+AHEAD = str(Path(__file__).parent / "ahead")  # folder of the package with compiled kernels
+# For each architecture: name of the LLVM processor for which the package's kernels are compiled,
+# and the features that a processor needs to run them.
 PORTABLE = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
     "aarch64": ("generic", {"neon"}),
 }
-_ahead_folder = ""  # folder that kernels for :data:`AHEAD` are written to
+_ahead_folder = ""  # folder for portable machine code, if this process compiles ahead of time
 
 
 def keep_ahead_in(folder: str) -> None:
-    """Write machine code from now on to `folder`, which becomes :data:`AHEAD` of a package.
+    """Write portable machine code to `folder` from now on, to be shipped as :data:`AHEAD`.
 
     The process must have been started with the environment of :func:`portable_environment`.
     """
@@ -149,20 +164,23 @@ def keep_ahead_in(folder: str) -> None:
 
 
 def portable_environment() -> dict[str, str] | None:
-    """Return environment variables for portable machine code; None for other architectures."""
+    """Return the environment variables with which Numba compiles portable machine code.
+
+    None is returned for architectures that are not in :data:`PORTABLE`.
+    """
     name, _ = PORTABLE.get(platform.machine(), (None, None))
     return None if name is None else {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
 
 
 @functools.cache
 def _runs_portable() -> bool:
-    """Return whether this processor has all features that portable machine code uses."""
+    """Return whether this processor can run portable machine code of its architecture."""
     name, needed = PORTABLE.get(platform.machine(), (None, set[str]()))
     return name is not None and needed <= compat.host_features()
 
 
 def _portable(key: Any) -> Any:
-    """Return a cache key (signature, target, sources) without the name of the processor."""
+    """Return a cache key of Numba (signature, target, sources) without the processor's name."""
     signature, (triple, *_), *rest = key
     return (signature, triple, "ahead", *rest)
 
@@ -171,16 +189,16 @@ def _portable(key: Any) -> Any:
 
 
 class DamagedFileError(Exception):
-    """A cache file whose content differs from the data that were written."""
+    """The content of a cache file differs from the data that were written."""
 
 
 class KernelFiles:
-    """Cache files of a kernel: one file per signature, checked when it is read.
+    """Cache files of a kernel, one per signature, with a checksum that is verified on reading.
 
-    These files replace those of Numba, which keeps an index next to the machine code. A process
-    killed between writing the two, or two processes that write at once, may leave an index that
-    refers a signature to the machine code of another signature or of older sources. Numba also does
-    not detect damaged files.
+    These files replace those of Numba, which writes an index file and separate files of machine
+    code. If a process is killed between writing the two files, or if two processes write at the
+    same time, the index may refer to the machine code of another signature or of older sources.
+    Numba also does not detect damaged files.
     """
 
     def __init__(
@@ -191,14 +209,15 @@ class KernelFiles:
         Args:
             folder: Folder that files are read from and written to.
             name: Name of the kernel.
-            installed: Another folder to read from, such as that of a container image.
+            installed: Second folder to read from, such as that of a container image; empty for no
+                second folder.
             ahead: Folder of kernels that were compiled ahead of time; None for :data:`AHEAD`.
         """
         self._folder, self._name, self._installed = folder, name, installed
         self._ahead = AHEAD if ahead is None else ahead
 
     def load(self, key: Any) -> Any:
-        """Return the data of a key; None without data for the current sources.
+        """Return the machine code of a cache key; None if no folder has it for these sources.
 
         Raises:
             DamagedFileError: If the file is truncated or was changed.
@@ -215,7 +234,13 @@ class KernelFiles:
         return found
 
     def _load(self, path: str, key: Any) -> Any:
-        """Return the data of a key in one file; None if it is missing or of other sources."""
+        """Return the machine code in the file `path`.
+
+        None is returned if the file does not exist, or belongs to another key or other sources.
+
+        Raises:
+            DamagedFileError: If the checksum of the file is wrong.
+        """
         try:
             with open(path, "rb") as file:
                 content = memoryview(file.read())
@@ -229,7 +254,7 @@ class KernelFiles:
         return pickle.loads(rest[DIGEST:])  # noqa: S301  docs/security.md: writers of the folder
 
     def save(self, key: Any, data: Any) -> None:
-        """Write the data of a key atomically.
+        """Write the machine code `data` of a cache key to its file atomically.
 
         Raises:
             OSError: If the file cannot be written.
@@ -250,21 +275,32 @@ class KernelFiles:
             raise
 
     def flush(self) -> None:
-        """Do nothing: files of other sources are ignored and overwritten."""
+        """Do nothing; Numba calls this method when the sources change.
+
+        Files of other sources are ignored by :meth:`load` and overwritten by :meth:`save`.
+        """
 
     def path(self, key: Any, folder: str = "") -> str:
-        """Return the path of the file of a key, which does not depend on the sources."""
+        """Return the path of the file of a cache key in `folder`, or in the folder of the kernel.
+
+        The path does not depend on the sources.
+        """
         number = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         return os.path.join(folder or self._folder, f"{self._name}.{number}.nbc")
 
     def _stamp(self, key: Any) -> bytes:
-        """Return a hash of the sources and the key."""
+        """Return a hash of the kernel sources and a cache key, by which files are recognised."""
         return hashlib.sha256(_SOURCES + repr(key).encode()).digest()
 
 
 def _try_lock(file: int, byte: int) -> bool:
-    """Try to lock a byte of a file; return whether this process holds the lock."""
-    if fcntl is None:  # Windows: processes compile independently
+    """Try to lock one byte of an open file; return False if another process holds the lock.
+
+    Args:
+        file: File descriptor.
+        byte: Offset of the byte.
+    """
+    if fcntl is None:  # Windows, where processes compile independently of each other
         return True
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
@@ -273,23 +309,31 @@ def _try_lock(file: int, byte: int) -> bool:
     return True
 
 
-class Turns:
-    """Locks that let one process compile a kernel while other processes wait to load it.
+class CompileLocks:
+    """Locks by which one process compiles a kernel while other processes wait for its machine code.
 
-    Each lock is a file lock of the operating system on one byte per kernel. The system releases the
-    locks of a process that ends, however the process ends. One lock per process suffices, because
-    Numba compiles in one thread at a time.
+    The locks are file locks of the operating system on one byte of a file per kernel. The system
+    releases the locks of a process when the process ends, even if it is killed. A process holds at
+    most one lock, because Numba compiles in one thread at a time.
     """
 
-    # Maximum wait [s], because a suspended process keeps its lock, and polling interval [s].
+    # Maximum wait [s], which is needed because a suspended process does not release its lock, and
+    # polling interval [s].
     WAIT, POLL = 300.0, 0.05
 
     def __init__(self) -> None:
-        self._files: dict[str, int] = {}  # never closed: closing releases all locks
+        self._files: dict[str, int] = {}  # files stay open, because closing releases their locks
         self._held: tuple[int, int] | None = None
 
-    def take(self, folder: str, kernel: str) -> None:
-        """Wait for the lock of `kernel` and hold it; return at once if locks are unavailable."""
+    def acquire(self, folder: str, kernel: str) -> None:
+        """Wait for the lock of a kernel and hold it.
+
+        The method returns without the lock after `WAIT` seconds, or if locks are unavailable.
+
+        Args:
+            folder: Cache folder of the kernel.
+            kernel: Name and signature of the kernel.
+        """
         self.release()
         byte = int.from_bytes(hashlib.sha256(kernel.encode()).digest()[:3], "big")
         with contextlib.suppress(OSError):
@@ -304,21 +348,23 @@ class Turns:
             self._held = file, byte
 
     def release(self) -> None:
-        """Release the lock that is held, if any."""
+        """Release the lock that this process holds, if any."""
         if self._held is not None and fcntl is not None:
             with contextlib.suppress(OSError):
                 fcntl.lockf(self._held[0], fcntl.LOCK_UN, 1, self._held[1])
             self._held = None
 
 
-_turns = Turns()
+_compile_locks = CompileLocks()
 
 
 class KernelCache(compat.numba_cache()):  # type: ignore[misc]
-    """Cache of a kernel. If the cache cannot be read, the kernel is compiled.
+    """The cache of a kernel, which reports failures and lets only one process compile.
+
+    If the cache cannot be read, the kernel is compiled.
 
     Raises:
-        RuntimeError: If no folder is writable.
+        RuntimeError: If no cache folder is writable.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -329,22 +375,23 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         self.keep_in(KernelFiles(self.cache_path, self.name, installed))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled kernel for a signature, or None to compile it.
+        """Return the compiled kernel for a signature, or None to let Numba compile the kernel.
 
         Raises:
-            MissingKernelError: If this process must not compile it.
+            MissingKernelError: If machine code is missing and this process must not compile.
         """
         try:
             found = super().load_overload(sig, target_context)
             if found is None and _compile_elsewhere is None:
-                _turns.take(self.cache_path, f"{self.name} {sig}")
-                found = super().load_overload(sig, target_context)  # compiled elsewhere now?
+                _compile_locks.acquire(self.cache_path, f"{self.name} {sig}")
+                # Another process may have compiled the kernel while this process waited.
+                found = super().load_overload(sig, target_context)
         except Exception as error:  # noqa: BLE001  damaged files cause errors of many types
             reason = " ".join(str(error).split()) or type(error).__name__
             _fail("load", f"compiling kernels again, which takes up to a minute: {reason}")
             found = None
         if found is not None:
-            _turns.release()
+            _compile_locks.release()
         elif _compile_elsewhere is not None:
             missing = MissingKernelError(self._function, sig)
             _compile_elsewhere(missing)
@@ -352,21 +399,22 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save a compiled kernel; report a failure instead of raising an error."""
+        """Save the compiled kernel of a signature; report a failure instead of raising an error."""
         try:
             super().save_overload(sig, data)
         except Exception as error:  # noqa: BLE001  for example a full disk
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             _fail(
                 "save",
-                "compiling kernels, which takes up to a minute, at every start: they cannot be "
-                f"kept in {self.cache_path} ({reason}); set NUMBA_CACHE_DIR to a folder with room",
+                "compiling kernels, which takes up to a minute, at every start, because they "
+                f"cannot be kept in {self.cache_path} ({reason}); set NUMBA_CACHE_DIR to a "
+                "writable folder on a disk with enough free space",
             )
-        _turns.release()
+        _compile_locks.release()
 
 
 def cache_folder(function: Callable[..., Any]) -> str | None:
-    """Return the cache folder of a kernel; None if its machine code is in memory only."""
+    """Return the cache folder of a kernel; None if its machine code is not saved on disk."""
     return compat.numba_cache_folder(function)
 
 
@@ -374,21 +422,27 @@ PART, KERNEL = (None, None) if numba.config.DISABLE_JIT else compat.numba_compil
 
 
 def _compile(function: F, **chosen: Any) -> F:
-    """Compile `function` both as a part of calling kernels and as a kernel called by Python."""
+    """Compile `function` twice: for calls from other kernels, and for calls from Python.
+
+    Args:
+        function: The Python function.
+        chosen: Options of ``numba.njit`` that differ from the common options.
+    """
     if numba.config.DISABLE_JIT:
         return function
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,
-        "fastmath": {"contract", "reassoc", "nsz"},  # no nnan, no ninf: NaN must stay NaN
+        "fastmath": {"contract", "reassoc", "nsz"},  # nnan and ninf are not used: NaN must stay NaN
         "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }
     part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART, **options)(function)
     kernel = numba.njit(pipeline_class=KERNEL, **{**options, "forceinline": False})(function)
     compat.call_as_part(kernel, part)
-    with contextlib.suppress(RuntimeError, OSError):  # otherwise compiled in memory at every start
+    # If no cache folder is writable, machine code is not saved, and every start compiles.
+    with contextlib.suppress(RuntimeError, OSError):
         compat.set_numba_cache(kernel, lambda: KernelCache(function))
     return cast(F, kernel)
 
@@ -396,8 +450,9 @@ def _compile(function: F, **chosen: Any) -> F:
 def kernel(function: F) -> F:
     """Compile `function`, which must neither create nor return arrays.
 
-    References to arrays are not counted. Counting costs two atomic operations for each array that a
-    call reads from a struct, which takes as long as the work of short kernels.
+    The compiled kernel does not count references to arrays. Counting would need two atomic
+    operations for each array that a call reads from a struct, which takes as long as the
+    computation of a short kernel.
     """
     return _compile(function, **compat.UNCOUNTED)
 
@@ -408,16 +463,16 @@ def allocating(function: F) -> F:
 
 
 def force_inline(function: F) -> F:
-    """Compile like :func:`kernel`, inlined into each caller.
+    """Compile like :func:`kernel`, but inline the function into each calling kernel.
 
-    Functions of every iteration of the fast path are inlined, because passing a struct of arrays
-    takes as long as a short kernel.
+    The functions that run in every iteration of the fast path are inlined, because passing a struct
+    of arrays to a function takes as long as a short kernel.
     """
     return _compile(function, forceinline=True, **compat.UNCOUNTED)
 
 
 def strict_fp(function: F) -> F:
-    """Compile like :func:`force_inline`, with every sum and product rounded as written."""
+    """Compile like :func:`force_inline`, but without reordering of floating-point operations."""
     return _compile(function, forceinline=True, fastmath=False, **compat.UNCOUNTED)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Forward kinematics and geometric Jacobian of a chain, path by path."""
+"""Forward kinematics and geometric Jacobian of a chain with one or several tips."""
 
 from math import cos, sin
 
@@ -10,9 +10,10 @@ from dls_ik.core.types import Array, Chain
 
 @force_inline
 def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
-    """Write the pose of every tip and the axis of every element, all in the base frame.
+    """Write the pose of every tip and the axis of every moving element, all in the base frame.
 
     Args:
+        chain: The paths from the base to k tips, with m moving elements.
         q: (n,) joint positions [rad or m].
         axes: (m, 2, 3) z axis and origin of the frame of each element, written.
         T: (k, 3, 4) ``T_base_tip`` of each tip without its last row, written.
@@ -39,7 +40,13 @@ def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
 
 @force_inline
 def move_joint(prismatic: int, value: float, T: Array) -> None:
-    """Move a frame T (3, 4) by `value`: along its z axis [m] if prismatic, else about it [rad]."""
+    """Move a frame along or about its own z axis, in place.
+
+    Args:
+        prismatic: Nonzero to translate along the axis, 0 to rotate about the axis.
+        value: Translation [m] or angle [rad].
+        T: (3, 4) frame, read and written.
+    """
     if prismatic:
         for i in range(3):
             T[i, 3] += value * T[i, 2]
@@ -53,7 +60,7 @@ def move_joint(prismatic: int, value: float, T: Array) -> None:
 
 @force_inline
 def compose(A: Array, B: Array, out: Array) -> None:
-    """Write the product A B of two transforms (3, 4) to `out`, a different array."""
+    """Write the product A B of two transforms (3, 4) to `out` (3, 4), which must not be A or B."""
     for i in range(3):
         a, b, c = A[i, 0], A[i, 1], A[i, 2]
         for j in range(4):
@@ -63,12 +70,14 @@ def compose(A: Array, B: Array, out: Array) -> None:
 
 @force_inline
 def jacobian(chain: Chain, axes: Array, T: Array, J: Array) -> None:
-    """Write the geometric Jacobian of every tip in the base frame, linear rows first.
+    """Write the geometric Jacobian of every tip in the base frame.
 
     Args:
-        axes: (m, 2, 3) from :func:`forward`.
-        T: (k, 3, 4) from :func:`forward`.
-        J: (6 k, n) six rows per tip, written; [m/rad, rad/rad], or [m/m, 0] for prismatic joints.
+        chain: The paths from the base to k tips, with n joint variables.
+        axes: (m, 2, 3) axes of the moving elements from :func:`forward`.
+        T: (k, 3, 4) poses of the tips from :func:`forward`.
+        J: (6 k, n) for each tip three linear rows and three angular rows, written; the units are
+            [m/rad] and [rad/rad] for revolute joints, [m/m] and zero for prismatic joints.
     """
     J.fill(0.0)
     for p in range(T.shape[0]):

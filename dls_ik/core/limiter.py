@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One cycle of a command that follows a reference within all joint limits.
+"""One control cycle in which the joint command follows a reference within all joint limits.
 
 During a cycle each joint has a constant acceleration, so that its velocity is continuous. The
-positions and velocities at the ends of the cycles describe the whole motion. A joint with velocity
-v at a distance d from its position limit must be able to stop: v^2 / (2 A) <= d. If this condition
-holds after a cycle, every later cycle can satisfy it, whatever its duration, because braking with
-the acceleration A leaves v^2 / (2 A) - d unchanged. Each cycle therefore has a non-empty interval
-of velocities for each joint.
+positions and velocities at the ends of the cycles therefore describe the whole motion. A joint with
+velocity v at a distance d from its position limit must be able to stop with its acceleration limit
+A: v^2 / (2 A) <= d. If this condition holds at the end of one cycle, it can be satisfied in the
+next cycle of any duration, because v^2 / (2 A) - d does not change while the joint brakes with the
+acceleration A. In every cycle, each joint therefore has a non-empty interval of valid velocities.
 
 Without acceleration limits, the velocity is constant during a cycle and jumps between cycles.
 """
@@ -24,19 +24,23 @@ from dls_ik.core.types import Array, Chain
 def advance(
     chain: Chain, acceleration: Array, q_r: Array, v_r: Array, dt: float, q: Array, v: Array
 ) -> None:
-    """Move `q` (n,) toward a reference by one cycle of `dt` [s], and update the velocity `v` (n,).
+    """Move the command toward a reference by one cycle, within all joint limits.
 
-    All joints approach the reference together, so that the path to a reference at rest is straight.
-    The change of velocity is scaled as a whole to the acceleration limits.
+    All joints approach the reference in proportion, so that the path to a reference at rest is
+    straight. The change of velocity is scaled as a whole to the acceleration limits.
 
-    The point q + v dt / 2 moves by v' dt per cycle, with v' the velocity at the end of the cycle.
-    Because this point obeys a first-order law, it follows the reference, shifted in the same way.
+    The velocity is chosen for the point q + v dt / 2, which moves by v' dt per cycle, with v' the
+    velocity at the end of the cycle. This first-order law is simpler than that of q. The point
+    follows the reference q_r + v_r dt / 2, so that q follows q_r.
 
     Args:
+        chain: Position and velocity limits.
         acceleration: (n,) limits [rad/s^2 or m/s^2]: all finite, or all infinite (no limit).
         q_r: (n,) reference at the end of the cycle [rad or m].
         v_r: (n,) velocity of the reference [rad/s or m/s].
-        v: (n,) velocity at the start of the cycle, overwritten by the velocity at its end.
+        dt: Duration of the cycle [s].
+        q: (n,) commanded positions, read and written [rad or m].
+        v: (n,) commanded velocities, read and written [rad/s or m/s].
     """
     n = q.shape[0]
     lag = _lag(acceleration, dt)
@@ -60,13 +64,29 @@ def advance(
 
 @allocating
 def brake(chain: Chain, acceleration: Array, dt: float, q: Array, v: Array) -> None:
-    """Move `q` (n,) by one cycle of braking on a straight path until the velocity `v` is zero."""
+    """Brake for one cycle, on a straight path, as fast as the acceleration limits allow.
+
+    Args:
+        chain: Position and velocity limits.
+        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        dt: Duration of the cycle [s].
+        q: (n,) commanded positions, read and written [rad or m].
+        v: (n,) commanded velocities, read and written [rad/s or m/s]; zero after enough cycles.
+    """
     _accelerate(chain, acceleration, np.zeros(q.shape[0]), dt, q, v)
 
 
 @kernel
 def stopping_point(chain: Chain, acceleration: Array, q: Array, v: Array, q_s: Array) -> None:
-    """Write the positions at which the joints stop under maximum braking to `q_s` (n,)."""
+    """Write the positions at which the joints stop if each brakes with its acceleration limit.
+
+    Args:
+        chain: Position limits, which the result does not exceed.
+        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        q: (n,) positions [rad or m].
+        v: (n,) velocities [rad/s or m/s].
+        q_s: (n,) positions after the stop, written [rad or m].
+    """
     for j in range(q.shape[0]):
         path = 0.5 * v[j] * abs(v[j]) / acceleration[j]
         lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
@@ -83,11 +103,16 @@ def even_stop(
     duration: Array,
     slope: Array,
 ) -> None:
-    """Write a stop of whole cycles on which all joints brake evenly and stop together.
+    """Write a stop in which all joints brake with constant accelerations and stop together.
 
-    A joint that would pass its position limit stops earlier, at the limit.
+    The stop takes a whole number of cycles. A joint that would pass its position limit stops
+    earlier, at the limit.
 
     Args:
+        chain: Position limits.
+        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        q: (n,) initial positions [rad or m].
+        v: (n,) initial velocities [rad/s or m/s].
         times: Duration of a cycle and maximum duration of a stop [s].
         duration: (1, n) braking time of each joint, written [s].
         slope: (1, n) acceleration of each joint, written [rad/s^2 or m/s^2].
@@ -110,29 +135,31 @@ def even_stop(
 
 @kernel
 def stop_phases(
-    v: Array, a: Array, A: Array, J: Array, room: Array, phases: Array, overshoot: Array
+    v: Array, a: Array, A: Array, J: Array, distances: Array, phases: Array, overshoot: Array
 ) -> None:
     """Write the fastest stop of each joint within limits of acceleration and jerk.
 
-    A stop has three phases of constant jerk: the acceleration changes to a peak against the motion,
-    stays at the peak if the peak is the limit, and returns to zero. The direction of motion is that
-    of the velocity that remains if the acceleration returns to zero as fast as possible. An initial
-    acceleration beyond its limit, against the motion, first returns to the limit.
+    A stop has three phases of constant jerk: the acceleration changes to a peak that decelerates
+    the joint, stays at the peak (only if the peak is the acceleration limit), and returns to zero.
+    The direction of motion is the sign of the velocity that would remain if the acceleration
+    returned to zero as fast as possible. If the initial acceleration decelerates the joint by more
+    than the limit, the first phase returns it to the limit.
 
     Args:
         v: (n,) initial velocity [rad/s or m/s].
         a: (n,) initial acceleration [rad/s^2 or m/s^2].
         A: (n,) acceleration limits, finite [rad/s^2 or m/s^2].
         J: (n,) jerk limits, finite [rad/s^3 or m/s^3].
-        room: (2, n) distances to the lower and the upper position limit, negative beyond a limit
-            [rad or m].
-        phases: (3, 3, n) durations [s], initial accelerations and jerks of the phases, written.
-        overshoot: (n,) motion beyond a limit, or outward if the joint is beyond a limit; written
-            [rad or m].
+        distances: (2, n) distances to the lower and the upper position limit, negative beyond a
+            limit [rad or m].
+        phases: (3, 3, n) written: durations [s], initial accelerations, and jerks, each for the
+            three phases.
+        overshoot: (n,) maximum distance by which each joint moves beyond a position limit, or, if
+            the joint is initially beyond a limit, farther outward; written [rad or m].
     """
     for j in range(v.shape[0]):
-        # u and w are velocity and acceleration in the direction of motion: u >= 0, or w > 0 makes
-        # it positive.
+        # u and w are the velocity and the acceleration in the direction of motion. If u is
+        # negative, w is positive and reverses the motion.
         left = v[j] + a[j] * abs(a[j]) / (2.0 * J[j])
         s = 1.0 if left > 0.0 or (left == 0.0 and a[j] < 0.0) else -1.0
         u, w = s * v[j], s * a[j]
@@ -143,7 +170,7 @@ def stop_phases(
         slope = J[j] if is_hard else -J[j]
         first = abs(w + p) / J[j]
         u_p = u + first * (w + 0.5 * slope * first)
-        # Stay at the limit until the last phase removes the remaining velocity.
+        # Stay at the acceleration limit until the last phase can remove the remaining velocity.
         second = 0.0
         if is_hard or peak > A[j]:
             second = max(u_p - p * p / (2.0 * J[j]), 0.0) / p
@@ -151,7 +178,8 @@ def stop_phases(
         phases[0, 0, j], phases[0, 1, j], phases[0, 2, j] = first, second, third
         phases[1, 0, j], phases[1, 1, j], phases[1, 2, j] = a[j], -s * p, -s * p
         phases[2, 0, j], phases[2, 1, j], phases[2, 2, j] = s * slope, 0.0, s * J[j]
-        # Compute the displacement x at the end, and at the possible reversal in the first phase.
+        # Compute the displacement x at the end of the stop, and the displacement `turn` at which
+        # the motion may reverse in the first phase.
         x = first * (u + first * (0.5 * w + slope * first / 6.0))
         x += second * (u_p - 0.5 * p * second)
         x += third * (u_p - p * second + third * (-0.5 * p + J[j] * third / 6.0))
@@ -159,14 +187,19 @@ def stop_phases(
         if u < 0.0 and w > 0.0:
             t = -2.0 * u / (w + math.sqrt(max(w * w - 2.0 * u * slope, 0.0)))
             turn = t * (u + t * (0.5 * w + slope * t / 6.0))
-        # Outward motion must end at the limit; beyond the limit no outward motion is allowed.
-        ahead, behind = (room[1, j], room[0, j]) if s > 0.0 else (room[0, j], room[1, j])
+        # Outward motion is allowed up to the position limit, and not at all beyond the limit.
+        ahead, behind = (
+            (distances[1, j], distances[0, j]) if s > 0.0 else (distances[0, j], distances[1, j])
+        )
         overshoot[j] = max(x - max(ahead, turn), -turn - max(behind, 0.0))
 
 
 @force_inline
 def _lag(acceleration: Array, dt: float) -> float:
-    """Return half a cycle [s], or zero without acceleration limits."""
+    """Return dt / 2 [s] with acceleration limits, 0 without.
+
+    A cycle from velocity v to v' moves a joint by lag * v + (dt - lag) * v', lag being the result.
+    """
     for j in range(acceleration.shape[0]):
         if not math.isinf(acceleration[j]):
             return 0.5 * dt
@@ -177,7 +210,16 @@ def _lag(acceleration: Array, dt: float) -> float:
 def _accelerate(
     chain: Chain, acceleration: Array, desired: Array, dt: float, q: Array, v: Array
 ) -> None:
-    """Change `v` (n,) toward `desired` (n,) as far as the limits allow, and move `q` (n,)."""
+    """Change the velocities toward `desired` as far as all limits allow, for one cycle.
+
+    Args:
+        chain: Position and velocity limits.
+        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        desired: (n,) desired velocities at the end of the cycle [rad/s or m/s].
+        dt: Duration of the cycle [s].
+        q: (n,) commanded positions, read and written [rad or m].
+        v: (n,) commanded velocities, read and written [rad/s or m/s].
+    """
     n = q.shape[0]
     lag = _lag(acceleration, dt)
     share = 1.0
@@ -194,7 +236,7 @@ def _accelerate(
         speed = min(max(speed, rate - A * dt), rate + A * dt)
         after = q[j] + lag * rate + (dt - lag) * speed
         low, high = max(-down, -chain.velocity[j]), min(up, chain.velocity[j])
-        if high < low and abs(rate) <= A * dt:  # no valid velocity: stop in this cycle
+        if high < low and abs(rate) <= A * dt:  # no velocity is valid: stop in this cycle
             after, speed = q[j] + 0.5 * rate * abs(rate) / A, 0.0
         lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
         if after < lower or after > upper:
@@ -205,7 +247,7 @@ def _accelerate(
 
 @force_inline
 def _fastest(d: float, v: float, A: float, dt: float, lag: float) -> float:
-    """Return the maximum velocity at the end of a cycle that keeps a position limit.
+    """Return the maximum velocity at the end of a cycle with which a joint can stop at its limit.
 
     Args:
         d: Distance to the limit at the start of the cycle [rad or m].
@@ -219,14 +261,22 @@ def _fastest(d: float, v: float, A: float, dt: float, lag: float) -> float:
     left = d - lag * v
     if left >= 0.0:
         return _stopping_speed(left, A, lag)
-    if d > 0.0:  # reverse before the limit, during the cycle
+    if d > 0.0:  # the motion must reverse during the cycle, before the limit
         return v - v * v * lag / d
     return 0.0
 
 
 @force_inline
 def _stopping_speed(d: float, A: float, dt: float) -> float:
-    """Return the maximum v with v dt + v^2 / (2 A) <= d; zero for negative d."""
+    """Return the maximum velocity v at which a cycle followed by braking covers at most d.
+
+    v is the largest value with v dt + v^2 / (2 A) <= d, or zero for negative d.
+
+    Args:
+        d: Distance [rad or m].
+        A: Acceleration limit [rad/s^2 or m/s^2].
+        dt: Duration of the cycle [s].
+    """
     if d <= 0.0:
         return 0.0
     if math.isinf(A) or math.isinf(d):
@@ -237,9 +287,14 @@ def _stopping_speed(d: float, A: float, dt: float) -> float:
 
 @force_inline
 def _closing_speed(d: float, A: float, dt: float) -> float:
-    """Return the maximum speed relative to a reference at distance d without overshoot.
+    """Return the maximum speed toward a reference at which a joint does not overshoot it.
 
-    The speed either leaves enough distance for braking, or reaches the reference and vanishes in
-    the next cycle.
+    With this speed, the joint can brake before the reference, or it reaches the reference in this
+    cycle and can stop in the next.
+
+    Args:
+        d: Distance from the reference [rad or m].
+        A: Acceleration limit [rad/s^2 or m/s^2].
+        dt: Duration of a cycle [s].
     """
     return max(_stopping_speed(d, A, dt), min(d / dt, A * dt))

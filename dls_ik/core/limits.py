@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limit strategies and secondary tasks: motion of joints near their limits.
+"""Limit strategies, which treat joints near their limits, and secondary tasks.
 
-A strategy computes the activation h of the limit of each joint, from 0 (free) to 1 (held), a motion
-z, and the scale c of each column. The step of every strategy is
+A strategy computes for each joint the activation h of its limit, from 0 (free) to 1 (held), a
+motion z, and the scale c of its column of the Jacobian. The step of every strategy is
 
-dq = z + C P (e - J z),  P the law's inverse of J C without the held joints.
+dq = z + C P (e - J z)
+
+with C = diag(c) and P the inverse of J C by the damping law, without the columns of held joints.
 
 Each strategy has a section with its formula and source. To add a strategy, write its section, its
-id, its name in `IDS`, and its branch in :func:`activate`.
+id, its name in `IDS`, and its branch in :func:`activate`. The option `bug_compatible` reproduces
+errors of the published code of Colome & Torras 2012.
 """
 
 from math import sqrt, tanh
@@ -46,20 +49,23 @@ IDS = {
 
 
 # JC -----------------------------------------------------------------------------------------------
-# Joint clamping: dq = H (J H)^+ e with H = 0 for a joint at its limit that the error pushes
-# outward, else 1; the step is clipped to the limits (Colome & Torras 2012, Table III; Raunhardt &
-# Boulic 2007).
+# Joint clamping: dq = H (J H)^+ e with a diagonal matrix H. An entry of H is 0 for a joint that is
+# at its limit and that the error pushes outward, else 1. The step is clipped to the limits (Colome
+# & Torras 2012, Table III; Raunhardt & Boulic 2007).
 
 
 @force_inline
 def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
-    """Hold the joints at or beyond a limit that the gradient of the error pushes outward.
+    """Apply the strategy JC (joint clamping): hold joints that the error pushes out of a limit.
+
+    A joint is held if it is at or beyond a limit and J^T e would move it farther outward.
 
     Args:
+        chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
-        J: (r, n) Jacobian.
-        e: (r,) scaled error.
-        h: (n,) activations 0 or 1, written.
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
+        h: (n,) activations, set to 1 for held joints.
     """
     for j in range(q.shape[0]):
         outward = 1.0 if q[j] >= chain.upper[j] else (-1.0 if q[j] <= chain.lower[j] else 0.0)
@@ -72,17 +78,17 @@ def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: A
             h[j] = 1.0
 
 
-# JC as in the published code (bug-compatible): joints beyond a limit are set to the limit and do
-# not take part in the step, which combines the error before this change with the Jacobian after it.
-# The step is not clipped to the limits, so that solutions may be outside.
+# JC as in the published code (bug-compatible): joints beyond a limit are moved to the limit and are
+# not part of the step. The step is computed from the error before this motion and the Jacobian
+# after this motion. The step is not clipped to the limits, so that solutions may violate limits.
 
 
-BEYOND = 1e-12  # [rad or m] tolerance for the rounding of a joint set to its limit
+BEYOND = 1e-12  # [rad or m] rounding error of a joint that was moved to its limit
 
 
 @force_inline
 def is_beyond(chain: Chain, j: int, q: float) -> bool:
-    """Return whether joint j is outside its limits."""
+    """Return whether the position q [rad or m] of joint j is outside its limits."""
     return q > chain.upper[j] + BEYOND or q < chain.lower[j] - BEYOND
 
 
@@ -90,13 +96,17 @@ def is_beyond(chain: Chain, j: int, q: float) -> bool:
 def jacobian_within(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, h: Array, work: Workspace
 ) -> None:
-    """Hold the joints beyond a limit; write the Jacobian with these joints at the limit.
+    """Apply the bug-compatible variant of the strategy JC to joints beyond a limit.
+
+    These joints are held, and the Jacobian is computed for these joints at their limits.
 
     Args:
+        chain: The chain of the arm.
+        general: The task.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
-        h: (n,) activations 0 or 1, written.
-        work: The Jacobian is written to `J`.
+        h: (n,) activations, set to 1 for held joints.
+        work: `J` is overwritten if any joint is held.
     """
     outside = False
     for j in range(q.shape[0]):
@@ -112,7 +122,13 @@ def jacobian_within(
 
 @kernel
 def add_path_to_limits(chain: Chain, q: Array, dq: Array) -> None:
-    """Add the motion that returns joints beyond a limit to the limit to the step dq (n,)."""
+    """Add to the step dq the motion of joints that are beyond a limit back to this limit.
+
+    Args:
+        chain: Limits of the joints.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) step, read and written [rad or m].
+    """
     for j in range(q.shape[0]):
         if is_beyond(chain, j, q[j]):
             dq[j] += min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
@@ -126,16 +142,17 @@ def add_path_to_limits(chain: Chain, q: Array, dq: Array) -> None:
 
 @force_inline
 def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
-    """Hold every joint at the limit that `dq` would make it pass.
+    """Apply the active set: hold at a limit each joint that the step would move beyond this limit.
 
     Args:
+        chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
         dq: (n,) step [rad or m].
-        h: (n,) activations, read and written.
-        z: (n,) motion to the limit, written for held joints.
+        h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
+        z: (n,) motion to the limit, written for joints that become held [rad or m].
 
     Returns:
-        Whether any further joint is held.
+        Whether any joint became held.
     """
     again = False
     for j in range(q.shape[0]):
@@ -149,39 +166,41 @@ def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool
 
 
 # CTP ----------------------------------------------------------------------------------------------
-# Continuous task priority: near a limit, the limit has priority over the error, continuously.
+# Continuous task priority: a joint near its limit gives the limit priority over the error. The
+# priority changes continuously with the distance from the limit.
 #
 # dq = z + J^{(I-H)+} (e - J z) with z = -H mu (q - mid-range) (Colome & Torras 2012, (6); Mansard,
-# Remazeilles & Chaumette 2009, (20)). The paper pushes toward zero, which for a joint whose range
-# excludes zero pushes into the limit. Mid-range is valid for every arm and gives the same results
-# for the WAM. Bug-compatible: toward zero.
+# Remazeilles & Chaumette 2009, (20)). In the paper, z pushes joints toward zero. If the range of a
+# joint excludes zero, this is a push into the limit. A push toward mid-range is correct for every
+# arm and gives the same results for the WAM. With `bug_compatible`, z pushes toward zero.
 #
 # While a target is followed, a joint inside its limits is held only to the degree that the error
-# pushes the joint outward, and no joint is pushed back. If the target keeps the joint in its
-# margin, a push back would cause oscillation, and the pose would not be reached.
+# pushes the joint outward, and z is zero. If following the target requires a joint near its limit,
+# a push would cause oscillation, and the pose would not be reached.
 
 
 LEAST_ACTIVATION = 1e-6
-FULL_PUSH = 0.1  # minimum cosine between a column and the error for a full push
+FULL_PUSH = 0.1  # cosine between a column of J and the error from which a push counts fully
 
 
 @kernel
 def activation(q: float, lower: float, upper: float, margin: float) -> float:
-    """Return h in [0, 1]: 0 outside the margins of the range, 1 at a limit or beyond it.
+    """Return the activation h of the limits of one joint, in [0, 1].
 
-    h = (1 + tanh(1/(1-u) - 1/u)) / 2 for a joint at a fraction u of its margin. A joint without
-    two limits has no margin and is free.
+    The two margins are intervals at the lower and at the upper end of the range. h is 0 between the
+    margins, 1 at a limit and beyond, and (1 + tanh(1/(1-u) - 1/u)) / 2 in a margin, with u the
+    depth in the margin from 0 to 1 (at the limit). h is 0 for a joint without two limits.
 
     Args:
         q: Joint position [rad or m].
         lower, upper: Limits [rad or m].
-        margin: Width of the margin, as a fraction of the range.
+        margin: Width of each margin, as a fraction of the range.
     """
     width = margin * (upper - lower)
     if not width < 1e300:
         return 0.0
     depth = max(q - (upper - width), (lower + width) - q)
-    if depth >= width:  # first, because width may be 0
+    if depth >= width:  # this test comes first, because width may be 0
         return 1.0
     if depth <= 0.0:
         return 0.0
@@ -196,15 +215,20 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
 def ctp_activate(
     method: Method, to_zero: bool, chain: Chain, q: Array, J: Array, e: Array, h: Array, z: Array
 ) -> None:
-    """Write the activation of every joint, and the push back in proportion to the activation.
+    """Apply the strategy CTP (continuous task priority) to joints in the margins of their ranges.
+
+    The activation h of each joint, and the motion z that pushes joints away from limits, are
+    written.
 
     Args:
-        to_zero: Push toward zero, as published, instead of mid-range.
+        method: Width of the margins, gain mu, and whether a target is followed.
+        to_zero: Whether z pushes toward zero, as published, instead of toward mid-range.
+        chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
-        J: (r, n) Jacobian.
-        e: (r,) scaled error.
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
         h: (n,) activations, written.
-        z: (n,) motion, written.
+        z: (n,) motion, written for joints in a margin [rad or m].
     """
     for j in range(q.shape[0]):
         lower, upper = chain.lower[j], chain.upper[j]
@@ -219,7 +243,14 @@ def ctp_activate(
 
 @kernel
 def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
-    """Return the degree, 0 to 1, to which the error pushes joint j toward its closer limit."""
+    """Return the degree, 0 to 1, to which J^T e pushes joint j toward its closer limit.
+
+    Args:
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
+        j: Index of the joint.
+        outward: Position relative to mid-range, whose sign is the direction of the closer limit.
+    """
     push, column, error = 0.0, 0.0, 0.0
     for i in range(e.shape[0]):
         push += J[i, j] * e[i]
@@ -234,50 +265,63 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 
 
 # TP -----------------------------------------------------------------------------------------------
-# Task priority: near a limit, the limit has priority over the error, with a jump.
+# Task priority: a joint near its limit gives the limit priority over the error. The priority
+# changes discontinuously.
 #
-# dq = z + [J (I - H^+ H)]^+ (e - J z) with z = -H mu (q - mid-range): a joint whose activation is
-# not zero is removed from the inverse, which is a jump (Colome & Torras 2012, (5)). Bug-compatible:
-# the published code uses the pseudoinverse of H instead of H, so that z = -mu q / h for an active
-# joint, which is unbounded for small h.
+# dq = z + [J (I - H^+ H)]^+ (e - J z) with z = -H mu (q - mid-range). A joint whose activation is
+# not zero is removed from the inverse, so that dq jumps at the border of the margin (Colome &
+# Torras 2012, (5)). The published code uses the pseudoinverse of H instead of H. With
+# `bug_compatible`, therefore, z = -mu q / h for an active joint, which is unbounded for small h.
 
 
 @kernel
-def tp_activate(method: Method, as_run: bool, chain: Chain, q: Array, h: Array, z: Array) -> None:
-    """Write h, 0 or 1, and the push back in proportion to the activation.
+def tp_activate(
+    method: Method, as_published: bool, chain: Chain, q: Array, h: Array, z: Array
+) -> None:
+    """Apply the strategy TP (task priority): hold each joint that is in a margin of its range.
+
+    The motion z that pushes these joints away from their limits is written.
 
     Args:
-        as_run: Push toward zero, in proportion to the inverse of the activation, as published.
+        method: Width of the margins and gain mu.
+        as_published: Whether z pushes toward zero and is divided by the activation, as in the
+            published code, instead of toward mid-range in proportion to the activation.
+        chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
-        h: (n,) activations 0 or 1, written.
-        z: (n,) motion, written.
+        h: (n,) activations, set to 1 for joints in a margin.
+        z: (n,) motion, written for joints in a margin [rad or m].
     """
     for j in range(q.shape[0]):
         lower, upper = chain.lower[j], chain.upper[j]
         active = activation(q[j], lower, upper, method.margin)
         if active > 0.0:
             h[j] = 1.0
-            if as_run:
+            if as_published:
                 z[j] = -method.mu * q[j] / active
             else:
                 z[j] = -active * method.mu * (q[j] - 0.5 * (lower + upper))
 
 
 # JW -----------------------------------------------------------------------------------------------
-# Jacobian weighting: a joint that approaches a limit costs more and moves less.
+# Jacobian weighting: a joint that approaches a limit has a larger weight and moves less.
 #
-# dq = W^-1 J^T (J W^-1 J^T)^-1 e, w_j = 1 + |dH_j| where |dH_j| has grown since the last step, else
-# 1, with H the limit criterion (Colome & Torras 2012, Table III; Chan & Dubey 1995). Computed as
-# dq = C (J C)^+ e with C = W^-1/2, so that it combines with every law and bound.
+# dq = W^-1 J^T (J W^-1 J^T)^-1 e with W = diag(w). The weight w_j is 1 + |dH_j| if |dH_j| has grown
+# since the last step, else 1, with dH_j the derivative of the limit criterion H of `limits` by q_j
+# (Colome & Torras 2012, Table III; Chan & Dubey 1995). The step is computed as dq = C (J C)^+ e
+# with C = W^-1/2, so that the strategy can be combined with every damping law and step bound.
 
 
 @kernel
 def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
-    """Write the scale of every column, and store the gradient of the criterion in the memory.
+    """Apply the strategy JW (Jacobian weighting): write the scale c of every column.
+
+    The gradient of the limit criterion is stored for the next step.
 
     Args:
+        chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
-        c: (n,) scales, written.
+        memory: `gradient` holds the absolute gradient at the last step; read and written.
+        c: (n,) scales 1 / sqrt(w_j), written.
     """
     last = memory.gradient
     for j in range(q.shape[0]):
@@ -288,20 +332,21 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 
 
 # GP -----------------------------------------------------------------------------------------------
-# Gradient projection: the redundancy left by the task minimises an objective H.
+# Gradient projection: motion in the null space of the task minimises an objective H.
 #
 # dq = J+ e + (I - J+ J) v with v = -mu grad H (Colome & Torras 2012, Table III; Liegeois 1977).
-# With damping, J* is the damped inverse (Deo & Walker 1993, section 4; lambda in the paper is
-# lambda^2 here):
+# With damping, there are three forms, in which J* is the damped inverse (Deo & Walker 1993, section
+# 4; lambda in the paper is lambda^2 here):
 #
 # (24)  dq = J* e + (I - J* J) v
 # (23)  dq = J* e + alpha1^2 / lambda^2 (I - J* J) v
 # (22)  dq = (J^T J + alpha1^2 I + alpha2^2 A)^-1 (J^T e + alpha1^2 v)
 #
-# Bug-compatible: v = mu grad H, the sign of Table III, which leads away from mid-range.
+# With `bug_compatible`, v = mu grad H, the sign of Table III, which leads away from mid-range.
 #
-# Each form is dq = z + C P(J C) (e - J z): z = v for (24), z = alpha1^2 / lambda^2 v for (23), and
-# for (22), with D^2 = alpha1^2 I + alpha2^2 A: C = D^-1, z = alpha1^2 D^-2 v and lambda = 1.
+# Each form is computed as dq = z + C P (e - J z), with P the damped inverse of J C. Form (24) has
+# z = v and C = I; form (23) has z = alpha1^2 / lambda^2 v and C = I. For form (22), let
+# D^2 = alpha1^2 I + alpha2^2 A: then C = D^-1, z = alpha1^2 D^-2 v, and lambda = 1.
 
 
 PLAIN, SCALED, WEIGHTED = 24, 23, 22
@@ -311,16 +356,17 @@ PLAIN, SCALED, WEIGHTED = 24, 23, 22
 def gp_activate(
     params: MethodParams, joint_weights: Array, lambda2: float, v: Array, limit: LimitState
 ) -> float:
-    """Write the motion and the scale of every column for one of the forms.
+    """Apply the strategy GP (gradient projection): write the motion z and the scale c of columns.
 
     Args:
-        joint_weights: (n,) diagonal of A.
-        lambda2: lambda^2 of the law.
+        params: The form, alpha1 and alpha2.
+        joint_weights: (n,) diagonal of A in form (22).
+        lambda2: lambda^2 of the damping law.
         v: (n,) -mu times the gradient of the objective.
-        limit: `motion` and `scale` are written.
+        limit: `motion` is written, and `scale` for form (22).
 
     Returns:
-        lambda^2 for the inverse.
+        lambda^2 to use for the inverse: 1 for form (22), otherwise `lambda2`.
     """
     z, c = limit.motion, limit.scale
     square = params.alpha1 * params.alpha1
@@ -337,28 +383,30 @@ def gp_activate(
 
 
 # TA -----------------------------------------------------------------------------------------------
-# Task augmentation: the gradient of the objective becomes a further row of the task.
+# Task augmentation: the gradient of the objective H is added to the task as one more row.
 #
-# dq = J_v^+ e_v with J_v = [J; w_c grad H^T] and e_v = [e; -w_c mu H]: the objective falls by mu H
-# in a step; with mu = 0, the default, the objective stays constant (Colome & Torras 2012, Table
-# III; Egeland et al. 1991; weighted: Deo & Walker 1993, (19)). With mu > 0 the two tasks may
-# conflict permanently. Poses are then not reached exactly, unless a small w_c gives the pose
-# priority.
+# dq = J_v^+ e_v with J_v = [J; w_c grad H^T] and e_v = [e; -w_c mu H]. To first order, the
+# objective decreases by mu H in a step; with mu = 0, the default, it is constant (Colome & Torras
+# 2012, Table III; Egeland et al. 1991; with the weight w_c: Deo & Walker 1993, (19)). With mu > 0
+# the pose and the objective may conflict permanently. Poses are then not reached exactly, unless a
+# small w_c gives them priority.
 
 
 @allocating
 def ta_augmented(
     J: Array, e: Array, gradient: Array, H: float, mu: float, w_c: float
 ) -> tuple[Array, Array]:
-    """Return J (r + 1, n) and e (r + 1,) with the added row, which forms its own group.
+    """Apply the strategy TA (task augmentation): add a row for an objective to the task.
+
+    The Jacobian (r + 1, n) and the error (r + 1,) of the augmented task are returned.
 
     Args:
-        J: (r, n) Jacobian.
-        e: (r,) scaled error.
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
         gradient: (n,) gradient of the objective.
         H: Value of the objective.
         mu: Gain of the objective.
-        w_c: Weight of the row.
+        w_c: Weight of the added row.
     """
     r, n = J.shape
     J_v, e_v = np.empty((r + 1, n)), np.empty(r + 1)
@@ -373,30 +421,36 @@ def ta_augmented(
 
 
 # WLN ----------------------------------------------------------------------------------------------
-# Weighted least norm: motion along the gradient of a high limit criterion costs more.
+# Weighted least norm: if the limit criterion H is high, motion along its gradient is reduced.
 #
-# dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, g the unit gradient of the criterion H of `limits`;
-# w = 1 up to H + 2 + g . J^+ e = 20, and 10^4 / (10^4 + d^4) for a sum larger by d, when the step
-# of the pseudoinverse would raise H. This is the row TA of Table V in the public code of Colome &
-# Torras 2012, which uses a basis of g and its complement, -(H + 2) instead of H, and a gain k, here
-# alpha. With diagonal weights the strategy is JW (Chan & Dubey 1995).
+# dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, with g the unit gradient of the criterion H of
+# `limits`. The weight w depends on the predicted value H + 2 + g . J^+ e: w is 1 up to the value
+# 20, and 10^4 / (10^4 + d^4) for the value 20 + d. This is the method of row TA of Table V in the
+# public code of Colome & Torras 2012, which uses a basis of g and its complement, -(H + 2) instead
+# of H, and a gain k, which is alpha here. With diagonal weights, the strategy would be JW (Chan &
+# Dubey 1995).
 
 
-WLN_ONSET = 20.0  # maximum predicted H + 2 with w = 1; H + 2 is 2 in mid-range
+WLN_ONSET = 20.0  # maximum predicted value with w = 1; H + 2 is 2 if all joints are in mid-range
 WLN_WIDTH = 10.0  # excess over WLN_ONSET at which w is one half
-WLN_LEAST = 1e-6  # minimum sqrt(w); lower values would amplify rounding without redundancy
+WLN_LEAST = 1e-6  # minimum sqrt(w); without redundancy, lower values would amplify rounding errors
 NEGLIGIBLE = 1e-12  # singular values up to this share of the largest one count as zero
 
 
 @allocating
 def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
-    """Write the axis a of C = I - a a^T; the squared length of a is 1 - sqrt(w).
+    """Apply the strategy WLN (weighted least norm): write the vector a of C = I - a a^T.
+
+    a is sqrt(1 - sqrt(w)) times the unit gradient of the limit criterion, with the weight w of
+    motion along the gradient.
 
     Args:
+        chain: Limits of the joints.
+        method: Gain alpha.
         q: (n,) joint positions [rad or m].
-        J: (r, n) Jacobian.
-        e: (r,) scaled error.
-        a: (n,) axis, written.
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
+        a: (n,) vector, written.
     """
     r, n = J.shape
     H = limits_gradient(chain, q, a)
@@ -406,7 +460,7 @@ def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: 
     length = sqrt(length)
     if not length > 0.0:
         return
-    # Compute g . J^+ e, the motion of the pseudoinverse along the gradient.
+    # Compute g . J^+ e, the component along the gradient of the step by the pseudoinverse.
     Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
     svd(J, Ut, s, Vt)
     along = 0.0
@@ -426,14 +480,14 @@ def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: 
 
 @allocating
 def weigh_columns(B: Array, a: Array) -> None:
-    """Multiply B (r, n) by C = I - a a^T in place."""
+    """Replace B (r, n) by B C with C = I - a a^T, for a (n,)."""
     for i in range(B.shape[0]):
         weigh(B[i], a)
 
 
 @kernel
 def weigh(x: Array, a: Array) -> None:
-    """Multiply x (n,) by C = I - a a^T in place."""
+    """Replace x (n,) by C x with C = I - a a^T, for a (n,)."""
     along = 0.0
     for j in range(x.shape[0]):
         along += a[j] * x[j]
@@ -443,7 +497,7 @@ def weigh(x: Array, a: Array) -> None:
 
 @allocating
 def unweigh_columns(B: Array, a: Array) -> None:
-    """Multiply B (r, n) by the inverse of C = I - a a^T in place."""
+    """Replace B (r, n) by B C^-1 with C = I - a a^T, for a (n,)."""
     kept = 1.0
     for j in range(a.shape[0]):
         kept -= a[j] * a[j]
@@ -462,13 +516,17 @@ def unweigh_columns(B: Array, a: Array) -> None:
 def activate(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """Write h, z and C of the strategy to ``work.limit`` before a step is solved.
+    """Evaluate the limit strategy of the method before a step is solved.
 
     Args:
+        chain: The chain of the arm.
+        method: Limit strategy and its parameters.
+        general: The task and further parameters.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
+        work: The error `e` and the Jacobian `J` are read; h, z and C are written to `limit`.
     """
-    as_run = general.params.bug_compatible
+    as_published = general.params.bug_compatible
     h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
     h.fill(0.0)
     z.fill(0.0)
@@ -476,9 +534,9 @@ def activate(
     if method.limits == JC or method.limits == ACTIVE:
         jc_activate(method, chain, q, work.J, work.e, h)
     elif method.limits == CTP:
-        ctp_activate(method, as_run, chain, q, work.J, work.e, h, z)
+        ctp_activate(method, as_published, chain, q, work.J, work.e, h, z)
     elif method.limits == TP:
-        tp_activate(method, as_run, chain, q, h, z)
+        tp_activate(method, as_published, chain, q, h, z)
     elif method.limits == JW:
         jw_activate(chain, q, work.memory, c)
     elif method.limits == WLN:
@@ -489,7 +547,18 @@ def activate(
 
 @force_inline
 def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState) -> bool:
-    """Hold more joints after a step is solved; return True if the step must be solved again."""
+    """Hold joints that a solved step would move beyond a limit, if the strategy is the active set.
+
+    Args:
+        method: Limit strategy.
+        chain: Limits of the joints.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) step [rad or m].
+        limit: Activations and motions, read and written.
+
+    Returns:
+        True if any joint became held, so that the step must be solved again.
+    """
     if method.limits == ACTIVE:
         return active_revise(chain, q, dq, limit.activation, limit.motion)
     return False
@@ -497,24 +566,24 @@ def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState)
 
 @force_inline
 def revises(method: Method) -> bool:
-    """Return whether the strategy holds more joints after a step is solved."""
+    """Return whether the strategy is the active set, for which :func:`revise` may hold joints."""
     return method.limits == ACTIVE
 
 
 @force_inline
 def clips(method: Method) -> bool:
-    """Return whether the step is clipped to the limits."""
+    """Return whether the strategy clips the joint positions after a step to the limits."""
     return method.limits == JC or method.limits == ACTIVE
 
 
 @force_inline
 def has_objective(method: Method) -> bool:
-    """Return whether the strategy minimises an objective."""
+    """Return whether the strategy minimises an objective of core/objectives.py (GP or TA)."""
     return method.limits == GP or method.limits == TA
 
 
 @force_inline
 def clip_to_limits(lower: Array, upper: Array, q: Array) -> None:
-    """Clip joint positions q (n,) to their limits, in place."""
+    """Clip joint positions q (n,) [rad or m] to the limits `lower` and `upper` (n,), in place."""
     for j in range(q.shape[0]):
         q[j] = min(max(q[j], lower[j]), upper[j])

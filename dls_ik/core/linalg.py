@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Small dense linear algebra: symmetric systems, singular values, and measures of matrices.
+"""Linear algebra of small matrices: symmetric systems, singular values, and measures.
 
-The linear algebra of Numba needs SciPy and is slower for matrices of this size.
+The linear algebra functions of Numba need SciPy and are slower for such small matrices.
 """
 
 from math import sqrt
@@ -13,19 +13,22 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
 EPSILON = 2.220446049250313e-16
-MAX_JACOBI_SWEEPS = 30  # four to seven are usual
+MAX_JACOBI_SWEEPS = 30  # usually, four to seven sweeps suffice
 
 
 @force_inline
 def copy(source: Array, target: Array) -> None:
-    """Copy `source` (n,) to `target` (n,); a slice assignment compiles to ten times the code."""
+    """Copy `source` (n,) to `target` (n,).
+
+    A slice assignment would compile to ten times as much machine code.
+    """
     for i in range(target.shape[0]):
         target[i] = source[i]
 
 
 @allocating
 def times(A: Array, x: Array) -> Array:
-    """Return A x (r,) for A (r, n) and x (n,); the product of Numba needs SciPy."""
+    """Return the product A x (r,) of A (r, n) and x (n,), without SciPy, which Numba would need."""
     y = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -35,14 +38,19 @@ def times(A: Array, x: Array) -> Array:
 
 @force_inline
 def factor(A: Array, k: int, least_pivot: float) -> bool:
-    """Factor the leading k x k block of a symmetric positive matrix in place: A = L D L^T.
+    """Factor a symmetric positive definite matrix in place: A = L D L^T.
 
-    Only the lower triangle is read and written: L below the diagonal, 1 / D on the diagonal. This
-    right-looking loop without square roots takes a third of the time of the usual Cholesky loop.
+    Only the lower triangle is read and written. The factor L replaces the entries below the
+    diagonal, and 1 / D those on the diagonal. This right-looking loop without square roots takes a
+    third of the time of the usual Cholesky loop.
+
+    Args:
+        A: Matrix, of which the first k rows and columns are factored.
+        k: Size of the factored block.
+        least_pivot: Minimum pivot relative to the largest diagonal entry.
 
     Returns:
-        False if a pivot is at most `least_pivot`, relative to the largest entry of the diagonal;
-        the block then has no valid content.
+        False if a pivot is at most the minimum; the content of the block is then invalid.
     """
     largest = 0.0
     for j in range(k):
@@ -65,7 +73,13 @@ def factor(A: Array, k: int, least_pivot: float) -> bool:
 
 @force_inline
 def solve_factored(A: Array, k: int, x: Array) -> None:
-    """Solve A x = b for a block from :func:`factor`, in place: x (k,) initially holds b."""
+    """Solve a linear system with a matrix factored by :func:`factor`.
+
+    Args:
+        A: Factors in the first k rows and columns.
+        k: Size of the system.
+        x: (k,) right side, overwritten by the solution.
+    """
     for i in range(k):
         for j in range(i):
             x[i] -= A[i, j] * x[j]
@@ -102,11 +116,14 @@ def _swap_rows(A: Array, i: int, j: int) -> None:
 
 @kernel
 def _orthogonal_row(Vt: Array, i: int) -> None:
-    """Fill row i with a unit vector orthogonal to the rows above, if one exists."""
+    """Write a unit vector orthogonal to the first i rows of Vt (r, n) to row i.
+
+    If i is at least n, no such vector exists, and row i is set to zero.
+    """
     n = Vt.shape[1]
     best = -1.0
     start = 0
-    for k in range(n):  # find the axis least covered by the rows above
+    for k in range(n):  # find the axis with the largest component orthogonal to the rows above
         left = 1.0
         for j in range(i):
             left -= Vt[j, k] * Vt[j, k]
@@ -132,8 +149,8 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
     """Decompose B = U diag(s) V^T by one-sided Jacobi rotations.
 
     The small singular values have a high relative accuracy (Demmel & Veselic 1992). The rows of
-    `Vt` are orthonormal even for singular values of zero. With fewer columns than rows, the last
-    r - n rows of `Vt` and values of `s` are zero.
+    `Vt` are orthonormal even for singular values of zero. If n < r, the last r - n rows of `Vt` and
+    entries of `s` are zero.
 
     Args:
         B: (r, n) matrix, unchanged.
@@ -164,13 +181,21 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
 
 @kernel
 def _sweep(W: Array, Ut: Array) -> bool:
-    """Make each pair of rows of W orthogonal once; return whether any pair was not orthogonal."""
+    """Rotate each pair of rows of W once, so that the two rows become orthogonal.
+
+    Args:
+        W: (r, n) matrix, read and written.
+        Ut: (r, r) matrix to which the same rotations are applied.
+
+    Returns:
+        Whether any pair had to be rotated.
+    """
     r = W.shape[0]
     turned = False
     largest = 0.0
     for i in range(r):
         largest = max(largest, _dot_rows(W, i, i))
-    rounding = (r * EPSILON) ** 2 * largest  # smaller rows are rounding errors
+    rounding = (r * EPSILON) ** 2 * largest  # rows with a smaller squared norm are rounding errors
     for i in range(r - 1):
         for j in range(i + 1, r):
             a, b, g = _dot_rows(W, i, i), _dot_rows(W, j, j), _dot_rows(W, i, j)
@@ -189,7 +214,7 @@ def _sweep(W: Array, Ut: Array) -> bool:
 
 @kernel
 def _sort_falling(Ut: Array, s: Array, Vt: Array) -> None:
-    """Sort singular values and vectors in descending order, in place."""
+    """Sort the singular values s, and with them the rows of Ut and Vt, in descending order."""
     for i in range(s.shape[0] - 1):
         largest = i
         for j in range(i + 1, s.shape[0]):
@@ -212,7 +237,7 @@ def norm(e: Array) -> float:
 
 @allocating
 def singular_values(J: Array) -> Array:
-    """Return the r singular values of J (r, n) in descending order."""
+    """Return the singular values of J (r, n) in descending order, shape (r,); zeros if n < r."""
     r = J.shape[0]
     s = np.empty(r)
     svd(J, np.empty((r, r)), s, np.empty(J.shape))
@@ -221,7 +246,7 @@ def singular_values(J: Array) -> Array:
 
 @allocating
 def scaled_columns(J: Array, c: Array) -> Array:
-    """Return J diag(c) (r, n) for J (r, n) and c (n,)."""
+    """Return the matrix J diag(c) (r, n): each column j of J (r, n) is multiplied by c[j]."""
     B = J.copy()
     for j in range(c.shape[0]):
         for i in range(J.shape[0]):
@@ -231,13 +256,25 @@ def scaled_columns(J: Array, c: Array) -> Array:
 
 @kernel
 def least_singular_value(s: Array, n: int) -> float:
-    """Return the smallest singular value of J (r, n), from s (r,) in descending order."""
+    """Return the smallest of the min(r, n) singular values of a matrix with n columns.
+
+    Args:
+        s: (r,) singular values in descending order, padded by zeros if n < r.
+        n: Number of columns.
+    """
     return s[min(s.shape[0], n) - 1]
 
 
 @kernel
 def manipulability(s: Array, n: int) -> float:
-    """Return w, the product of the singular values of J (r, n): sqrt(det(J J^T)) for r <= n."""
+    """Return the manipulability, the product of the min(r, n) singular values of a Jacobian.
+
+    It equals sqrt(det(J J^T)) for r <= n (Yoshikawa 1985).
+
+    Args:
+        s: (r,) singular values in descending order, padded by zeros if n < r.
+        n: Number of columns of the Jacobian.
+    """
     w = 1.0
     for i in range(min(s.shape[0], n)):
         w *= s[i]
@@ -256,7 +293,7 @@ def squared_norm(J: Array) -> float:
 
 @allocating
 def dexterity(J: Array) -> float:
-    """Return the manipulability of J (r, n): sqrt(det(J J^T)), for n < r sqrt(det(J^T J)).
+    """Return the manipulability of J (r, n): sqrt(det(J J^T)) if r <= n, else sqrt(det(J^T J)).
 
     The measure is that of Yoshikawa 1985.
     """

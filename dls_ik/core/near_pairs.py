@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Close pairs of shapes: the closest pair, and derivatives of distances by the joints."""
+"""Close pairs of shapes: the closest pair, and derivatives of distances by joint positions."""
 
 from math import sqrt
 
@@ -20,8 +20,8 @@ from dls_ik.core.scene_arrays import STACK, SceneArrays, place_frames, unpack_sc
 from dls_ik.core.types import Array, Indices
 
 ROWS = 32  # maximum number of pairs of leaves whose distances are controlled together
-MARGIN = 3e-4  # [m] added for the reference to the minimum distances of commands
-AHEAD = 0.05  # [m] distances are exact up to this much beyond `influence`, for later cycles
+MARGIN = 3e-4  # [m] the reference exceeds the minimum distances of the command by this value
+AHEAD = 0.05  # [m] distances are computed up to `influence` plus this value, for later cycles
 
 
 @allocating
@@ -35,25 +35,28 @@ def watch(
     influence: float,
     out: Array,
 ) -> tuple[int, float]:
-    """Find the closest pair at q (n,), and raise the minimum distances of pairs that separated.
+    """Find the closest pair of shapes, and update the minimum distances that apply to all pairs.
 
-    A pair that is closer than its specified minimum distance keeps its current distance as the
-    minimum, which grows with the distance up to the specified value.
+    A pair may initially be closer than its specified minimum distance. Its current distance is then
+    the minimum that applies; this minimum grows when the pair separates, up to the specified value.
 
     Args:
-        scene: Arrays of `pack_scene`.
-        reach: (p + s, n) displacements, as in :func:`dls_ik.core.certificate.certify`.
-        limits: Two arrays (p + s,): current minimum distances, read and written, and specified
+        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
+            per unit motion of a joint [m/rad or m/m].
+        limits: Two arrays (p + s,): minimum distances that apply, read and written, and specified
             minimum distances [m].
-        known: As in :func:`dls_ik.core.certificate.certify`.
-        seen: q (n,), and the closest leaves (p + s, 2) of the close pairs; both written.
+        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
+            at which they hold; read and written.
+        seen: Two arrays, written: q (n,), and the two closest leaves (p + s, 2) of each close pair.
         q: (n,) joint positions [rad or m].
         influence: Distance within which pairs are considered, larger than all minimum distances
             [m].
         out: (3, 3) points and normal of :func:`leaf_points` for the closest pair, written.
 
     Returns:
-        The pair, -1 without a close pair, and its distance [m].
+        The index of the closest pair, and its distance [m]; -1 and `influence` if no pair is
+        closer than `influence`.
     """
     arrays = unpack_scene(scene[0], scene[1])
     refresh_bounds(reach, q, known[0], known[1])
@@ -69,7 +72,7 @@ def watch(
         is_free = True
         for j in range(q.shape[0]):
             is_free = is_free and reach[k, j] == 0.0
-        if is_free:  # the distance is constant
+        if is_free:  # no joint changes the distance of the pair
             known[0][k] = np.inf
             continue
         if not is_placed:
@@ -101,25 +104,35 @@ def near_rows(
     influence: float,
     leaves: Indices,
     N: Array,
-    room: Array,
+    remaining: Array,
     pair: Indices,
 ) -> int:
-    """Write rows of N for close pairs of leaves at q (n,); return the number of rows.
+    """Write the matrix N of the constraints N dq >= b of core/avoidance.py at q (n,).
 
-    A row is the derivative of the distance by the joint positions, scaled to a unit vector. The
-    closest leaves of each close pair have a row, and so have the leaves in `leaves`.
+    A row of N is the derivative of the distance of two leaves by the joint positions, scaled to a
+    unit vector. There is a row for the two closest leaves of each close pair of shapes, and for the
+    leaves that had a row in the previous cycle, if their pair is still close.
 
     Args:
-        reach: (p + s, n) displacements, as in :func:`dls_ik.core.certificate.certify`.
+        scene: The shapes and pairs.
+        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
+            per unit motion of a joint [m/rad or m/m].
         least: (p + s,) minimum distance of each pair [m].
-        known: As in :func:`dls_ik.core.certificate.certify`.
-        watched: Distances of `known`, and `seen`, from :func:`watch`; reused if q is equal.
+        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
+            at which they hold; read and written.
+        watched: Three arrays of :func:`watch`: the distances that it wrote to `known`, and the two
+            arrays of `seen`. They are used if `watch` was called for an equal q.
+        q: (n,) joint positions [rad or m].
         influence: Distance within which pairs are considered [m].
-        leaves: (ROWS, 4) as in :func:`dls_ik.core.avoidance.follow_apart`; rows of the previous
-            cycle, replaced by the new rows.
+        leaves: (ROWS, 4) list of the rows as in :func:`dls_ik.core.avoidance.follow_apart`: rows of
+            the previous cycle, replaced by the new rows.
         N: (ROWS, n) rows, written.
-        room: (ROWS,) distance left along each row, written [rad or m].
-        pair: (ROWS,) pair of each row, written.
+        remaining: (ROWS,) motion along each row that is left before the minimum distance, written
+            [rad or m].
+        pair: (ROWS,) index of the pair of each row, written.
+
+    Returns:
+        The number of rows.
     """
     is_seen = True
     for j in range(q.shape[0]):
@@ -150,7 +163,7 @@ def near_rows(
             )
         if known[0][k] >= influence:
             continue
-        if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
+        if write_row(scene, k, found, pose, T, hulls, least, points, N[count], remaining[count:]):
             pair[count] = k
             leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
             leaves[count, 3] = 0
@@ -167,7 +180,9 @@ def near_rows(
                 leaves[c, 3], is_new = before[i, 3], False
         if is_new:
             found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(scene, k, found, pose, T, hulls, least, points, N[count], room[count:]):
+            if write_row(
+                scene, k, found, pose, T, hulls, least, points, N[count], remaining[count:]
+            ):
                 pair[count] = k
                 for c in range(4):
                     leaves[count, c] = before[i, c]
@@ -180,21 +195,25 @@ def near_rows(
 @kernel
 def write_row(
     scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, hulls: HullScratch,
-    least: Array, points: Array, row: Array, room: Array,
+    least: Array, points: Array, row: Array, remaining: Array,
 ) -> bool:  # fmt: skip
-    """Write the row and the room of two leaves of pair k.
+    """Write the row of :func:`near_rows` for two leaves of a pair.
 
     Args:
-        leaves: (2,) the leaves.
+        scene: The shapes and pairs.
+        k: Index of the pair.
+        leaves: (2,) indices of the leaves.
         pose: (f, 3, 4) poses of the frames.
         T: (3, 4) scratch.
+        hulls: Scratch arrays.
         least: (p + s,) minimum distance of each pair [m].
         points: (3, 3) scratch.
-        row: (n,) unit vector, written.
-        room: (1,) distance left along the row, written [rad or m].
+        row: (n,) derivative of the distance as a unit vector, written.
+        remaining: First entry: motion along the row that is left before the minimum distance,
+            written [rad or m].
 
     Returns:
-        Whether any joint changes the distance of the leaves.
+        False if no joint changes the distance of the leaves.
     """
     d = leaf_points(scene, k, leaves, pose, T, least[k] + SHARP_RANGE, hulls, points)
     row.fill(0.0)
@@ -213,7 +232,7 @@ def write_row(
         return False
     for j in range(row.shape[0]):
         row[j] /= length
-    room[0] = (d - least[k] - MARGIN) / length
+    remaining[0] = (d - least[k] - MARGIN) / length
     return True
 
 
@@ -221,14 +240,15 @@ def write_row(
 def _add_joints(
     scene: SceneArrays, frame: int, pose: Array, p: Array, u: Array, sign: float, row: Array
 ) -> None:
-    """Add the velocity of a point per unit velocity of each joint to a row, times `sign`.
+    """Add sign * d(u . p) / dq_j, for a point p that moves with the arm, to entry j of a row.
 
     Args:
-        frame: Frame that the point is fixed to.
+        scene: The frames of the arm.
+        frame: Index of the frame that the point is fixed to.
         pose: (f, 3, 4) poses of the frames.
-        p: (3,) the point, in the frame of the root link [m].
-        u: (3,) direction of the velocity.
-        sign: Factor of the velocity.
+        p: (3,) position of the point in the frame of the root link [m].
+        u: (3,) unit vector in the frame of the root link.
+        sign: 1 or -1.
         row: (n,) row, read and written.
     """
     at = frame

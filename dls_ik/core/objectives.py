@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objectives of the redundancy: functions H(q) to minimise, and their gradients.
+"""Objectives: functions H(q) that redundant arms minimise, and the gradients of H.
 
 Each objective has a section with its formula and source. To add an objective, write its section,
 its id, its name in `IDS`, and its branch in :func:`gradient`.
@@ -25,23 +25,31 @@ IDS = {
     "obstacle": OBSTACLE,
 }
 NAMES = tuple(IDS)
-STEEPEST = 1e6  # maximum term and slope of a joint in `limits` and `centring`
+STEEPEST = 1e6  # maximum absolute term of H, and derivative, of a joint in `limits` and `centring`
 
 
 # limits -------------------------------------------------------------------------------------------
-# Distance from the joint limits:
+# Distance from the joint limits L_j and U_j:
 #
-# H = 1/(2n) sum_j [(U_j - L_j)^2 / ((U_j - q_j) (q_j - L_j)) - 4], 0 in the middle of every range
-# dH_j = 1/(2n) (U_j - L_j)^2 (2 q_j - U_j - L_j) / ((U_j - q_j)^2 (q_j - L_j)^2)
+# H = 1/(2n) sum_j [(U_j - L_j)^2 / ((U_j - q_j) (q_j - L_j)) - 4]
+# dH/dq_j = 1/(2n) (U_j - L_j)^2 (2 q_j - U_j - L_j) / ((U_j - q_j)^2 (q_j - L_j)^2)
 #
-# (Zghal, Dubey & Euler 1990; Chan & Dubey 1995; 1/(2n) and the 4 are added here.) Each term and
-# each slope is limited to +-1e6. Beyond a limit the formula is as published: the slope leads back,
-# and decreases with the distance. The term of a joint without two limits is 0.
+# The source is Zghal, Dubey & Euler 1990 and Chan & Dubey 1995; the factor 1/(2n) and the term -4
+# are added here, so that H is 0 if all joints are in mid-range. Each term of the sum and each
+# derivative is limited to +-1e6. The formula is also used beyond a limit: there the gradient step
+# leads back to the limit, and its length decreases with the distance from the limit. The term of a
+# joint without two limits is 0.
 
 
 @kernel
 def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
-    """Write grad H (n,) at q (n,); return H."""
+    """Write the gradient of the objective `limits`, a penalty near joint limits; return H.
+
+    Args:
+        chain: Limits of the joints.
+        q: (n,) joint positions [rad or m].
+        out: (n,) gradient, written [1/rad or 1/m].
+    """
     n, H = q.shape[0], 0.0
     for j in range(n):
         H += limits_value(q[j], chain.lower[j], chain.upper[j], n)
@@ -51,39 +59,52 @@ def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
 
 @kernel
 def limits_value(q: float, lower: float, upper: float, n: int) -> float:
-    """Return the term of one of n joints in H of `limits`."""
+    """Return the term of one joint in the objective `limits`.
+
+    Args:
+        q: Joint position [rad or m].
+        lower, upper: Limits [rad or m].
+        n: Number of joints.
+    """
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
-    room = (upper - q) / width * ((q - lower) / width)
-    if abs(room) <= 0.5 / (n * STEEPEST):
-        return copysign(STEEPEST, room)
-    return min(0.5 * (1.0 / room - 4.0) / n, STEEPEST)
+    product = (upper - q) / width * ((q - lower) / width)
+    if abs(product) <= 0.5 / (n * STEEPEST):
+        return copysign(STEEPEST, product)
+    return min(0.5 * (1.0 / product - 4.0) / n, STEEPEST)
 
 
 @kernel
 def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
-    """Return the derivative of :func:`limits_value` by q [1/rad or 1/m]."""
+    """Return the derivative of :func:`limits_value` by q [1/rad or 1/m], for equal arguments."""
     width = upper - lower
     if not 0.0 < width < 1e150:
         return 0.0
-    room = (upper - q) / width * ((q - lower) / width)
+    product = (upper - q) / width * ((q - lower) / width)
     off = (2.0 * q - upper - lower) / width
-    if abs(off) >= 2.0 * n * STEEPEST * room * room * width:
+    if abs(off) >= 2.0 * n * STEEPEST * product * product * width:
         return copysign(STEEPEST, off)
-    return off / (2.0 * n * room * room * width)
+    return off / (2.0 * n * product * product * width)
 
 
 # centring -----------------------------------------------------------------------------------------
-# Joints close to the middle of their ranges: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2.
+# Distance from mid-range: H = 1/(2n) sum_j ((q_j - mid_j) / half_j)^2, with mid_j the middle and
+# half_j half the width of the range of joint j (Liegeois 1977).
 #
-# The criterion of Liegeois 1977. The term of a joint without two limits is 0. The distance relative
-# to half the range, and each slope, are limited to +-1e6, for joints with a range close to zero.
+# The term of a joint without two limits is 0. The quotient and each derivative are limited to
+# +-1e6, because the range of a joint may be almost zero.
 
 
 @kernel
 def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
-    """Write grad H (n,) at q (n,); return H."""
+    """Write the gradient of the objective `centring`, a penalty far from mid-range; return H.
+
+    Args:
+        chain: Limits of the joints.
+        q: (n,) joint positions [rad or m].
+        out: (n,) gradient, written [1/rad or 1/m].
+    """
     n, H = q.shape[0], 0.0
     for j in range(n):
         half = 0.5 * (chain.upper[j] - chain.lower[j])
@@ -97,9 +118,9 @@ def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
 
 
 # manipulability -----------------------------------------------------------------------------------
-# Distance from singularities: H = -w, the manipulability of the scaled task Jacobian.
-#
-# w = sqrt(det(J J^T)), the product of the singular values (Yoshikawa 1985; Deo & Walker 1993, 4).
+# Distance from singularities: H = -w, with the manipulability w = sqrt(det(J J^T)) of the scaled
+# task Jacobian J. w is the product of the singular values of J (Yoshikawa 1985; Deo & Walker 1993,
+# section 4).
 
 
 STEP = 1e-5  # [rad or m] step of the central differences
@@ -109,10 +130,17 @@ STEP = 1e-5  # [rad or m] step of the central differences
 def manipulability_gradient(
     chain: Chain, task: TaskParams, T_d: Array, q: Array, out: Array
 ) -> float:
-    """Write grad H (n,) at q (n,) by central differences; return H.
+    """Write the gradient of the objective `manipulability`; return the objective H = -w.
+
+    w is the manipulability of the Jacobian of the scaled error. The gradient is computed by central
+    differences.
 
     Args:
-        T_d: (k, 4, 4) desired poses, because the task may use the axes of the target.
+        chain: The chain of the arm.
+        task: The task, whose Jacobian is used.
+        T_d: (k, 4, 4) desired poses, which are needed if the task uses the axes of the target.
+        q: (n,) joint positions [rad or m].
+        out: (n,) gradient, written [1/rad or 1/m].
     """
     near = np.empty(q.shape[0])
     copy(q, near)
@@ -127,7 +155,10 @@ def manipulability_gradient(
 
 @allocating
 def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -> float:
-    """Return H of `manipulability` at q (n,)."""
+    """Return the objective H = -w of `manipulability`.
+
+    The arguments are those of :func:`manipulability_gradient`.
+    """
     r, n = task.component.shape[0], q.shape[0]
     axes, T = np.empty((chain.prismatic.shape[0], 2, 3)), np.empty((T_d.shape[0], 3, 4))
     J, s = np.empty((r, n)), np.empty(r)
@@ -138,12 +169,18 @@ def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -
 
 
 # posture ------------------------------------------------------------------------------------------
-# A reference posture: H = 1/2 |q - reference|^2.
+# Distance from reference joint positions: H = 1/2 |q - reference|^2.
 
 
 @kernel
 def posture_gradient(reference: Array, q: Array, out: Array) -> float:
-    """Write grad H (n,) at q (n,); return H."""
+    """Write the gradient of the objective `posture`, a penalty far from a reference; return H.
+
+    Args:
+        reference: (n,) reference joint positions [rad or m].
+        q: (n,) joint positions [rad or m].
+        out: (n,) gradient, written [rad or m].
+    """
     H = 0.0
     for j in range(q.shape[0]):
         out[j] = q[j] - reference[j]
@@ -152,25 +189,28 @@ def posture_gradient(reference: Array, q: Array, out: Array) -> float:
 
 
 # obstacle -----------------------------------------------------------------------------------------
-# Distance of links from a point: H = 1/2 sum over links of max(0, 1 - d / influence)^2.
+# Distance of links from an obstacle, which is a point: H is the sum of 1/2 max(0, 1 - d /
+# influence)^2 over all links, with d the distance of the obstacle from a link.
 #
-# d is the distance of the obstacle from a link: the segment between the origins of two consecutive
-# elements of a path, or from the last origin to the tip. The push acts on the closest point of each
-# link, as in Maciejewski & Klein 1985. A link shared by several paths counts once for each path.
+# A link is the segment between the origins of two consecutive elements of a path, or between the
+# last origin and the tip. The gradient of H pushes the closest point of each link away from the
+# obstacle, as in Maciejewski & Klein 1985. A link that several paths share counts once for each
+# path.
 
 
 @allocating
 def obstacle_gradient(
     chain: Chain, obstacle: Array, influence: float, axes: Array, T: Array, out: Array
 ) -> float:
-    """Write grad H (n,); return H.
+    """Write the gradient of the objective `obstacle`, a penalty close to a point; return H.
 
     Args:
-        obstacle: (3,) position in the base frame [m].
-        influence: Maximum distance at which the obstacle repels [m].
-        axes: (m, 2, 3) from :func:`dls_ik.core.kinematics.forward`.
-        T: (k, 3, 4) from :func:`dls_ik.core.kinematics.forward`.
-        out: (n,) gradient, written.
+        chain: The chain of the arm.
+        obstacle: (3,) position of the obstacle in the base frame [m].
+        influence: Maximum distance at which the obstacle repels links [m].
+        axes: (m, 2, 3) axes of the elements from :func:`dls_ik.core.kinematics.forward`.
+        T: (k, 3, 4) poses of the tips from :func:`dls_ik.core.kinematics.forward`.
+        out: (n,) gradient, written [1/rad or 1/m].
     """
     out.fill(0.0)
     H = 0.0
@@ -189,12 +229,15 @@ def obstacle_gradient(
 
 @kernel
 def _nearest(start: Array, end: Array, point: Array, near: Array) -> float:
-    """Write the point of a segment closest to `point`; return its position, 0 to 1.
+    """Find the point of a segment that is closest to a given point.
 
     Args:
         start, end: (3,) ends of the segment [m].
-        point: (3,) the point [m].
-        near: (3,) closest point, written [m].
+        point: (3,) the given point [m].
+        near: (3,) closest point of the segment, written [m].
+
+    Returns:
+        The position of the closest point on the segment, from 0 at the start to 1 at the end.
     """
     length2, along = 0.0, 0.0
     for i in range(3):
@@ -208,9 +251,16 @@ def _nearest(start: Array, end: Array, point: Array, near: Array) -> float:
 
 @kernel
 def _push(near: Array, obstacle: Array, influence: float, push: Array) -> float:
-    """Write the derivative of the term of a link by its closest point; return 1 - d / influence.
+    """Return x = 1 - d / influence for one link, and write the derivative of x^2 / 2.
 
-    For d = 0 the derivative does not exist, and `push` (3,) is zero.
+    d is the distance of the obstacle from the closest point of the link. The derivative is that by
+    the position of the closest point. It does not exist for d = 0 and is then set to zero.
+
+    Args:
+        near: (3,) closest point of the link [m].
+        obstacle: (3,) position of the obstacle [m].
+        influence: Maximum distance at which the obstacle repels links [m].
+        push: (3,) derivative, written [1/m].
     """
     d2 = 0.0
     for i in range(3):
@@ -233,10 +283,21 @@ def _add_slopes(
     push: Array,
     out: Array,
 ) -> None:
-    """Add push . d near / dq for the elements from `first` to `last`, which moves the link.
+    """Add the derivative of one link's term of H by the joint positions to the gradient.
 
-    To first order, the motion of the closest point along the link does not matter. The origin of an
-    element does not slide with the element: sliding moves only the far end of its own link.
+    The derivative is push . d near / dq. To first order, it is irrelevant that the closest point
+    changes its position on the link.
+
+    Args:
+        chain: The chain of the arm.
+        axes: (m, 2, 3) axes of the elements.
+        first: Index of the first element of the path.
+        last: Index of the element at the start of the link. If it is prismatic, it moves the end of
+            the link but not the start.
+        along: Position of the closest point on the link, 0 to 1.
+        near: (3,) closest point of the link [m].
+        push: (3,) derivative of the term by the closest point [1/m].
+        out: (n,) gradient, read and written [1/rad or 1/m].
     """
     for k in range(first, last + 1):
         z, origin = axes[k, 0], axes[k, 1]
@@ -264,13 +325,15 @@ def gradient(
     work: Workspace,
     out: Array,
 ) -> float:
-    """Write grad H [1/rad or 1/m]; return H.
+    """Write the gradient of the selected objective by the joint positions; return the objective.
 
     Args:
+        chain: The chain of the arm.
+        general: Selects the objective, and holds the task and parameters.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
-        work: Holds the kinematics at q.
-        out: (n,) gradient, written.
+        work: Holds the forward kinematics at q.
+        out: (n,) gradient, written [1/rad or 1/m].
     """
     if general.params.objective == CENTRING:
         return centring_gradient(chain, q, out)

@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The optimal damping factor: the minimum that limits the 2-norm of the step to Delta.
+"""The policy `optimal`: the smallest damping factor for which the step is at most Delta long.
 
-The method is that of Deo & Walker 1993, 3.1 and 4.1; lambda in the paper is lambda^2 here. The
-squared norm of the step is
+The method is that of Deo & Walker 1993, sections 3.1 and 4.1, whose equation numbers and symbols
+are used in this module: lambda of the paper is lambda^2 in the other modules. J+ is the
+pseudoinverse and J* the damped inverse of J = U diag(s) V^T. The squared 2-norm phi^2 of the step
+J* e, or of the step with the null-space motion v / lambda of gradient projection, is
 
 phi^2 = sum_i (s_i gamma_i)^2 / (s_i^2 + lambda)^2                    (15), U^T e = gamma
 phi^2 = sum_i (s_i gamma_i + beta_i)^2 / (s_i^2 + a + T)^2            (29), V^T v = beta
         + sum_{i>r} beta_i^2 / (a + T)^2,  lambda = a + T
 
-where v / lambda is the motion in the null space. Both are sum_i c_i^2 / (d_i + a)^2, which falls
-with a, so that phi(a) = Delta has one root. The root is found by the Newton iteration on phi, (17),
-or on 1 / phi, which is almost linear, (18); both within converging bounds as in More 1978.
+Both formulas have the form sum_i c_i^2 / (d_i + a)^2 (with a = lambda in (15)), which decreases
+with a, so that phi(a) = Delta has one root. The root is found by Newton's method for phi, (17), or
+for 1 / phi, which is almost linear, (18). Bounds on the root that converge, as in More 1978,
+safeguard both iterations.
 """
 
 from math import sqrt
@@ -40,12 +43,16 @@ LEAST_SQUARE = 1e-300  # replaces squares of singular values that would underflo
 
 @allocating
 def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> tuple[float, int]:
-    """Return lambda for J* e alone, (13), and the number of iterations; 0 if |J+ e| <= Delta.
+    """Find the smallest lambda for which the step J* e, (13), is at most Delta long.
 
     Args:
+        params: Delta and parameters of the iteration.
         s: (r,) singular values; zeros contribute nothing.
         gamma: (r,) U^T e.
         start: lambda of the previous step.
+
+    Returns:
+        lambda, 0 if the undamped step J+ e is at most Delta long, and the number of iterations.
     """
     r = s.shape[0]
     c, d = np.empty(r), np.empty(r)
@@ -59,17 +66,21 @@ def search_plain(params: MethodParams, s: Array, gamma: Array, start: float) -> 
 def search_total(
     params: MethodParams, s: Array, gamma: Array, beta: Array, rest2: float, start: float
 ) -> tuple[float, int]:
-    """Return lambda for J* e + (I - J* J) v / lambda, (25), and the number of iterations.
+    """Find the smallest lambda >= T for which J* e + (I - J* J) v / lambda, (25), is short enough.
 
-    lambda is 0 if the norm of J+ e + (I - J+ J) v, (20), is at most Delta. Otherwise lambda is at
-    least T; for lambda = T the step may be shorter than Delta.
+    The step is short enough if its 2-norm is at most Delta. T is the constant of this module.
 
     Args:
+        params: Delta and parameters of the iteration.
         s: (r,) singular values.
         gamma: (r,) U^T e.
         beta: (r,) V^T v.
-        rest2: Squared norm of the part of v outside the rows of V^T.
+        rest2: Squared norm of the component of v orthogonal to the rows of V^T.
         start: lambda of the previous step.
+
+    Returns:
+        lambda, 0 if the undamped step J+ e + (I - J+ J) v, (20), is short enough, and the number of
+        iterations.
     """
     if total_norm(s, gamma, beta, rest2) <= params.Delta:
         return 0.0, 0
@@ -85,7 +96,10 @@ def search_total(
 
 @kernel
 def total_norm(s: Array, gamma: Array, beta: Array, rest2: float) -> float:
-    """Return |J+ e + (I - J+ J) v|, (20); the arguments are those of :func:`search_total`."""
+    """Return the 2-norm of the undamped step J+ e + (I - J+ J) v, (20).
+
+    The arguments are those of :func:`search_total`.
+    """
     total = rest2
     for i in range(s.shape[0]):
         part = gamma[i] / s[i] if s[i] > 0.0 else beta[i]
@@ -95,13 +109,22 @@ def total_norm(s: Array, gamma: Array, beta: Array, rest2: float) -> float:
 
 @kernel
 def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[float, int]:
-    """Return the a >= 0 with phi(a) = Delta, or 0 if phi(0) <= Delta, and the update count."""
+    """Find the root a >= 0 of phi(a) = Delta with phi(a)^2 = sum_i c_i^2 / (d_i + a)^2.
+
+    Args:
+        params: Delta, its tolerance, and the kind of iteration.
+        c, d: Coefficients of phi.
+        start: Initial value of a.
+
+    Returns:
+        The root, 0 if phi(0) <= Delta, and the number of iterations.
+    """
     Delta = params.Delta
     phi, slope = _norm_and_slope(c, d, 0.0)
-    if not phi > Delta:  # also for NaN
+    if not phi > Delta:  # this condition is also true for NaN
         return 0.0, 0
     tangent, low, high = (Delta - phi) / slope, 0.0, _upper_bound(c, Delta)
-    if tangent > low:  # phi is convex: tangents reach Delta before the root
+    if tangent > low:  # phi is convex, so that a tangent reaches Delta before the root
         low = tangent
     a = start
     for count in range(MOST_ITERATIONS + MOST_BISECTIONS):
@@ -123,7 +146,7 @@ def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[
 
 @kernel
 def _upper_bound(c: Array, Delta: float) -> float:
-    """Return an upper bound on the root, from phi(a) <= |c| / a."""
+    """Return |c| / Delta, an upper bound on the root of :func:`_find_root`: phi(a) <= |c| / a."""
     total = 0.0
     for i in range(c.shape[0]):
         total += c[i] * c[i]
@@ -132,7 +155,7 @@ def _upper_bound(c: Array, Delta: float) -> float:
 
 @kernel
 def _norm_and_slope(c: Array, d: Array, a: float) -> tuple[float, float]:
-    """Return phi(a) and its derivative, (16)."""
+    """Return phi(a) = sqrt(sum_i c_i^2 / (d_i + a)^2) and its derivative by a, (16)."""
     square, bend = 0.0, 0.0
     for i in range(c.shape[0]):
         part = c[i] / (d[i] + a)
@@ -154,15 +177,21 @@ def optimal_step(
     memory: Memory,
     dq: Array,
 ) -> None:
-    """Write dq = J* e + (I - J* J) v / lambda, or J+ e + (I - J+ J) v if that is short enough.
+    """Write the step with the smallest damping for which its 2-norm is at most Delta.
+
+    For the strategy GP (gradient projection) the undamped step is J+ e + (I - J+ J) v, and the
+    damped step is J* e + (I - J* J) v / lambda. For other strategies the steps are J+ e and J* e.
 
     Args:
-        J: (r, n) Jacobian.
-        e: (r,) scaled error.
-        h: (n,) 1 for held joints, else less.
-        v: (n,) motion of the strategy GP.
-        memory: Holds lambda^2 and the iteration counts; read and written.
-        dq: (n,) step, written.
+        method: Limit strategy and step bound.
+        params: Delta and parameters of the iteration.
+        grouping: Groups of rows and kinds of joints, for step bounds.
+        J: (r, n) Jacobian of the scaled error.
+        e: (r,) scaled error [m].
+        h: (n,) activations of the joint limits; joints with h = 0 are free.
+        v: (n,) motion of the strategy GP, -mu times the gradient of the objective.
+        memory: The damping factor and the iteration counts are read and written.
+        dq: (n,) step, written [rad or m].
     """
     free = np.empty(h.shape[0], np.int64)
     count = free_joints(h, free)
@@ -198,21 +227,23 @@ def optimal_step(
         dq[free[k]] = part[k]
     for j in range(dq.shape[0]):
         dq[j] += z[j]
-    shorten_to_norm(params.Delta, dq)  # also undamped: a long z may cancel inexactly
+    # Rounding errors of a long z can make even the undamped step too long.
+    shorten_to_norm(params.Delta, dq)
 
 
 @kernel
 def _search_total(
     params: MethodParams, s: Array, gamma: Array, beta: Array, v: Array, start: float
 ) -> tuple[float, int]:
-    """Return lambda^2 for the total motion, and the iterations; 0 if (20) is short enough.
+    """Run :func:`search_total`, given v instead of `rest2`.
 
     Args:
+        params: Delta and parameters of the iteration.
         s: (r,) singular values.
         gamma: (r,) U^T e.
         beta: (r,) V^T v.
         v: (n,) motion of the strategy GP.
-        start: lambda^2 of the previous step.
+        start: lambda of the paper, that is lambda^2, of the previous step.
     """
     rest2 = 0.0
     for j in range(v.shape[0]):

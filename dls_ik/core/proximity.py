@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One pair of shapes: relative pose, bounds on the distance, closest leaves and points."""
+"""One pair of shapes: relative pose, lower bounds on the distance, closest leaves and points."""
 
 import numpy as np
 
@@ -33,12 +33,21 @@ from dls_ik.core.shape_distance import (
 from dls_ik.core.types import Array, Indices
 
 ROUNDING = 2e-7  # [m] tolerance for rounding in comparisons of distances
-MOST_NODES = 40_000  # maximum number of node pairs visited for one path; beyond, not certified
+MOST_NODES = 40_000  # maximum number of node pairs visited; a path that needs more is not certified
 
 
 @force_inline
 def parts_of_pair(scene: SceneArrays, k: int) -> tuple[int, int, int, float]:
-    """Return the parts of pair k: object or -1, first tree or -1, moving tree, padding [m]."""
+    """Return the two shapes of pair k.
+
+    The second shape is a moving sphere tree. The first shape is a moving sphere tree or an object,
+    which may also be a sphere tree.
+
+    Returns:
+        Index of the object, -1 if the first shape is not an object; root node of the first shape,
+        -1 if it is a primitive; root node of the second shape; length to subtract from the distance
+        of the shapes [m].
+    """
     own = scene.pairs.shape[0]
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
@@ -50,7 +59,14 @@ def parts_of_pair(scene: SceneArrays, k: int) -> tuple[int, int, int, float]:
 
 @force_inline
 def place_pair(scene: SceneArrays, k: int, pose: Array, T: Array) -> None:
-    """Write the transform T (3, 4) from the frame of the moving tree to that of the other shape."""
+    """Write the transform from the frame of the second shape of pair k to that of the first.
+
+    Args:
+        scene: The shapes and pairs.
+        k: Index of the pair, whose shapes are ordered as in :func:`parts_of_pair`.
+        pose: (f, 3, 4) poses of the frames.
+        T: (3, 4) transform, written.
+    """
     own = scene.pairs.shape[0]
     if k < own:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
@@ -62,11 +78,16 @@ def place_pair(scene: SceneArrays, k: int, pose: Array, T: Array) -> None:
 
 @kernel
 def refresh_bounds(reach: Array, q: Array, known: Array, q_known: Array) -> None:
-    """Update lower bounds on distances from the configuration `q_known` (n,) to q (n,), in place.
+    """Make lower bounds on distances that hold at one configuration valid at another one.
+
+    The bounds are reduced by the maximum displacement between the two configurations.
 
     Args:
-        reach: (p + s, n) displacements, as in :func:`dls_ik.core.certificate.certify`.
-        known: (p + s,) lower bounds, read and written [m].
+        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
+            per unit motion of a joint [m/rad or m/m].
+        q: (n,) new joint positions [rad or m].
+        known: (p + s,) lower bounds on the distances of the pairs, read and written [m].
+        q_known: (n,) joint positions at which `known` holds, replaced by q [rad or m].
     """
     for k in range(known.shape[0]):
         moved = 0.0
@@ -81,7 +102,18 @@ def refresh_bounds(reach: Array, q: Array, known: Array, q_known: Array) -> None
 def leaf_distance(
     scene: SceneArrays, item: int, kind: int, one: int, two: int, padding: float, T: Array
 ) -> float:
-    """Return the distance [m] of the outer spheres of two nodes, or of one sphere and an object."""
+    """Return the distance [m] of the outer spheres of two nodes, or of a sphere and a primitive.
+
+    Args:
+        scene: The shapes and objects.
+        item: Index of the primitive among the objects; unused for two nodes.
+        kind: Kind of the primitive; unused for two nodes.
+        one: First node, or -1 for the primitive.
+        two: Second node.
+        padding: Length subtracted from the distance [m].
+        T: (3, 4) transform from the frame of the second node to that of the first node or of the
+            primitive.
+    """
     b = scene.node[two]
     if one >= 0:
         a = scene.node[one]
@@ -94,14 +126,18 @@ def nearest_leaves(
     scene: SceneArrays, k: int, T: Array, limit: float, sharp: float, stack: Indices,
     bound: Array, hulls: HullScratch, found: Indices,
 ) -> float:  # fmt: skip
-    """Return the minimum distance [m] of the leaves of pair k, at most `limit`.
+    """Find the two closest leaves of pair k; return their distance [m], at most `limit`.
 
     Args:
+        scene: The shapes and pairs.
+        k: Index of the pair.
         T: (3, 4) transform of :func:`place_pair`.
         limit: Maximum result [m].
-        sharp: Distances of spheres below this value are sharpened by hulls [m].
+        sharp: Distances below this value are computed by the convex hulls of the leaves instead of
+            their spheres [m].
         stack: (STACK, 2) scratch.
-        bound: (STACK,) scratch; the first entry is set to a lower bound on the distance.
+        bound: (STACK,) scratch; the first entry is set to a lower bound on the distance [m].
+        hulls: Scratch arrays.
         found: (2,) closest leaves, written if they are closer than `limit`.
     """
     node, child = scene.node, scene.child
@@ -156,13 +192,16 @@ def leaf_points(
     """Return the distance [m] of two leaves of pair k; write their closest points and the normal.
 
     Args:
-        leaves: (2,) leaves of :func:`nearest_leaves`.
+        scene: The shapes and pairs.
+        k: Index of the pair, whose shapes are ordered as in :func:`parts_of_pair`.
+        leaves: (2,) leaves from :func:`nearest_leaves`.
         pose: (f, 3, 4) poses of the frames.
         T: (3, 4) scratch.
         sharp: As for :func:`nearest_leaves`.
-        out: (3, 3) in the frame of the root link, written: the point on the other shape (of
-            :func:`place_pair`) and on the moving tree [m], and the unit vector from the first point
-            to the second.
+        hulls: Scratch arrays.
+        out: (3, 3) rows in the frame of the root link, written: closest point of the first shape
+            and closest point of the second shape [m], and the unit vector from the first point to
+            the second.
     """
     node, own = scene.node, scene.pairs.shape[0]
     item, one, _, padding = parts_of_pair(scene, k)

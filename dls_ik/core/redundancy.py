@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Self-motion: moving a redundant arm through the solutions of one pose.
 
-Lengths and directions are in the joint metric, in which joint j is scaled by the square root of its
-weight. Each function serves the fast path (`table` given) and the general path (`general` given);
-see :mod:`dls_ik.core.search`.
+Lengths and directions of joint motions are in the joint metric: the motion of joint j is multiplied
+by the square root of the weight of joint j. Functions with the arguments `table` and `general`
+serve the fast path, if `table` is given, and the general path, if `general` is given; see
+:mod:`dls_ik.core.search`.
 """
 
 from typing import NamedTuple
@@ -26,34 +27,34 @@ from dls_ik.core.types import (
     SearchParams,
 )
 
-STEP_LENGTH = 0.15  # length of one step along the self-motion
+STEP_LENGTH = 0.15  # length of one step along the self-motion, in the joint metric
 MAX_CORRECTIONS = 4  # maximum number of steps that bring the arm back to the pose after each step
-MIN_STEP_SHARE = 0.3  # minimum share of a step that the joint limits must leave
+MIN_STEP_SHARE = 0.3  # minimum share of a step that must remain possible within the joint limits
 RELATIVE_DAMPING = 1e-10  # damping relative to the trace of J J^T
 
 
 class SlideScratch(NamedTuple):
-    """Scratch arrays of one thread for n joints and r error rows, and for its collision checks."""
+    """Scratch arrays of one thread for self-motions, for n joints and r rows of the error."""
 
     collision: CollisionScratch
     start: Array  # (n,) solution at which self-motions start [rad or m]
     error: Array  # (2,) position error [m] and rotation error [rad] of `start`
     first: Array  # (n,) first direction tried, or direction of the previous step
-    nodes: Indices  # (2,) sphere-tree nodes of a pair that prove its collision
-    normal: Array  # (3,) direction in which the first shape leaves the second, of any length
+    nodes: Indices  # (2,) sphere-tree nodes that prove the collision of a pair
+    normal: Array  # (3,) direction that separates the first shape of a pair from the second
     before: Array  # (n,) joint positions before a step [rad or m]
-    direction: Array  # (n,) unit vector along the self-motion
-    z: Array  # (n,) wanted motion
-    dq: Array  # (n,) wanted motion plus the correction of the error
+    direction: Array  # (n,) unit vector along the self-motion, in the joint metric
+    z: Array  # (n,) desired motion, in the joint metric
+    dq: Array  # (n,) desired motion plus the correction of the error, in the joint metric
     h: Array  # (n,) 1 for a joint held at its limit, else 0
-    B: Array  # (r, n) Jacobian
-    A: Array  # (r, r)
-    y: Array  # (r,)
+    B: Array  # (r, n) Jacobian in the joint metric
+    A: Array  # (r, r) factored matrix B B^T of the free joints
+    y: Array  # (r,) right side and solution of the system with A
 
 
 @allocating
 def slide_scratch(scene: SceneArrays, n: int, r: int) -> SlideScratch:
-    """Allocate the scratch arrays of one thread."""
+    """Allocate the scratch arrays of one thread for n joints and r rows of the error."""
     return SlideScratch(
         collision=collision_scratch(scene),
         start=np.zeros(n),
@@ -84,14 +85,16 @@ def find_direction(
     work: AnyWorkspace,
     slides: SlideScratch,
 ) -> bool:
-    """Project the unit vector `slides.direction` (n,) onto the self-motion at a solution.
+    """Project a direction of joint motion onto the self-motion at a solution.
 
     Args:
-        least: Minimum squared cosine of the angle between the vector and its projection.
-        q: (n,) solution, evaluated last [rad or m].
+        least: Minimum squared cosine of the angle between the direction and its projection.
+        q: (n,) solution [rad or m], for which `work` holds the error and the kinematics.
+        slides: The unit vector `direction` is replaced by its projection, scaled to a unit vector.
 
     Returns:
-        Whether a projection exists with an angle that small.
+        False, with `direction` unchanged, if the projection does not exist or the squared cosine
+        is below the minimum.
     """
     weights = params.starts.joint_weights
     copy(q, slides.before)
@@ -118,14 +121,16 @@ def step_along(
     work: AnyWorkspace,
     slides: SlideScratch,
 ) -> bool:
-    """Move a solution by one step along `slides.direction` (n,) to the next solution of the pose.
+    """Move a solution by one step of the self-motion to another solution of the pose.
 
     Args:
-        q: (n,) solution, evaluated last; read and written [rad or m].
-        error: (2,) position error [m] and rotation error [rad] of the next solution, written.
+        q: (n,) solution, read and written [rad or m]. `work` holds the error and the kinematics.
+        error: (2,) position error [m] and rotation error [rad] of the new solution, written.
+        slides: The unit vector `direction` gives the direction of the step and is replaced by the
+            direction of the actual motion.
 
     Returns:
-        False if joint limits or a singularity end the self-motion.
+        False if joint limits or a singularity end the self-motion; q is then not a solution.
     """
     weights = params.starts.joint_weights
     copy(q, slides.before)
@@ -145,7 +150,14 @@ def step_along(
 
 @force_inline
 def take_jacobian(transposed: bool, weights: Array, J: Array, B: Array) -> None:
-    """Write J (r, n), or (n, r) if `transposed`, to B (r, n) in the joint metric."""
+    """Convert a Jacobian to the joint metric.
+
+    Args:
+        transposed: Whether J has the shape (n, r) instead of (r, n), as on the fast path.
+        weights: (n,) weights of the joint metric.
+        J: Jacobian of the scaled error.
+        B: (r, n) Jacobian in the joint metric, written.
+    """
     r, n = B.shape
     for j in range(n):
         scale = weights[j] ** -0.5
@@ -157,18 +169,20 @@ def take_jacobian(transposed: bool, weights: Array, J: Array, B: Array) -> None:
 def move_along(
     lower: Array, upper: Array, weights: Array, q: Array, e: Array, work: SlideScratch
 ) -> bool:
-    """Compute dq = z + P (e - J z), P the pseudoinverse of J, and move `q` by dq within its limits.
+    """Move `q` by dq = z + P (e - J z), with P the pseudoinverse of the Jacobian J.
 
-    To first order, dq is the motion closest to z that removes the error. Joints that would leave
-    their limits are held there, one more with each pass.
+    To first order, dq is the motion closest to z, in the joint metric, that removes the error.
+    Joints that would leave their limits are held at the limit, and dq is computed again.
 
     Args:
+        lower, upper: (n,) limits [rad or m].
+        weights: (n,) weights of the joint metric.
         q: (n,) joint positions, read and written [rad or m].
-        e: (r,) scaled error.
-        work: Scratch arrays with the inputs `z` and `B`.
+        e: (r,) scaled error [m].
+        work: Scratch arrays with the inputs `z` and, for J in the joint metric, `B`.
 
     Returns:
-        False if the joints inside their limits cannot remove the error.
+        False if the joints that are not held cannot remove the error; q is then unchanged.
     """
     B, y, z, dq, h = work.B, work.y, work.z, work.dq, work.h
     r, n = B.shape
@@ -200,7 +214,16 @@ def move_along(
 
 @force_inline
 def factor_free(B: Array, h: Array, A: Array) -> bool:
-    """Factor B B^T (r, r), slightly damped, with the columns of the joints that are not held."""
+    """Factor the matrix B B^T of the free joints with a small damping.
+
+    Args:
+        B: (r, n) Jacobian in the joint metric; only the columns with h = 0 are used.
+        h: (n,) 1 for a joint held at its limit, else 0.
+        A: (r, r) factors of :func:`dls_ik.core.linalg.factor`, written.
+
+    Returns:
+        False if the matrix is singular.
+    """
     r, n = B.shape
     trace = 0.0
     for i in range(r):
@@ -218,13 +241,16 @@ def factor_free(B: Array, h: Array, A: Array) -> bool:
 
 @force_inline
 def update_direction(weights: Array, q: Array, least: float, work: SlideScratch) -> bool:
-    """Set `work.direction` (n,) to the direction of the motion from `work.before` to q (n,).
+    """Replace `work.direction` by the direction of the motion from `work.before` to q.
 
     Args:
-        least: Minimum length of the motion along the previous direction.
+        weights: (n,) weights of the joint metric.
+        q: (n,) joint positions [rad or m].
+        least: Minimum component of the motion along the previous direction, in the joint metric.
+        work: `before` is read, and the unit vector `direction` is read and written.
 
     Returns:
-        False if the motion is shorter; `work.direction` is then unchanged.
+        False if the component is not larger than the minimum; the direction is then unchanged.
     """
     ahead = 0.0
     for j in range(q.shape[0]):

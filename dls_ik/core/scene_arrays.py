@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Geometry of collision checks, packed for kernels, and its forward kinematics.
+"""Geometry of collision checks in arrays for kernels, and forward kinematics of its frames.
 
-Each tree node represents a piece of a solid. The outer sphere, with radius `outer`, contains the
-piece; the inner sphere, with radius `inner` and the same centre, is inside the solid. A centre
-outside the solid has the inner radius -inf. The pieces of the two children of a node make up the
-piece of the node. The convex hull of the balls of a node, if the node has balls, also contains its
+Shapes are sphere trees. Each node of a tree represents a piece of a solid and has two spheres with
+the same centre: the outer sphere contains the piece, and the inner sphere is inside the solid. If
+the centre is outside the solid, the inner radius is -inf. The pieces of the two children of a node
+together are the piece of the node. A node may also have balls, whose convex hull contains the
 piece.
 """
 
@@ -22,47 +22,49 @@ from dls_ik.core.types import Array, Indices
 # Kinds of objects; CAVITY is the outside of a ball.
 SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE, CAVITY = range(7)
 OUTER, INNER = 3, 4  # columns of the radii in a row of nodes
-STACK = 512  # maximum number of pending nodes; larger than the depth of two trees together
+STACK = 512  # maximum number of pending nodes; larger than the sum of the depths of two trees
 
 
 class SceneArrays(NamedTuple):
-    """Moving geometry on f frames, objects of the world, and the pairs to check.
+    """Geometry for collision checks: f frames, g moving shapes, w objects, and pairs to check.
 
-    Frame 0 is that of the root link. A joint connects each other frame to an earlier parent frame,
-    and moves it about or along its own z axis, like the elements of
-    :class:`dls_ik.core.types.Chain`.
+    Frame 0 is the frame of the root link. Every other frame is connected by a joint to a parent
+    frame with a smaller index. The joint rotates the frame about its own z axis or moves the frame
+    along this axis, like the elements of :class:`dls_ik.core.types.Chain`. Moving shapes are fixed
+    to frames; objects do not move. The p pairs of moving shapes are numbered first, then the s
+    pairs of a moving shape and an object.
     """
 
     parent: Indices  # (f,) parent of each frame
-    variable: Indices  # (f,) joint variable that drives the frame
-    prismatic: Indices  # (f,) 1 for sliding along z, 0 for turning about z
-    fixed: Array  # (f, 3, 4) transform from the parent to the frame at value 0
-    scale: Array  # (f,) factor of the joint variable
-    offset: Array  # (f,) added to the scaled joint variable [rad or m]
+    variable: Indices  # (f,) index of the joint variable that drives the frame
+    prismatic: Indices  # (f,) 1 if the frame slides along z, 0 if it rotates about z
+    fixed: Array  # (f, 3, 4) pose of the frame in its parent frame at joint value 0
+    scale: Array  # (f,) joint value = scale * joint variable + offset
+    offset: Array  # (f,) [rad or m]
     frame: Indices  # (g,) frame of each moving shape
-    root: Indices  # (g,) root node of each moving shape, in coordinates of the frame
-    padding: Array  # (g,) added to the radii of each moving shape [m]
+    root: Indices  # (g,) root node of each moving shape; its nodes are given in its frame
+    padding: Array  # (g,) length added to the radii of each moving shape [m]
     kind: Indices  # (w,) kind of each object: SPHERE to CAVITY
-    tree: Indices  # (w,) root node of a TREE, in coordinates of the object
-    size: Array  # (w, 3) radius, half edges, or radius and half length [m]
-    place: Array  # (w, 3, 4) transform from the root link to the object
-    child: Indices  # (N,) first of two consecutive children; -1 for a leaf
+    tree: Indices  # (w,) root node of an object of the kind TREE; its nodes are given in its frame
+    size: Array  # (w, 3) radius, half edges, or radius and half length of a primitive [m]
+    place: Array  # (w, 3, 4) transform from the frame of the root link to that of the object
+    child: Indices  # (N,) index of the first of the two consecutive children; -1 for a leaf
     node: Array  # (N, 5) centre, outer and inner radius [m]
-    hull: Indices  # (N, 2) first ball and number of balls of a node
-    ball: Array  # (M, 4) centre and radius [m], equal radii in each node
+    hull: Indices  # (N, 2) index of the first ball, and number of balls, of each node
+    ball: Array  # (M, 4) centre and radius [m]; the balls of one node have equal radii
     pairs: Indices  # (p, 2) pairs of moving shapes
-    outside: Indices  # (s, 2) pairs of a moving shape and an object; numbered after `pairs`
+    outside: Indices  # (s, 2) pairs of a moving shape and an object
 
 
 class CollisionScratch(NamedTuple):
-    """Scratch arrays of one thread."""
+    """Scratch arrays of one thread for collision checks of a scene."""
 
     pose: Array  # (f, 3, 4) poses of the frames, in the frame of the root link
     centre: Array  # (g, 3) centres of the root spheres, in the frame of the root link [m]
     T: Array  # (3, 4) transform between two frames
-    stack: Indices  # (STACK, 2) nodes
+    stack: Indices  # (STACK, 2) pending pairs of nodes
     bound: Array  # (STACK,) lower bounds on the distances of the nodes on the stack [m]
-    found: Indices  # (1,) pair that decided the last check
+    found: Indices  # (1,) index of the pair that decided the last check, -1 for none
     hulls: HullScratch
 
 
@@ -73,7 +75,7 @@ SIZES = 7  # number of sizes at the start of the integers: f, g, w, N, M, p, s
 
 
 def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
-    """Pack a scene into two arrays, numbers and integers, for :func:`unpack_scene`."""
+    """Pack a scene into an array of floats and an array of integers for :func:`unpack_scene`."""
     lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.ball, scene.pairs,
                scene.outside)  # fmt: skip
     parts: tuple[list[NDArray[np.generic]], ...] = ([], [np.array([len(e) for e in lengths])])
@@ -85,7 +87,7 @@ def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
 
 @allocating
 def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
-    """Return the arrays of a scene as views of the two arrays of :func:`pack_scene`."""
+    """Return a scene whose arrays are views of the two arrays of :func:`pack_scene`."""
     f, g, w, count, balls = integers[0], integers[1], integers[2], integers[3], integers[4]
     p, s = integers[5], integers[6]
     whole, others = integers[SIZES:], numbers
@@ -120,7 +122,7 @@ def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
 
 @allocating
 def collision_scratch(scene: SceneArrays) -> CollisionScratch:
-    """Allocate the scratch arrays of one thread."""
+    """Allocate the scratch arrays of one thread for a scene."""
     return CollisionScratch(
         pose=np.zeros((scene.parent.shape[0], 3, 4)),
         centre=np.zeros((scene.frame.shape[0], 3)),
@@ -137,7 +139,13 @@ def collision_scratch(scene: SceneArrays) -> CollisionScratch:
 
 @kernel
 def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
-    """Write the poses of all frames and the centres of all moving shapes at q (n,) to `work`."""
+    """Compute the poses of all frames, and the centres of all moving shapes, at q (n,).
+
+    Args:
+        scene: The frames and shapes.
+        q: (n,) joint positions [rad or m].
+        work: `pose` and `centre` are written.
+    """
     place_frames(scene, q, work.pose)
     for k in range(scene.frame.shape[0]):
         T, node = work.pose[scene.frame[k]], scene.node[scene.root[k]]
@@ -147,7 +155,13 @@ def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
 
 @kernel
 def place_frames(scene: SceneArrays, q: Array, pose: Array) -> None:
-    """Write the poses (f, 3, 4) of all frames at q (n,)."""
+    """Compute the poses of all frames in the frame of the root link.
+
+    Args:
+        scene: The frames.
+        q: (n,) joint positions [rad or m].
+        pose: (f, 3, 4) poses, written.
+    """
     for i in range(3):
         for j in range(4):
             pose[0, i, j] = 1.0 if i == j else 0.0
@@ -160,7 +174,10 @@ def place_frames(scene: SceneArrays, q: Array, pose: Array) -> None:
 
 @force_inline
 def relate(A: Array, B: Array, out: Array) -> None:
-    """Write the pose of frame B (3, 4) in frame A (3, 4), both given in a third frame."""
+    """Write the pose of frame B relative to frame A to `out` (3, 4).
+
+    A (3, 4) and B (3, 4) are the poses of the two frames in a third frame.
+    """
     x, y, z = B[0, 3] - A[0, 3], B[1, 3] - A[1, 3], B[2, 3] - A[2, 3]
     for i in range(3):
         a, b, c = A[0, i], A[1, i], A[2, i]

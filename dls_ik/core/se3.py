@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations, errors between poses, motion of poses, and derivatives of rotation errors."""
+"""Rotations, errors between poses, motions of poses, and derivatives of rotation errors.
+
+The notation [v] stands for the skew-symmetric matrix of a vector v, the cross product with v.
+"""
 
 from math import atan2, cos, hypot, pi, sin, sqrt, tan
 
@@ -9,14 +12,15 @@ import numpy as np
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
-FARTHEST = 1e9  # [m] maximum distance of a pose from the base; squares lose digits beyond
+FARTHEST = 1e9  # [m] maximum distance of a pose from the base, for accurate squares
 
 
 @force_inline
 def quaternion(R: Array) -> tuple[float, float, float, float]:
-    """Return the quaternion (w, x, y, z) of a rotation matrix (3, 3), w >= 0, of length 2 to 4.
+    """Return the quaternion (w, x, y, z) of a rotation matrix R (3, 3), with w >= 0.
 
-    The largest component is computed first, so that no case loses digits (Shepperd 1978).
+    The quaternion is not normalised; its length is between 2 and 4. The largest component is
+    computed first, so that the result is accurate for every R (Shepperd 1978).
     """
     trace = R[0, 0] + R[1, 1] + R[2, 2]
     if trace >= max(R[0, 0], R[1, 1], R[2, 2]):
@@ -38,13 +42,14 @@ def quaternion(R: Array) -> tuple[float, float, float, float]:
 
 @force_inline
 def rotation_vector(R: Array, out: Array) -> None:
-    """Write the rotation vector of a rotation matrix [rad], exact up to and at 180 degrees.
+    """Write the rotation vector of a rotation matrix: its axis times its angle [rad].
 
-    The vector is computed from the quaternion. At 180 degrees the axis may have either sign.
+    The vector is computed from the quaternion, so that it is accurate up to 180 degrees. At 180
+    degrees the axis may have either sign.
 
     Args:
         R: (3, 3) rotation matrix.
-        out: (3,) rotation vector, written.
+        out: (3,) rotation vector, written [rad].
     """
     w, x, y, z = quaternion(R)
     sine = sqrt(x * x + y * y + z * z)
@@ -60,14 +65,15 @@ def norm3(v: Array) -> float:
 
 @force_inline
 def half_skew(R: Array, out: Array) -> float:
-    """Write the axis times the sine of the angle of a rotation matrix; return the angle [rad].
+    """Write the axis of a rotation matrix times the sine of its angle; return the angle [rad].
 
-    The result is half of n x n_d + s x s_d + a x a_d for R = R_d R^T, with the columns n, s and a
-    of R, and n_d, s_d and a_d of R_d.
+    If the matrix is the rotation R_d R^T from an orientation R to a desired orientation R_d, the
+    vector is half of n x n_d + s x s_d + a x a_d, with the columns n, s and a of R, and n_d, s_d
+    and a_d of R_d.
 
     Args:
         R: (3, 3) rotation matrix.
-        out: (3,) vector, written.
+        out: (3,) axis times sine, written.
     """
     out[0] = 0.5 * (R[2, 1] - R[1, 2])
     out[1] = 0.5 * (R[0, 2] - R[2, 0])
@@ -77,13 +83,14 @@ def half_skew(R: Array, out: Array) -> float:
 
 @force_inline
 def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
-    """Write the error from `T` to `T_d` in the base frame.
+    """Write the motion in the base frame that moves the pose `T` to the pose `T_d`.
 
     Args:
         T_d: (3, 4) or (4, 4) desired pose.
         T: (3, 4) or (4, 4) actual pose.
         relative: (3, 3) scratch.
-        e: (6,) position difference [m] and rotation vector of ``R_d R^T`` [rad], written.
+        e: (6,) position difference [m] and rotation vector of ``R_d R^T`` [rad], written; ``R_d``
+            and ``R`` are the rotations of the desired and of the actual pose.
     """
     for i in range(3):
         e[i] = T_d[i, 3] - T[i, 3]
@@ -94,7 +101,13 @@ def pose_error(T_d: Array, T: Array, relative: Array, e: Array) -> None:
 
 @kernel
 def is_pose(T: Array, tolerance: float) -> bool:
-    """Return whether T (4, 4) is a finite rigid transform, its rotation within `tolerance`."""
+    """Return whether T (4, 4) is a finite rigid transform.
+
+    Args:
+        T: (4, 4) matrix.
+        tolerance: Maximum deviation of the entries of R R^T from the identity, with R the rotation
+            of T, and of the last row from (0, 0, 0, 1).
+    """
     for i in range(4):
         for j in range(4):
             if not abs(T[i, j]) <= FARTHEST:
@@ -117,7 +130,13 @@ def is_pose(T: Array, tolerance: float) -> bool:
 
 @allocating
 def difference(T_a: Array, T_b: Array) -> Array:
-    """Return the motion from T_a to T_b (6,) in the base frame: translation [m], rotation [rad]."""
+    """Return the motion (6,) in the base frame that moves the pose T_a to the pose T_b.
+
+    The motion is a translation [m] and a rotation vector [rad]; see :func:`moved`.
+
+    Args:
+        T_a, T_b: (4, 4) poses.
+    """
     V = np.empty(6)
     pose_error(T_b, T_a, np.empty((3, 3)), V)
     return V
@@ -125,9 +144,13 @@ def difference(T_a: Array, T_b: Array) -> Array:
 
 @allocating
 def moved(T: Array, V: Array) -> Array:
-    """Return T (4, 4) moved by V (6,): translation [m], rotation vector [rad], in the base frame.
+    """Return the pose (4, 4) that results if a pose is translated and rotated in the base frame.
 
-    The origin moves along a line; the rotation is about an axis through the origin of T.
+    The rotation is about an axis through the origin of T, so that the origin is only translated.
+
+    Args:
+        T: (4, 4) pose.
+        V: (6,) translation [m] and rotation vector [rad].
     """
     x, y, z = V[3], V[4], V[5]
     angle = sqrt(x * x + y * y + z * z)
@@ -146,19 +169,30 @@ def moved(T: Array, V: Array) -> Array:
 
 
 # Rows of a rotation error -------------------------------------------------------------------------
-# E is the remaining rotation, along the axes of the frame (see core/task.py); w is the angular
-# velocity of the tip along the same axes. A row decreases at the rate g . w; g is the exact
-# derivative for a row with a tolerance.
+# E is the rotation that the tip must still make, expressed in the task frame (see core/task.py). w
+# is the angular velocity of the tip in the task frame. Each kind of rotation error has a function
+# that computes its rows from E, and a function that computes the vector g of a row: the row
+# decreases at the rate g . w.
 
 
-VANISHING = 1e-20  # minimum w^2 + p^2 of a twist; smaller ones (half a turn) have no angle
-SMALL = 1e-4  # [rad] maximum angle for the series
-FLATTEST = 0.05  # minimum cosine of the second Euler angle that a derivative is divided by
+# A quaternion (w, v) whose w^2 + (v . a)^2, relative to the squared length, is smaller than this
+# value is a half turn about an axis perpendicular to a, which has no angle about a.
+VANISHING = 1e-20
+SMALL = 1e-4  # [rad] maximum angle for which the first terms of a series are used
+FLATTEST = 0.05  # minimum divisor that replaces small cosines of the second Euler angle
 
 
 @force_inline
 def missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
-    """Write E (3, 3): R_d R^T along the axes of the base, or R^T R_d along those of the target."""
+    """Write the rotation E (3, 3) that the tip must still make, expressed in the task frame.
+
+    Args:
+        in_target: Whether the task frame has the axes of the target (E = R^T R_d) instead of those
+            of the base (E = R_d R^T).
+        T_d: (4, 4) desired pose with the rotation R_d.
+        T: (3, 4) or (4, 4) actual pose with the rotation R.
+        E: (3, 3) rotation, written.
+    """
     for i in range(3):
         for j in range(3):
             E[i, j] = 0.0
@@ -168,10 +202,16 @@ def missing_rotation(in_target: bool, T_d: Array, T: Array, E: Array) -> None:
 
 @force_inline
 def swing(E: Array, axis: int, out: Array) -> None:
-    """Write the shortest rotation vector (3,) [rad] that takes the tip's axis to the target's.
+    """Write the shortest rotation vector that rotates an axis of the tip to that of the target.
 
-    In the frame, the axis a_d of the target is a unit vector, and that of the tip is a = E^T a_d.
-    At half a turn, for which all perpendicular axes are valid, the rotation is about the next axis.
+    In the task frame, the axis of the target is a coordinate axis a_d, and the axis of the tip is
+    a = E^T a_d. At half a turn, every perpendicular rotation axis is valid, and the coordinate axis
+    that follows a_d (y after x) is used.
+
+    Args:
+        E: (3, 3) rotation that the tip must still make.
+        axis: Index of the axis, 0 to 2.
+        out: (3,) rotation vector, written [rad].
     """
     u, v = (axis + 1) % 3, (axis + 2) % 3
     sine, cosine = hypot(E[axis, u], E[axis, v]), E[axis, axis]  # |a x a_d|, a . a_d
@@ -185,10 +225,14 @@ def swing(E: Array, axis: int, out: Array) -> None:
 
 @force_inline
 def twist(E: Array, axis: int) -> float:
-    """Return the angle of E about an axis, in (-pi, pi] [rad].
+    """Return the angle of a rotation about a coordinate axis, in (-pi, pi] [rad].
 
-    It is the angle of the twist in the swing-twist decomposition of E: 2 atan2(v . a, w) with the
-    unit quaternion (w, v) of E, w >= 0.
+    The angle is that of the twist in the swing-twist decomposition of E: 2 atan2(v . a, w) with the
+    unit quaternion (w, v) of E, w >= 0, and the axis a.
+
+    Args:
+        E: (3, 3) rotation.
+        axis: Index of the axis a, 0 to 2.
     """
     w, x, y, z = quaternion(E)
     p = x if axis == 0 else y if axis == 1 else z
@@ -199,16 +243,22 @@ def twist(E: Array, axis: int) -> float:
 
 @force_inline
 def unit(c: int) -> tuple[float, float, float]:
-    """Return the unit vector of an axis of the frame."""
+    """Return the unit vector of the coordinate axis with the index c, 0 to 2."""
     return 1.0 if c == 0 else 0.0, 1.0 if c == 1 else 0.0, 1.0 if c == 2 else 0.0
 
 
 @force_inline
 def twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
-    """Return g of d(twist)/dt = -g . omega, omega the angular velocity of the tip in the frame.
+    """Return the vector g for which the angle of :func:`twist` decreases at the rate g . omega.
 
-    From dw/dt = v . omega / 2 and dv/dt = -(w omega + v x omega) / 2 follows
-    g = (w^2 a + w a x v + p v) / (w^2 + p^2), p = v . a. Without an angle, g is the axis a.
+    omega is the angular velocity of the tip in the task frame. The quaternion (w, v) of E has the
+    derivatives dw/dt = v . omega / 2 and dv/dt = -(w omega + v x omega) / 2. Therefore,
+    g = (w^2 a + w a x v + p v) / (w^2 + p^2), with the axis a and p = v . a. If the angle does not
+    exist, because w and p are zero, g is a.
+
+    Args:
+        E: (3, 3) rotation that the tip must still make.
+        axis: Index of the axis a, 0 to 2.
     """
     w, x, y, z = quaternion(E)
     a, b, c = unit(axis)
@@ -224,7 +274,14 @@ def twist_gradient(E: Array, axis: int) -> tuple[float, float, float]:
 
 @force_inline
 def euler(E: Array, out: Array) -> None:
-    """Write the negative angles (a, b, c) of E^T = Rx(a) Ry(b) Rz(c), the tip in the target."""
+    """Write the negative Euler angles of the orientation of the tip relative to the target.
+
+    The angles a, b and c are those of E^T = Rx(a) Ry(b) Rz(c).
+
+    Args:
+        E: (3, 3) rotation that the tip must still make.
+        out: (3,) values -a, -b and -c, written [rad].
+    """
     out[0] = atan2(E[2, 1], E[2, 2])
     out[1] = -atan2(E[2, 0], hypot(E[0, 0], E[1, 0]))
     out[2] = atan2(E[1, 0], E[0, 0])
@@ -232,9 +289,14 @@ def euler(E: Array, out: Array) -> None:
 
 @force_inline
 def euler_gradient(angles: Array, c: int) -> tuple[float, float, float]:
-    """Return g for row `c` of :func:`euler`, bounded if the first and third axes are parallel.
+    """Return the vector g for which value c of :func:`euler` decreases at the rate g . w.
 
-    g follows from w = a' x + b' Rx(a) y + c' Rx(a) Ry(b) z.
+    g follows from the angular velocity w = a' x + b' Rx(a) y + c' Rx(a) Ry(b) z of the tip in the
+    task frame. g is bounded where the first and the third axis of rotation become parallel.
+
+    Args:
+        angles: (3,) result of :func:`euler` [rad].
+        c: Index of the value, 0 to 2.
     """
     a, b = -angles[0], -angles[1]
     flat = max(cos(b), FLATTEST)
@@ -247,10 +309,15 @@ def euler_gradient(angles: Array, c: int) -> tuple[float, float, float]:
 
 @force_inline
 def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
-    """Return g for the rotation vector of E: row `c` of the inverse right Jacobian of SO(3).
+    """Return the vector g for which entry c of a rotation vector decreases at the rate g . w.
 
-    The inverse is I + [phi] / 2 + k [phi]^2, k = (1 - (t / 2) cot(t / 2)) / t^2, t = |phi|
+    w is the angular velocity of the tip in the task frame. g is row c of the inverse right Jacobian
+    of SO(3), I + [phi] / 2 + k [phi]^2 with k = (1 - (t / 2) cot(t / 2)) / t^2 and t = |phi|
     (Chirikjian 2012).
+
+    Args:
+        phi: (3,) rotation vector of the rotation that the tip must still make [rad].
+        c: Index of the entry, 0 to 2.
     """
     x, y, z = phi[0], phi[1], phi[2]
     t2 = x * x + y * y + z * z
@@ -268,11 +335,16 @@ def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
 
 @force_inline
 def swing_gradient(E: Array, axis: int, c: int) -> tuple[float, float, float]:
-    """Return g for row `c` of :func:`swing`.
+    """Return the vector g for which entry c of :func:`swing` decreases at the rate g . w.
 
-    With the axis b of the target, the axis a = E^T b of the tip moves by w x a, and the swing is
-    f(a . b) a x b with f(cos t) = t / sin t. At half a turn the swing has no derivative, and g is
-    the axis `c`.
+    w is the angular velocity of the tip in the task frame. The axis a = E^T b of the tip has the
+    velocity w x a, with b the axis of the target. The result of :func:`swing` is f(a . b) a x b
+    with f(cos t) = t / sin t. At half a turn it has no derivative, and g is coordinate axis c.
+
+    Args:
+        E: (3, 3) rotation that the tip must still make.
+        axis: Index of the axis of tip and target, 0 to 2.
+        c: Index of the entry, 0 to 2.
     """
     a = E[axis]
     u, v = (axis + 1) % 3, (axis + 2) % 3

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search for one pose: repeated attempts from different start configurations.
 
-Each function serves the fast path (`table` given) and the general path (`general` given). The other
-argument is None: Numba prunes branches on an argument that is None, so that each path is compiled
-without the code of the other.
+Functions with the arguments `table` and `general` serve two paths. The fast path is for the full
+pose of one tip of a serial arm, with `table` given and `general` None; the general path is for all
+other tasks and methods, with `general` given and `table` None. Numba removes branches that depend
+on an argument that is None, so that each path is compiled without the code of the other path.
 """
 
 from math import pi
@@ -49,9 +50,9 @@ from dls_ik.core.types import (
 
 DIFFICULT_AFTER = 32  # number of attempts after which a pose counts as difficult
 UNKNOWN, EXHAUSTED = -1, -2  # values used instead of the index of a table leaf
-TURNS, REDUNDANCY, OBSERVE = range(3)  # phases of `approach`; the last evaluates q again
-MAX_TURNS = 1e6  # larger numbers of whole turns would cost digits that the tolerances need
-MAX_START_VALUE = 1e18  # [rad or m] largest joint position of a start; its square is finite
+TURNS, REDUNDANCY, OBSERVE = range(3)  # phases of `approach`; the last phase evaluates q again
+MAX_TURNS = 1e6  # maximum number of whole turns; more turns leave too few digits for tolerances
+MAX_START_VALUE = 1e18  # [rad or m] maximum joint position of a start; its square is finite
 
 
 @force_inline
@@ -68,19 +69,25 @@ def search(
     work: AnyWorkspace,
     free: FreeSearch | None,
 ) -> None:
-    """Run up to `attempts` further attempts for one pose.
+    """Run up to `attempts` further attempts to solve one pose.
 
-    A second call with the same row continues the search, so the result does not depend on how often
-    the caller interrupts the search to read the clock. The search also returns early when
-    `free.opened` holds solutions that need an exact collision check; the next call uses the
-    answers.
+    A second call with the same `row` continues the search, so that the result does not depend on
+    how often the caller interrupts the search to read the clock. With a scene, the search also
+    returns when `free.opened` holds solutions that need an exact collision check; the next call
+    uses the answers of these checks.
 
     Args:
-        table, general: Exactly one of them is None, as the module docstring explains.
-        T_d: (k, 4, 4) desired poses.
+        chain: The chain of the arm, with joint limits near the seed.
+        params: Parameters of the search.
+        table, general: One of the two is None, as explained at the top of this module.
+        T_d: (k, 4, 4) desired poses of the tips.
         seed: (n,) joint positions [rad or m].
-        row: State of this pose, read and written: counts (4,), best (n,), figures (3,).
-        free: Inputs of the collision-free search for this pose; None without a scene.
+        attempts: Maximum number of attempts in this call.
+        row: State of the search for this pose, read and written: counts (4,), best (n,), figures
+            (3,).
+        scratch: Scratch arrays.
+        work: Scratch arrays of the path.
+        free: Inputs of the search for collision-free solutions; None without a scene.
     """
     method, stop = params.method, params.stop
     counts, best, figures = row.counts, row.best, row.figures
@@ -92,7 +99,7 @@ def search(
     for _ in range(attempts):
         if counts[FOUND] >= ALL:
             break
-        # Run one attempt from the next start.
+        # Run one attempt from the next start configuration.
         is_long = is_long_attempt(stop, counts[ATTEMPTS])
         leaf = choose_start(chain, params, table, seed, counts[ATTEMPTS], leaf, scratch, work)
         status, steps = attempt(chain, method, stop, table, general, T_d, is_long, q, work, now)
@@ -109,7 +116,7 @@ def search(
                 counts[STEPS] += keep_free(
                     chain, params, table, general, T_d, seed, row, scratch, work, free
                 )
-        # Without a solution, keep the configuration with the smallest error.
+        # If there is no solution yet, keep the configuration with the smallest error.
         if counts[FOUND] == NOTHING and (
             is_first or scaled_error(stop, now) < scaled_error(stop, figures)
         ):
@@ -136,16 +143,20 @@ def choose_start(
     scratch: SearchScratch,
     work: AnyWorkspace,
 ) -> int:
-    """Write the start configuration of attempt `index` to `scratch.q` (n,).
+    """Write the start configuration of attempt `index` to `scratch.q` (n,) [rad or m].
 
-    The order is: the seed, the entries of the table's leaf, random configurations. For difficult
-    poses every fourth random start has joints at their bounds.
+    The first start is the seed, if the selection rule uses the seed. On the fast path, the rows of
+    one leaf of the table follow, and then random configurations. After many attempts, every fourth
+    random start has joints at their bounds.
 
     Args:
-        leaf: Leaf returned for the previous attempt; UNKNOWN for the first.
+        index: Number of previous attempts for this pose.
+        leaf: Result of this function for the previous attempt; UNKNOWN for the first attempt of a
+            call.
 
     Returns:
-        The leaf for the next attempt; EXHAUSTED when all entries of the leaf are used.
+        Index of the first row of the leaf; UNKNOWN if the table was not used yet, EXHAUSTED if all
+        rows of the leaf are used or there is no table.
     """
     starts, rule, q, state = params.starts, params.rule, scratch.q, scratch.random_state
     if index == 0 and rule.seeded:
@@ -155,7 +166,7 @@ def choose_start(
         used = 0
         if leaf == UNKNOWN:
             leaf = look_up(chain, table, params.stop.rotation_weight, work)
-            used = index - (1 if rule.seeded else 0)  # entries used before an interruption
+            used = index - (1 if rule.seeded else 0)  # rows used before the search was interrupted
         while leaf >= 0:
             if not next_start(chain, table, leaf, q, work):
                 leaf = EXHAUSTED
@@ -172,9 +183,10 @@ def choose_start(
 
 @force_inline
 def is_long_attempt(stop: StopCriteria, index: int) -> bool:
-    """Return whether attempt `index` continues for as long as its error decreases.
+    """Return whether attempt `index` is a long attempt, with more steps and a slower decrease.
 
-    For difficult poses every second attempt does: most starts converge slowly or not at all there.
+    Every ``stop.long_attempt_every``-th attempt is long. If a pose is still unsolved after many
+    attempts, every second attempt is long, because most starts converge slowly, if at all.
     """
     is_difficult = index >= DIFFICULT_AFTER
     every = min(stop.long_attempt_every, 2) if is_difficult else stop.long_attempt_every
@@ -183,10 +195,16 @@ def is_long_attempt(stop: StopCriteria, index: int) -> bool:
 
 @force_inline
 def from_seed(periodic: Indices, seed: Array, q: Array) -> None:
-    """Copy the seed (n,) to q (n,), bounded to MAX_START_VALUE.
+    """Write the start configuration q (n,) [rad or m] for a seed (n,).
 
-    Periodic joints with more than MAX_TURNS whole turns lose these turns, because positions that
-    large have too few digits.
+    q is the seed, with absolute values bounded by MAX_START_VALUE. A periodic joint that is more
+    than MAX_TURNS whole turns from zero is set to the equivalent position within half a turn of
+    zero, because such large positions have too few digits.
+
+    Args:
+        periodic: (n,) 1 for joints whose whole turns do not change the pose, else 0.
+        seed: (n,) joint positions of the seed [rad or m].
+        q: (n,) start configuration, written.
     """
     for j in range(q.shape[0]):
         q[j] = min(max(seed[j], -MAX_START_VALUE), MAX_START_VALUE)
@@ -196,9 +214,14 @@ def from_seed(periodic: Indices, seed: Array, q: Array) -> None:
 
 @force_inline
 def turn_inside(periodic: Indices, lower: Array, upper: Array, q: Array) -> None:
-    """Turn joints outside their limits by whole turns toward the middle of the limits, in place.
+    """Turn periodic joints that are outside their limits by whole turns toward mid-range.
 
-    The limits may be those near a seed that is several turns away.
+    Several turns may be needed, because the limits may be those near a seed.
+
+    Args:
+        periodic: (n,) 1 for joints whose whole turns do not change the pose, else 0.
+        lower, upper: (n,) limits [rad or m].
+        q: (n,) joint positions, read and written [rad or m].
     """
     for j in range(q.shape[0]):
         if periodic[j] != 0 and not lower[j] <= q[j] <= upper[j]:
@@ -209,11 +232,15 @@ def turn_inside(periodic: Indices, lower: Array, upper: Array, q: Array) -> None
 
 @force_inline
 def random_start(starts: Starts, at_bounds: bool, state: NDArray[np.uint64], q: Array) -> None:
-    """Write random joint positions within the bounds to q (n,).
+    """Write random joint positions within the bounds of `starts` to q.
 
     Args:
-        at_bounds: Place each joint at one of its bounds with probability one half: solutions near
-            joint limits can have small basins of attraction. Otherwise all joints are uniform.
+        starts: Bounds of the joint positions.
+        at_bounds: If True, each joint is at one of its bounds with probability one half, because
+            solutions near joint limits can have small basins of attraction. If False, the positions
+            are uniformly distributed.
+        state: (1,) state of the random generator, read and written.
+        q: (n,) joint positions, written [rad or m].
     """
     for j in range(q.shape[0]):
         share = uniform(state)
@@ -224,17 +251,23 @@ def random_start(starts: Starts, at_bounds: bool, state: NDArray[np.uint64], q: 
 
 @force_inline
 def draw_near(seed: Array, share: float, q: Array) -> None:
-    """Move q (n,) toward the seed (n,) until `share` of their difference is left."""
+    """Move q toward the seed: q = seed + share * (q - seed).
+
+    Args:
+        seed: (n,) joint positions of the seed [rad or m].
+        share: Share of the difference that remains, 0 to 1.
+        q: (n,) joint positions, read and written [rad or m].
+    """
     for j in range(q.shape[0]):
         q[j] = seed[j] + share * (q[j] - seed[j])
 
 
 @force_inline
 def uniform(state: NDArray[np.uint64]) -> float:
-    """Return the next random number in [0, 1), and advance `state` (1,).
+    """Return a random number in [0, 1), and update the state (1,) of the random generator.
 
-    SplitMix64 (Steele, Lea & Flood 2014): one 64-bit word of state, every value is a good seed. The
-    caller owns the state, so that a search can be interrupted and continued.
+    The generator is SplitMix64 (Steele, Lea & Flood 2014), whose state is a 64-bit word with any
+    initial value. The caller stores the state, so that a search can be interrupted and continued.
     """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -258,10 +291,10 @@ def approach(
     scratch: SearchScratch,
     work: AnyWorkspace,
 ) -> int:
-    """Move the solution `scratch.q` (n,) closer to the seed (n,) while it remains a solution.
+    """Move the solution `scratch.q` (n,) closer to the seed (n,); the result is also a solution.
 
-    Joints move by whole turns and, where the closest solution is wanted, along the self-motion of
-    the arm.
+    Periodic joints move by whole turns. On the fast path, if the selection rule asks for the
+    solution nearest to the seed, the arm then moves along its self-motion.
 
     Returns:
         The number of steps along the self-motion.
@@ -284,7 +317,7 @@ def approach(
         if not is_reached(stop, position, rotation, norm(work.e)) or (
             phase == REDUNDANCY and distance(weights, q, seed) > distance(weights, kept, seed)
         ):
-            copy(kept, q)  # a turn of a joint far from zero can lose the digits of a solution
+            copy(kept, q)  # a turn of a joint far from zero can cause a large rounding error
         else:
             scratch.error[0], scratch.error[1] = position, rotation
     return steps
@@ -292,10 +325,16 @@ def approach(
 
 @force_inline
 def unwind(periodic: Indices, lower: Array, upper: Array, seed: Array, q: Array) -> bool:
-    """Turn periodic joints by whole turns to be closest to the seed within the limits, in place.
+    """Turn periodic joints by whole turns to the positions closest to the seed within the limits.
+
+    Args:
+        periodic: (n,) 1 for joints whose whole turns do not change the pose, else 0.
+        lower, upper: (n,) limits [rad or m].
+        seed: (n,) joint positions of the seed [rad or m].
+        q: (n,) joint positions, read and written [rad or m].
 
     Returns:
-        Whether a joint was turned.
+        Whether any joint was turned.
     """
     turned = False
     for j in range(q.shape[0]):

@@ -1,8 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The searches of a batch of poses, independent of each other: the kernels that Python calls.
+"""Kernels that Python calls to search solutions for a batch of poses.
 
-Arguments that differ between calls are plain tuples: Numba takes 2 us to recognise a NamedTuple.
+The searches of the poses are independent of each other. Each pose has a row in the arrays of
+:class:`PoseTargets` and :class:`Rows`. The fast path and the general path are explained in
+:mod:`dls_ik.core.search`.
+
+Arguments that differ between calls are plain tuples, because Numba takes 2 us to recognise a
+NamedTuple.
 """
 
 import numpy as np
@@ -37,7 +42,7 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import fast_workspace, new_memory, search_scratch, workspace
 
-POSE_TOLERANCE = 1e-9  # maximum deviation of a rotation matrix from orthonormality
+POSE_TOLERANCE = 1e-9  # maximum deviation of R R^T from the identity for a rotation matrix R
 
 
 @allocating
@@ -49,12 +54,15 @@ def search_packed(
     attempts: int,
     rows: tuple[Indices, Array, Array],
 ) -> None:
-    """Search all rows on the fast path, for arms with one tip; called from Python.
+    """Search solutions for all poses on the fast path; called from Python.
 
     Args:
-        numbers, integers: Fields of :class:`dls_ik.core.fast.packed.Packed`.
+        numbers, integers: Fields of :class:`dls_ik.core.fast.packed.Packed`: the arm with one tip,
+            the method and the table.
+        targets: Fields of :class:`PoseTargets`.
         rule: Fields of :class:`SelectionRule`.
-        targets, attempts, rows: As for :func:`search_rows`.
+        attempts: Maximum number of attempts per pose in this call.
+        rows: Fields of :class:`Rows`, read and written.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
     near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
@@ -75,13 +83,14 @@ def search_packed_free(
     rows: tuple[Indices, Array, Array],
     opened: tuple[Array, Indices],
 ) -> None:
-    """Search all rows on the fast path for collision-free solutions; called from Python.
+    """Search collision-free solutions for all poses on the fast path; called from Python.
 
     Args:
         numbers, integers, targets, rule, rows: As for :func:`search_packed`.
-        scene: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`, and `decided` of
+        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`, and `decided` of
             :class:`FreeSearch`.
-        until: (b,) total number of attempts for each pose, earlier calls included.
+        until: (b,) maximum total number of attempts for each pose, including those of earlier
+            calls.
         opened: Fields of :class:`OpenSolutions`, read and written.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
@@ -97,7 +106,11 @@ def search_packed_free(
 
 @allocating
 def near_seed(chain: SerialChain, params: SearchParams) -> tuple[SerialChain, SearchParams]:
-    """Return copies with new arrays for the joint limits and start bounds near a seed."""
+    """Return copies of the two structs with new, uninitialised arrays for limits near a seed.
+
+    The new arrays are the joint limits of the chain and the bounds of random starts in the
+    parameters; :func:`limits_near_seed` writes them for each pose. All other arrays are shared.
+    """
     starts = params.starts
     limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = SerialChain(
@@ -128,13 +141,21 @@ def search_fast(
     work: FastWorkspace,
     free: FreeSearch | None,
 ) -> None:
-    """Search all rows on the fast path, given the structs and all scratch arrays.
+    """Search solutions for all poses on the fast path, given the structs and all scratch arrays.
 
     Args:
-        near: Copy of `chain` with its own arrays for the joint limits near a seed.
-        params: Parameters with their own arrays for the start bounds near a seed.
+        chain: The arm, with its joint limits.
+        near: Copy of `chain` from :func:`near_seed`, whose joint limits are written for each pose.
+        starts: Bounds of random starts without a seed.
+        params: Copy of the parameters from :func:`near_seed`, whose bounds of random starts are
+            written for each pose.
+        table: Table of start configurations.
+        targets: The poses and seeds.
         attempts: Maximum number of attempts per pose in this call; unused with a scene.
-        free: Inputs of the collision-free search; None without a scene.
+        rows: State of the searches, read and written.
+        scratch: Scratch arrays of the search.
+        work: Scratch arrays of the fast path.
+        free: Inputs of the search for collision-free solutions; None without a scene.
     """
     for i in range(targets.T.shape[0]):
         T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
@@ -153,11 +174,14 @@ def search_rows(
     attempts: int,
     rows: tuple[Indices, Array, Array],
 ) -> None:
-    """Search all rows on the general path, independently of each other; called from Python.
+    """Search solutions for all poses on the general path; called from Python.
 
-    Rows are skipped if their pose is not a finite rigid transform, or their seed is not finite.
+    A row is skipped if its desired poses are not finite rigid transforms or its seed is not finite.
 
     Args:
+        chain: The chain of the arm.
+        params: Parameters of the searches.
+        general: The task and further inputs of the steps.
         targets: Fields of :class:`PoseTargets`.
         attempts: Maximum number of attempts per pose in this call.
         rows: Fields of :class:`Rows`, read and written.
@@ -176,10 +200,11 @@ def search_rows_free(
     rows: tuple[Indices, Array, Array],
     opened: tuple[Array, Indices],
 ) -> None:
-    """Search all rows on the general path for collision-free solutions; called from Python.
+    """Search collision-free solutions for all poses on the general path; called from Python.
 
     Args:
-        scene, until, opened: As for :func:`search_packed_free`; others as for :func:`search_rows`.
+        chain, params, general, targets, rows: As for :func:`search_rows`.
+        scene, until, opened: As for :func:`search_packed_free`.
     """
     arrays = unpack_scene(scene[0], scene[1])
     slides = slide_scratch(arrays, chain.lower.shape[0], general.task.component.shape[0])
@@ -204,7 +229,17 @@ def search_general(
     rows: Rows,
     free: FreeSearch | None,
 ) -> None:
-    """Search all rows on the general path, given the structs; see :func:`search_fast`."""
+    """Search solutions for all poses on the general path, given the structs.
+
+    Args:
+        chain: The chain of the arm.
+        params: Parameters of the searches.
+        general: The task and further inputs of the steps.
+        targets: The poses and seeds.
+        attempts: Maximum number of attempts per pose in this call; unused with a scene.
+        rows: State of the searches, read and written.
+        free: Inputs of the search for collision-free solutions; None without a scene.
+    """
     starts = params.starts
     limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
     near = Chain(
@@ -244,7 +279,21 @@ def search_row(
     work: AnyWorkspace,
     free: FreeSearch | None,
 ) -> None:
-    """Search row i; see :func:`search_fast`."""
+    """Search solutions for the pose of row i.
+
+    Args:
+        near: The chain with the joint limits near the seed.
+        params: The parameters with the bounds of random starts near the seed.
+        table, general: One of the two is None, as explained in :mod:`dls_ik.core.search`.
+        T: (k, 4, 4) desired poses of the tips.
+        seed: (n,) joint positions [rad or m].
+        attempts: Maximum number of attempts in this call; unused with a scene.
+        i: Index of the row.
+        rows: State of all searches, of which row i is read and written.
+        scratch: Scratch arrays of the search.
+        work: Scratch arrays of the path.
+        free: Inputs of the search for collision-free solutions; None without a scene.
+    """
     row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
     if free is None:
         search(near, params, table, general, T, seed, attempts, row, scratch, work, None)
@@ -259,15 +308,18 @@ def search_row(
 def limits_near_seed(
     chain: AnyChain, starts: Starts, seed: Array, change: Array, near: AnyChain, around: Starts
 ) -> None:
-    """Write the joint limits and the bounds of random starts within `change` of the seed.
+    """Restrict the joint limits and the bounds of random starts to the neighbourhood of a seed.
 
-    The bounds of random starts may be whole turns away from those without a seed.
+    The restricted joint limits are also the bounds of random starts if their range is finite.
+    Otherwise the bounds are the part of ``starts`` that is in the neighbourhood.
 
     Args:
+        chain: The joint limits.
+        starts: Bounds of random starts without a seed.
         seed: (n,) joint positions [rad or m].
         change: (n,) maximum difference from the seed [rad or m].
         near: Chain whose `lower` and `upper` (n,) are written.
-        around: Starts whose `lower` and `upper` (n,) are written.
+        around: Bounds of random starts whose `lower` and `upper` (n,) are written.
     """
     for j in range(seed.shape[0]):
         low, high = seed[j] - change[j], seed[j] + change[j]
@@ -281,7 +333,7 @@ def limits_near_seed(
 
 @force_inline
 def is_finite(q: Array) -> bool:
-    """Return whether all entries are finite."""
+    """Return whether all entries of q (n,) are finite."""
     for j in range(q.shape[0]):
         if not abs(q[j]) < np.inf:
             return False
@@ -290,7 +342,7 @@ def is_finite(q: Array) -> bool:
 
 @force_inline
 def are_poses(T: Array) -> bool:
-    """Return whether each of T (k, 4, 4) is a finite rigid transform."""
+    """Return whether all matrices in T (k, 4, 4) are finite rigid transforms."""
     for i in range(T.shape[0]):
         if not is_pose(T[i], POSE_TOLERANCE):
             return False

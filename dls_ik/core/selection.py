@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Selection among the solutions of one pose: measure, best solution, undecided solutions.
+"""Selection of one solution of a pose: measures of solutions, and the best solution so far.
 
-With a scene, bounds of distances leave some solutions undecided: neither proven collision-free nor
-proven in collision. These are recorded, and Python decides them by exact checks before the search
-continues, so that the answer does not depend on the time of these checks.
+With a scene, the collision checks of the kernels leave some solutions undecided: neither proven
+collision-free nor proven in collision. Undecided solutions are recorded, and Python decides them by
+exact checks before the search continues, so that the selected solution does not depend on the
+duration of these checks.
 """
 
 from typing import NamedTuple
@@ -24,35 +25,42 @@ from dls_ik.core.types import (
     SelectionRule,
 )
 
-# Columns of Rows.counts: number of attempts, number of steps, one of the four values below, random
-# state. With a scene, the columns from PAIRS on hold the number of a colliding pair plus 1 and its
-# count, in turn.
+# Columns of Rows.counts: number of attempts, number of steps, one of the four values below, and the
+# state of the random generator. With a scene, there are two columns for each counted pair, starting
+# at PAIRS: the index of the pair plus 1, and the number of its collisions.
 ATTEMPTS, STEPS, FOUND, STATE, PAIRS = range(5)
-# Values of the column FOUND: no solution yet; a solution, and the search continues; the search is
-# finished; the search is finished because a pair collides in all solutions of the pose.
+# Values of the column FOUND. NOTHING: no solution yet; SOMETHING: a solution, but the search
+# continues; ALL: the search is finished; BLOCKED: the search is finished because a pair collides in
+# all solutions of the pose.
 NOTHING, SOMETHING, ALL, BLOCKED = range(4)
 FIRST, NEAREST, DEXTROUS, CLEAREST = range(4)  # kinds of SelectionRule
 
 SLOTS = 8  # number of colliding pairs that are counted
-CANDIDATES = 8  # maximum number of undecided solutions recorded per attempt
+CANDIDATES = 8  # maximum number of undecided solutions that one attempt can record
 
 
 class OpenSolutions(NamedTuple):
-    """Undecided solutions of b poses, and the answers of their exact collision checks."""
+    """Undecided solutions of b poses, and the answers of their exact collision checks.
 
-    candidates: Array  # (b, CANDIDATES, n + 3) q, position and rotation error, the rule's measure
-    answers: Indices  # (b, 1 + CANDIDATES) number of candidates; for each 1 if collision-free
+    Functions that handle one pose receive the arrays of this pose, without the first dimension.
+    """
+
+    candidates: Array  # (b, CANDIDATES, n + 3) q, position error, rotation error, measure
+    answers: Indices  # (b, 1 + CANDIDATES) number of candidates, then 1 for each collision-free one
 
 
 @force_inline
 def keep(rule: SelectionRule, q: Array, error: Array, value: float, row: Rows) -> None:
-    """Store a solution in a row if it is the best so far.
+    """Store a solution in the row of its pose if it is the best solution so far.
+
+    The search of the row is finished if the selection rule needs no further solution.
 
     Args:
+        rule: The selection rule.
         q: (n,) solution [rad or m].
-        error: (2,) position error [m] and rotation error [rad].
-        value: Measure of the rule; smaller is better.
-        row: State of the pose, read and written.
+        error: (2,) position error [m] and rotation error [rad] of the solution.
+        value: Measure of the solution by the rule; smaller is better.
+        row: State of the search for the pose, read and written.
     """
     counts, best, figures = row.counts, row.best, row.figures
     if counts[FOUND] == NOTHING or value < figures[2]:
@@ -66,7 +74,12 @@ def keep(rule: SelectionRule, q: Array, error: Array, value: float, row: Rows) -
 
 @force_inline
 def end_if_enough(rule: SelectionRule, counts: Indices) -> None:
-    """Finish the search of a row that has a solution once the rule's `num_candidates` are made."""
+    """Finish the search for a pose if it has a solution and enough attempts were made.
+
+    Args:
+        rule: The selection rule, with the number of attempts `num_candidates`.
+        counts: Counts of the row, read and written.
+    """
     if counts[FOUND] == SOMETHING and counts[ATTEMPTS] >= rule.num_candidates:
         counts[FOUND] = ALL
 
@@ -82,9 +95,14 @@ def measure(
     q: Array,
     work: AnyWorkspace,
 ) -> float:
-    """Return the rule's measure of the solution evaluated last; smaller is better.
+    """Return the measure of a solution by the selection rule; smaller is better.
 
-    The rule CLEAREST is measured in :mod:`dls_ik.core.free_solutions`.
+    The measure is the distance from the seed for NEAREST, the negative manipulability for
+    DEXTROUS, and 0 for FIRST. The measure for CLEAREST is computed in
+    :mod:`dls_ik.core.free_solutions`.
+
+    Args:
+        q: (n,) solution [rad or m], for which `work` holds the kinematics.
     """
     if params.rule.kind == NEAREST:
         return distance(params.starts.joint_weights, q, seed)
@@ -96,7 +114,12 @@ def measure(
 
 @force_inline
 def distance(weights: Array, q: Array, seed: Array) -> float:
-    """Return the squared distance of two configurations (n,) in the joint metric."""
+    """Return the squared distance of two configurations in the joint metric.
+
+    Args:
+        weights: (n,) weights of the squared differences.
+        q, seed: (n,) joint positions [rad or m].
+    """
     total = 0.0
     for j in range(q.shape[0]):
         total += weights[j] * (q[j] - seed[j]) ** 2
@@ -108,10 +131,15 @@ def distance(weights: Array, q: Array, seed: Array) -> float:
 
 @kernel
 def count_pair(counts: Indices, pair: int) -> None:
-    """Count a collision of a pair; the most frequent pairs stay among the counted ones.
+    """Count a collision of a pair of shapes in the limited number of slots of a row.
 
-    A pair without a slot takes the slot with the smallest count and continues from that count
-    (Metwally, Agrawal & El Abbadi 2005).
+    If the pair has no slot, it replaces the pair with the smallest count and continues from this
+    count. The pairs that collide most frequently therefore have a slot at the end (Metwally,
+    Agrawal & El Abbadi 2005).
+
+    Args:
+        counts: Counts of the row, read and written.
+        pair: Index of the pair.
     """
     smallest = PAIRS
     for at in range(PAIRS, counts.shape[0], 2):
@@ -126,14 +154,22 @@ def count_pair(counts: Indices, pair: int) -> None:
 
 @force_inline
 def may_be_best(value: float, row: Rows) -> bool:
-    """Return whether a solution with this measure would be the best so far."""
+    """Return whether a solution with the measure `value` would be the best of its row so far."""
     found = row.counts[FOUND]
     return bool(found == NOTHING or (found == SOMETHING and value < row.figures[2]))
 
 
 @force_inline
 def note_open(q: Array, error: Array, value: float, row: Rows, opened: OpenSolutions) -> None:
-    """Record an undecided solution of a row if a slot is unused and it may be the best so far."""
+    """Record an undecided solution if it may be the best so far and there is an unused slot.
+
+    Args:
+        q: (n,) solution [rad or m].
+        error: (2,) position error [m] and rotation error [rad] of the solution.
+        value: Measure of the solution; smaller is better.
+        row: State of the search for the pose.
+        opened: Undecided solutions of the pose, read and written.
+    """
     count, n = opened.answers[0], q.shape[0]
     if count < CANDIDATES and may_be_best(value, row):
         noted = opened.candidates[count]
@@ -146,7 +182,7 @@ def note_open(q: Array, error: Array, value: float, row: Rows, opened: OpenSolut
 
 @force_inline
 def forget_worse(row: Rows, opened: OpenSolutions) -> None:
-    """Remove recorded solutions that are not better than the best collision-free solution."""
+    """Remove undecided solutions of a pose that are not better than its best solution so far."""
     left = 0
     for i in range(opened.answers[0]):
         noted = opened.candidates[i]
@@ -159,7 +195,15 @@ def forget_worse(row: Rows, opened: OpenSolutions) -> None:
 
 @force_inline
 def take_answers(rule: SelectionRule, row: Rows, opened: OpenSolutions) -> None:
-    """Keep the recorded solutions that the exact checks proved collision-free."""
+    """Use the answers of the exact collision checks, and remove all undecided solutions of a pose.
+
+    A solution that was found collision-free is stored in the row if it is the best so far.
+
+    Args:
+        rule: The selection rule.
+        row: State of the search for the pose, read and written.
+        opened: Undecided solutions of the pose and the answers, read and written.
+    """
     n, count = row.best.shape[0], opened.answers[0]
     for i in range(count):
         noted = opened.candidates[i]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of points from primitives, nodes and meshes, and sphere fits by these distances.
+"""Distances of points from primitives, tree nodes and meshes, and functions to fit spheres.
 
-The signed distances from primitives and their gradients are exact, in closed form.
+The signed distances from primitives and the gradients of these distances are exact, in closed form.
 """
 
 from math import sqrt
@@ -28,12 +28,16 @@ MAX_CLIPPED = 9  # maximum number of corners of a triangle clipped to a box
 def distance_and_normal(
     kind: int, size: Array, x: float, y: float, z: float
 ) -> tuple[float, float, float, float]:
-    """Return the signed distance [m] of a point from a primitive, and its gradient.
+    """Return the signed distance of a point from a primitive, and its gradient by the point.
 
     Args:
-        kind: Kind of the primitive, as in :mod:`dls_ik.core.scene_arrays`.
-        size: (3,) size of the primitive [m].
-        x, y, z: The point, in the frame of the primitive [m].
+        kind: Kind of the primitive, SPHERE to CAVITY in :mod:`dls_ik.core.scene_arrays`.
+        size: (3,) size of the primitive as in :class:`dls_ik.core.scene_arrays.SceneArrays` [m].
+        x, y, z: The point in the frame of the primitive [m].
+
+    Returns:
+        The distance [m], negative inside the primitive, and the three components of the gradient, a
+        unit vector.
     """
     if kind == PLANE:
         return z, 0.0, 0.0, 1.0
@@ -80,14 +84,21 @@ def distance_and_normal(
 
 @force_inline
 def signed_distance(kind: int, size: Array, x: float, y: float, z: float) -> float:
-    """Return the distance [m] of a point from a primitive in its frame, negative inside."""
-    d, _, _, _ = distance_and_normal(kind, size, x, y, z)  # LLVM removes the gradient
+    """Return the signed distance [m] of a point from a primitive, negative inside.
+
+    The arguments are those of :func:`distance_and_normal`.
+    """
+    # LLVM removes the computation of the gradient.
+    d, _, _, _ = distance_and_normal(kind, size, x, y, z)
     return d
 
 
 @force_inline
 def apply(T: Array, c: Array) -> tuple[float, float, float]:
-    """Return the point c (3,) transformed by T (3, 4)."""
+    """Return the coordinates of the point given by the first three entries of c, moved by T (3, 4).
+
+    T is a rigid transform.
+    """
     return (
         T[0, 0] * c[0] + T[0, 1] * c[1] + T[0, 2] * c[2] + T[0, 3],
         T[1, 0] * c[0] + T[1, 1] * c[1] + T[1, 2] * c[2] + T[1, 3],
@@ -97,7 +108,12 @@ def apply(T: Array, c: Array) -> tuple[float, float, float]:
 
 @force_inline
 def from_node(a: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """Return the distance [m] of a point from the centre of node a (5,), and its gradient."""
+    """Return the distance [m] of a point from the centre of node a, and its gradient by the point.
+
+    Args:
+        a: (5,) node: centre, outer and inner radius [m].
+        x, y, z: The point in the frame of the node [m].
+    """
     u, v, w = x - a[0], y - a[1], z - a[2]
     length = sqrt(u * u + v * v + w * w)
     if length < 1e-15:
@@ -107,17 +123,29 @@ def from_node(a: Array, x: float, y: float, z: float) -> tuple[float, float, flo
 
 @force_inline
 def centre_distance(T: Array, size: Array, kind: int, c: Array) -> float:
-    """Return the signed distance [m] of T c from a primitive; c (3,) is a point, T is (3, 4)."""
+    """Return the signed distance [m] of a point or of the centre of a node from a primitive.
+
+    Args:
+        T: (3, 4) transform from the frame of the point to that of the primitive.
+        size: (3,) size of the primitive [m].
+        kind: Kind of the primitive, SPHERE to CAVITY in :mod:`dls_ik.core.scene_arrays`.
+        c: The point, in the first three entries [m].
+    """
     x, y, z = apply(T, c)
     return signed_distance(kind, size, x, y, z)
 
 
 @force_inline
 def node_distance(T: Array, a: Array, b: Array) -> float:
-    """Return the distance [m] of the centres of a and b; T (3, 4) transforms from b to a."""
+    """Return the distance [m] of the centres of two tree nodes.
+
+    Args:
+        T: (3, 4) transform from the frame of node b to that of node a.
+        a, b: (5,) nodes, with the centre in the first three entries [m].
+    """
     x, y, z = apply(T, b)
     x, y, z = x - a[0], y - a[1], z - a[2]
-    return sqrt(x * x + y * y + z * z)  # bounds take 7 % longer with from_node
+    return sqrt(x * x + y * y + z * z)  # calling from_node would make distance bounds 7 % slower
 
 
 # Fitted shapes ------------------------------------------------------------------------------------
@@ -125,7 +153,14 @@ def node_distance(T: Array, a: Array, b: Array) -> float:
 
 @kernel
 def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> None:
-    """Write the signed distances [m] of points (b, 3) from a primitive in its frame to `out`."""
+    """Write the signed distances of points from a primitive, negative inside.
+
+    Args:
+        kind: Kind of the primitive, SPHERE to CAVITY in :mod:`dls_ik.core.scene_arrays`.
+        size: (3,) size of the primitive [m].
+        points: (b, 3) points in the frame of the primitive [m].
+        out: (b,) distances, written [m].
+    """
     for i in range(points.shape[0]):
         out[i] = signed_distance(kind, size, points[i, 0], points[i, 1], points[i, 2])
 
@@ -134,17 +169,17 @@ def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> No
 def clip_to_box(
     corners: Array, rows: Indices, low: Array, high: Array, points: Array, kept: Indices
 ) -> tuple[int, int]:
-    """Write the corners of the parts of triangles inside an axis-aligned box.
+    """Write the corners of the intersections of triangles with an axis-aligned box.
 
-    Each part is a convex polygon of at most MAX_CLIPPED corners (Sutherland & Hodgman 1974), so
-    that repeated cuts do not multiply the number of polygons.
+    Each intersection is a convex polygon of at most MAX_CLIPPED corners (Sutherland & Hodgman
+    1974).
 
     Args:
         corners: (m, 3, 3) corners of all triangles [m].
         rows: (k,) indices of the triangles to clip.
         low, high: (3,) bounds of the box [m].
-        points: (MAX_CLIPPED k, 3) corners of the parts, written [m].
-        kept: (k,) indices of the triangles with a part in the box, written.
+        points: (MAX_CLIPPED k, 3) corners of the intersections, written [m].
+        kept: (k,) indices of the triangles that intersect the box, written.
 
     Returns:
         The number of points and the number of triangles written.
@@ -174,7 +209,7 @@ def clip_to_box(
                         other[size_after, j] = polygon[i, j] + share * step
                     other[size_after, axis] = value
                     size_after += 1
-                if size_after > MAX_CLIPPED:  # rounding error: keep the whole triangle
+                if size_after > MAX_CLIPPED:  # rounding errors: use the whole triangle instead
                     break
             if size_after > MAX_CLIPPED:
                 size = 3
@@ -197,14 +232,14 @@ def clip_to_box(
 
 @kernel
 def tightest_sphere(centres: Array, depths: Array, points: Array, out: Array) -> None:
-    """Write the enclosing sphere with the smallest difference of outer and inner radius.
+    """Choose the centre of a tree node with the smallest difference of outer and inner radius.
 
     Args:
         centres: (c, 3) candidates for the centre [m].
         depths: (c,) inner radii of the candidates [m], -inf outside the solid.
-        points: (k, 3) points that the sphere encloses [m].
-        out: (5,) centre, outer and inner radius [m]; replaced only by a better sphere. Set the
-            outer radius to inf to accept any.
+        points: (k, 3) points that the outer sphere must enclose [m].
+        out: (5,) centre, outer and inner radius [m], read and replaced by the best candidate if its
+            difference is smaller. Set the outer radius to inf initially to accept any candidate.
     """
     best = out[OUTER] - max(out[INNER], 0.0)
     for i in range(centres.shape[0]):
@@ -222,13 +257,14 @@ def tightest_sphere(centres: Array, depths: Array, points: Array, out: Array) ->
 
 @kernel
 def mesh_distances(corners: Array, points: Array, solid: bool, out: Array) -> None:
-    """Write the distances [m] of points (b, 3) from a mesh, negative inside a solid mesh.
+    """Write the distances of points from a mesh, negative inside a solid mesh.
 
     Args:
         corners: (m, 3, 3) corners of the triangles [m].
-        solid: Whether the mesh is solid. The solid angle of the mesh decides which points are
-            inside (Van Oosterom & Strackee 1983).
-        out: (b,) distances, written.
+        points: (b, 3) points [m].
+        solid: Whether the mesh encloses a solid. A point is then inside if the solid angle of the
+            mesh, seen from the point, exceeds half a sphere (Van Oosterom & Strackee 1983).
+        out: (b,) distances, written [m].
     """
     for i in range(points.shape[0]):
         least, angle = np.inf, 0.0
@@ -246,7 +282,7 @@ def mesh_distances(corners: Array, points: Array, solid: bool, out: Array) -> No
                 ab, bc = ax * bx + ay * by + az * bz, bx * cx + by * cy + bz * cz
                 ca = cx * ax + cy * ay + cz * az
                 angle += np.arctan2(volume, a * b * c + ab * c + bc * a + ca * b)
-        inside = solid and abs(angle) > np.pi  # half of a full turn: each angle is halved
+        inside = solid and abs(angle) > np.pi  # the sum is half the solid angle, 2 pi inside
         out[i] = -sqrt(least) if inside else sqrt(least)
 
 
@@ -255,7 +291,10 @@ def squared_to_triangle(
     ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float,
     cz: float,
 ) -> float:  # fmt: skip
-    """Return the squared distance of the origin from a triangle (Ericson 2005, 5.1.5)."""
+    """Return the squared distance [m^2] of the origin from the triangle with corners a, b and c.
+
+    The method is that of Ericson 2005, 5.1.5.
+    """
     ux, uy, uz = bx - ax, by - ay, bz - az
     vx, vy, vz = cx - ax, cy - ay, cz - az
     d1, d2 = -(ux * ax + uy * ay + uz * az), -(vx * ax + vy * ay + vz * az)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""One step of closed-loop inverse kinematics, the same formula for every method.
+"""One step of closed-loop inverse kinematics by a formula that is common to all methods.
 
-dq = z + C P (e - J z): the limit strategy provides z, the scale C of the columns and the activation
-of the limit of each joint; the damping law provides P; the step bounds limit the correction of the
-error.
+The formula is dq = z + C P (e - J z), with the error e and its Jacobian J. The limit strategy gives
+the motion z, the scale C of the columns of J, and the activation of each joint's limit. P is the
+inverse of J C by the damping law. Step bounds limit the correction of the error.
 """
 
 import numpy as np
@@ -32,14 +32,19 @@ from dls_ik.core.workspace import workspace
 def general_step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """Write the step for the error ``work.e`` and Jacobian ``work.J``, both scaled, to ``work.dq``.
+    """Write the step of a method for a given error and Jacobian to ``work.dq``.
 
-    ``work.e`` and ``work.J`` are overwritten. Rows inside their tolerance do not count; the active
-    set adds rows again if the step would violate their tolerance.
+    Rows of the task whose error is within the tolerance are ignored. If the limit strategy is the
+    active set and the step would violate such a tolerance, the step is solved again with this row.
 
     Args:
+        chain: The chain of the arm.
+        method: Damping law, limit strategy and step bound.
+        general: The task and further inputs of the step.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
+        work: The scaled error `e` and its Jacobian `J` are read and overwritten; the step is
+            written to `dq`.
     """
     task = general.task
     r = work.e.shape[0] if task.has_tolerance else 0
@@ -63,7 +68,7 @@ def general_step(
 def _step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """Write the step if all rows count: equation (1) of Colome & Torras 2012.
+    """Write the step for all rows of the task: equation (1) of Colome & Torras 2012.
 
     The arguments are those of :func:`general_step`.
     """
@@ -103,7 +108,7 @@ def _step(
         W = policies.weight_matrix(e.shape[0], general.direction, weight) if is_whole else B
         if weight != 1.0:
             policies.weight_columns(B, general.direction, weight)
-        # Apply the inverse, repeatedly while the active set holds further joints.
+        # Apply the inverse, and repeat this while the active set holds further joints.
         left = np.empty(e.shape[0])
         again = True
         while again:
@@ -138,15 +143,21 @@ def run_steps(
     errors: Array,
     damping: Array,
 ) -> None:
-    """Make s steps of a method.
+    """Make s steps of a method, and record the joint positions, errors and damping factors.
 
     Args:
+        chain: The chain of the arm.
+        method: Damping law, limit strategy and step bound.
+        general: The task and further inputs of the steps.
         memory: State of the method, read and written.
-        Ts: (t, k, 4, 4) target of each step; the last target also serves all further steps.
+        Ts: (t, k, 4, 4) desired poses of each step; if t < s, the last ones are used for all
+            further steps.
         qs: (s + 1, n) joint positions [rad or m]: the first row is the start, the others are
             written.
-        errors: (s + 1, r) scaled errors at qs for the target of the step from there, written.
-        damping: (s, 2) lambda^2 and number of search iterations of each step, written.
+        errors: (s + 1, r) scaled error [m] in each row of qs for the desired poses of the step that
+            starts there, written.
+        damping: (s, 2) lambda^2 of each step and the number of iterations that determined it,
+            written.
     """
     work = workspace(chain, general, memory)
     steps = damping.shape[0]
@@ -171,7 +182,17 @@ def run_steps(
 def error_and_jacobian(
     chain: Chain, general: GeneralProblem, memory: Memory, T_d: Array, q: Array, e: Array, J: Array
 ) -> None:
-    """Write the scaled error e (r,) and Jacobian J (r, n) of the task at q (n,)."""
+    """Write the scaled error of the task and its Jacobian at one configuration.
+
+    Args:
+        chain: The chain of the arm.
+        general: The task.
+        memory: State of a method; unused, but part of the scratch arrays.
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
+        e: (r,) scaled error, written [m].
+        J: (r, n) Jacobian, written.
+    """
     work = workspace(chain, general, memory)
     observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
@@ -191,7 +212,19 @@ def step_for(
     J: Array,
     dq: Array,
 ) -> None:
-    """Write the step dq (n,) of a method for a given scaled error e (r,) and Jacobian J (r, n)."""
+    """Write the step of a method for a given scaled error and Jacobian.
+
+    Args:
+        chain: The chain of the arm.
+        method: Damping law, limit strategy and step bound.
+        general: The task and further inputs of the step.
+        memory: State of the method, read and written.
+        T_d: (k, 4, 4) desired poses.
+        q: (n,) joint positions [rad or m].
+        e: (r,) scaled error [m].
+        J: (r, n) Jacobian of the scaled error.
+        dq: (n,) step, written [rad or m].
+    """
     work = workspace(chain, general, memory)
     observe(chain, general, T_d, q, work)
     work.e[:] = e

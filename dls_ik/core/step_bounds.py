@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step bounds: limits on the size of a step.
 
-Each bound has a section with its formula and source. To add a bound, write its section, its id, its
-name in `IDS`, and its branch in :func:`bound_step`, or in :func:`bounded_sum` for a bound on single
-directions.
+A bound applies to the whole step, or to each singular direction of the Jacobian J = U diag(s) V^T,
+with u_i and v_i the columns of U and V. Each bound has a section with its formula and source. To
+add a bound, write its section, its id, its name in `IDS`, and its branch in :func:`bound_step`, or
+in :func:`bounded_sum` for a bound on single directions.
 """
 
 from math import sqrt
@@ -21,7 +22,7 @@ IDS = {"none": NONE, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
 
 @force_inline
 def goes_by_direction(method: Method) -> bool:
-    """Return whether the method bounds each singular direction."""
+    """Return whether the step bound (SD or SDLS) applies to each singular direction."""
     return method.step == SD or method.step == SDLS
 
 
@@ -37,16 +38,20 @@ def bounded_sum(
     e: Array,
     dq: Array,
 ) -> None:
-    """Write sum_i w_i, w_i = gain_i v_i (u_i . e), each bounded if the method bounds directions.
+    """Write the sum of the motions w_i = gain_i v_i (u_i . e) of all singular directions.
+
+    Each w_i is shortened if the step bound of the method applies to single directions.
 
     Args:
+        method: The step bound and its gamma_max.
+        params: Further parameters of the step bound.
         grouping: Groups of the r rows and kinds of the k joints.
-        J: (r, k) Jacobian.
+        J: (r, k) Jacobian of the scaled error.
         Ut: (r, r) rows u_i.
         gain: (r,) gains of the damping law.
         Vt: (r, k) rows v_i.
-        e: (r,) scaled error.
-        dq: (k,) sum, written.
+        e: (r,) scaled error [m].
+        dq: (k,) sum, written [rad or m].
     """
     r, k = J.shape
     slides = grouping.translational
@@ -74,7 +79,14 @@ def bounded_sum(
 
 @kernel
 def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -> None:
-    """Shorten the whole step dq (n,) in place; `slides` (n,) marks joints that only slide."""
+    """Shorten the whole step if the step bound of the method requires it.
+
+    Args:
+        method: The step bound and its gamma_max.
+        params: Further parameters of the step bound.
+        slides: (n,) whether each joint is prismatic.
+        dq: (n,) step, read and written [rad or m].
+    """
     if method.step == SD:
         if not params.bug_compatible or method.limits == limits.CTP:
             shorten_to_norm(method.gamma_max, dq)
@@ -87,15 +99,23 @@ def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -
 
 
 # MAX ----------------------------------------------------------------------------------------------
-# The maximum joint change: the whole step is scaled so that no joint exceeds it.
+# The whole step is scaled so that no joint moves by more than the maximum joint change.
 #
-# Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2 (norm in the text, largest component in the
-# code).
+# The bound is that of Buss & Kim 2004, section 5, and of the code of Tabaczynski 2005, section 3.2;
+# the text of Tabaczynski bounds the norm of the step instead of its largest component.
 
 
 @kernel
 def shorten_to_largest(farthest: float, dq: Array) -> float:
-    """Scale `dq` (n,) so that no component exceeds `farthest`; return the original largest one."""
+    """Scale a step so that no component exceeds a maximum.
+
+    Args:
+        farthest: Maximum absolute value of a component [rad or m].
+        dq: (n,) step, read and written [rad or m].
+
+    Returns:
+        The largest absolute value of a component of the original step.
+    """
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]))
@@ -111,7 +131,7 @@ def shorten_to_largest(farthest: float, dq: Array) -> float:
 
 @kernel
 def shorten_to_norm(longest: float, dq: Array) -> None:
-    """Shorten `dq` (n,) to a 2-norm of at most `longest`."""
+    """Scale the step `dq` (n,) in place so that its 2-norm is at most `longest`."""
     total = 0.0
     for j in range(dq.shape[0]):
         total += dq[j] * dq[j]
@@ -122,29 +142,30 @@ def shorten_to_norm(longest: float, dq: Array) -> None:
 
 
 # SD -----------------------------------------------------------------------------------------------
-# Selective damping: no direction of the error may move a joint farther than the tip.
+# Selective damping: singular directions for which the motions that single joints cause at the tip
+# cancel each other have a smaller bound.
 #
-# Colome & Torras 2012, section VI and (8), after Buss & Kim 2004. M_s bounds the motion of the tip
-# for a unit of error along u_s, summed over the joints. The joint change w_s of this direction is
-# bounded by gamma_s = gamma_max min(1, 1/M_s) in its largest absolute component, and the whole step
-# by gamma_max in its 2-norm.
+# Colome & Torras 2012, section VI and (8), after Buss & Kim 2004. Let the error be a unit vector
+# along u_s: M_s is the sum over the joints of the motion of the tip that the change of each joint
+# causes. The joint change w_s of direction s is shortened so that its largest absolute component is
+# at most gamma_s = gamma_max min(1, 1/M_s). The whole step is shortened to the 2-norm gamma_max.
 #
-# Bug-compatible: the published code uses the largest signed component, max(w) instead of max|w|, of
-# each direction and of the sum, so that negative components are unbounded. CTP adds its push to the
-# sum and bounds the 2-norm of the whole.
+# With `bug_compatible`, the largest signed component, max(w) instead of max|w|, of each direction
+# and of the sum is bounded, as in the published code, so that negative components are unbounded.
+# The strategy CTP adds its motion z to the sum and then bounds the 2-norm of the whole step.
 
 
 @kernel
 def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed: bool) -> float:
-    """Return the share of w v that is kept, from 0 to 1.
+    """Return the factor, 0 to 1, by which the bound SD shortens the motion of one direction.
 
     Args:
-        J: (r, k) Jacobian.
-        v: (k,) unit vector of the direction.
-        gain: Gain of the direction.
-        w: Length before the bound.
+        J: (r, k) Jacobian of the scaled error.
+        v: (k,) unit vector of the joint motion.
+        gain: Gain of the direction by the damping law.
+        w: Factor of v in the motion w v before it is shortened.
         gamma_max: Maximum joint change [rad or m].
-        signed: Use signed components, as in the published code.
+        signed: Whether to bound signed instead of absolute components, as in the published code.
     """
     r, k = J.shape
     M, largest = 0.0, -1e300
@@ -160,7 +181,10 @@ def sd_share(J: Array, v: Array, gain: float, w: float, gamma_max: float, signed
 
 @kernel
 def shorten_to_signed(farthest: float, dq: Array) -> None:
-    """Scale `dq` (n,) so that no signed component exceeds `farthest`."""
+    """Scale `dq` (n,) in place so that no component exceeds `farthest` [rad or m].
+
+    Negative components are not bounded, as in the published code.
+    """
     largest = -1e300
     for j in range(dq.shape[0]):
         largest = max(largest, dq[j])
@@ -170,24 +194,27 @@ def shorten_to_signed(farthest: float, dq: Array) -> None:
 
 
 # SDLS ---------------------------------------------------------------------------------------------
-# Selectively damped least squares: each direction has its own damping.
+# Selectively damped least squares: each singular direction has its own damping.
 #
-# phi_i = ClampMaxAbs(g_i (u_i . e) v_i, gamma_i), gamma_i = gamma_max min(1, N_i / M_i), and the
-# sum of the phi_i is clamped to gamma_max (Buss & Kim 2004, (3), (4)). N_i is the required
-# motion of all tips for a unit of error along u_i, M_i the sum of the motions by each joint: the
-# motions partly cancel if M_i > N_i. Motion of translational joints is not clamped. The published
-# code scales by gamma / (gamma + largest) instead of clamping ("soft").
+# The motion of direction i is phi_i = ClampMaxAbs(g_i (u_i . e) v_i, gamma_i) with
+# gamma_i = gamma_max min(1, N_i / M_i), and the sum of the phi_i is clamped to gamma_max (Buss &
+# Kim 2004, (3), (4)). Let the error be a unit vector along u_i: N_i is the sum of the motions of
+# all tips that correct this error, and M_i is the sum of the motions that each joint alone causes
+# at the tips. If M_i > N_i, the motions partly cancel each other. The motion of prismatic joints is
+# not clamped. The published code multiplies by gamma / (gamma + largest component) instead of
+# clamping; the parameter `soft` selects this.
 #
-# The rotation of a tip, and the row that TA adds, count as separate tips.
+# The rotation of a tip, and the row that the strategy TA adds, are treated as separate tips.
 
 
 @kernel
 def moved(group: Indices, column: Array) -> float:
-    """Return the motion of all tips for a vector of the task space (r,): a sum of norms.
+    """Return the sum of the norms of the vectors that the groups of rows form [m].
 
     Args:
-        group: (r,) group of each row, in ascending order; the rows of a group form one vector.
-        column: (r,) vector of the task space.
+        group: (r,) group of each row, in ascending order; the rows of a group form one vector, the
+            motion of one tip.
+        column: (r,) motion of all tips, such as a column of the Jacobian.
     """
     total, square = 0.0, 0.0
     for i in range(column.shape[0]):
@@ -202,14 +229,14 @@ def moved(group: Indices, column: Array) -> float:
 def sdls_gamma(
     group: Indices, J: Array, u: Array, v: Array, gain: float, gamma_max: float
 ) -> float:
-    """Return gamma_i of a direction.
+    """Return gamma_i, the maximum joint change [rad] of one direction by the bound SDLS.
 
     Args:
-        group: (r,) group of each row.
-        J: (r, k) Jacobian.
+        group: (r,) group of each row; the rows of a group form one vector.
+        J: (r, k) Jacobian of the scaled error.
         u: (r,) unit vector of the error.
         v: (k,) unit vector of the joint motion.
-        gain: Gain of the direction.
+        gain: Gain of the direction by the damping law.
         gamma_max: Maximum joint change [rad].
     """
     M = 0.0
@@ -220,13 +247,13 @@ def sdls_gamma(
 
 @kernel
 def sdls_share(dq: Array, slides: Flags, gamma: float, soft: bool) -> float:
-    """Return the share of the motion of turning joints that is kept, from 0 to 1.
+    """Return the factor, 0 to 1, by which the bound SDLS shortens the motion of revolute joints.
 
     Args:
         dq: (k,) motion [rad or m].
-        slides: (k,) joints that only slide.
+        slides: (k,) whether each joint is prismatic.
         gamma: Maximum joint change [rad].
-        soft: Scale as in the published code instead of clamping.
+        soft: Whether to scale as in the published code instead of clamping.
     """
     largest = 0.0
     for j in range(dq.shape[0]):
@@ -239,7 +266,15 @@ def sdls_share(dq: Array, slides: Flags, gamma: float, soft: bool) -> float:
 
 @kernel
 def sdls_bound(dq: Array, slides: Flags, gamma_max: float, soft: bool) -> None:
-    """Clamp the whole dq (n,) in place, (4); a step within gamma_max is unchanged, also if soft."""
+    """Clamp the motion of the revolute joints in the whole step, (4) of Buss & Kim 2004.
+
+    Args:
+        dq: (n,) step, read and written [rad or m]; unchanged if no revolute joint moves by more
+            than `gamma_max`, even if `soft` is True.
+        slides: (n,) whether each joint is prismatic.
+        gamma_max: Maximum joint change [rad].
+        soft: Whether to scale as in the published code instead of clamping.
+    """
     if sdls_share(dq, slides, gamma_max, False) == 1.0:
         return
     kept = sdls_share(dq, slides, gamma_max, soft)

@@ -1,17 +1,23 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks: errors of the rows that count, their Jacobian, and their tolerances.
+"""Tasks: the error of the tips, its Jacobian, and its tolerances.
 
-The frame of a task has the axes of the base or of the target. In this frame, E is the remaining
-rotation: R_d R^T along the axes of the base, R^T R_d along those of the target. Its rows are:
+The error of a task has up to six rows per tip: those components of position and rotation that the
+task controls. The components of a tip refer to the task frame, whose axes are those of the base or
+those of the target. E is the rotation that the tip must still make, expressed in the task frame:
+R_d R^T with the axes of the base, R^T R_d with the axes of the target (R_d desired, R actual
+rotation). The rotation rows of a tip depend on the rotation kind:
 
-VECTOR (three axes count): the rotation vector of E.
-SWING (two axes): the shortest rotation that aligns the third axis of the tip with that of the
-target; rotation about this axis is free.
-TWIST (one axis): the angle of E about the axis; rotation about the other axes is free.
-EULER: the angles Rx Ry Rz of the tip in the target, with the sign of E.
-SINE (three axes): the axis of E times the sine of its angle. The error decreases beyond a quarter
-turn and is zero at half a turn; the rotation error that is compared with a tolerance is the angle.
+FREE: no rotation rows.
+VECTOR (three axes controlled): the rotation vector of E.
+SWING (two axes controlled): the shortest rotation that aligns the third axis of the tip with the
+third axis of the target; rotation about this axis is free.
+TWIST (one axis controlled): the angle of E about this axis; rotation about other axes is free.
+EULER: the angles Rx Ry Rz of the tip relative to the target, with the sign of E.
+SINE (three axes controlled): the axis of E times the sine of the angle of E. This error decreases
+beyond a quarter turn and is zero at half a turn; a tolerance is compared with the angle instead.
+
+The scaled error has the unit m: each row is multiplied by its weight (rotation rows: [m/rad]).
 """
 
 from math import sqrt
@@ -43,18 +49,18 @@ FREE, VECTOR, SWING, TWIST, EULER, SINE = range(6)
 def task_error(
     task: TaskParams, T_d: Array, T: Array, relative: Array, full: Array, e: Array
 ) -> tuple[float, float]:
-    """Write the scaled error of every row; return the largest position and rotation error.
+    """Write the scaled error of the task; return the largest position and rotation error.
 
     Args:
-        T_d: (k, 4, 4) desired poses.
-        T: (k, 3, 4) actual poses.
+        T_d: (k, 4, 4) desired poses of the tips.
+        T: (k, 3, 4) actual poses of the tips.
         relative: (3, 3) scratch.
-        full: (r,) scaled errors, written [m].
-        e: (r,) scaled errors less the tolerances, written [m].
+        full: (r,) scaled error without regard to tolerances, written [m].
+        e: (r,) scaled error after :func:`subtract_tolerances`, written [m].
 
     Returns:
-        The largest position error [m] and rotation error [rad] of all tips, for the components that
-        count and beyond their tolerances.
+        The largest position error [m] and the largest rotation error [rad] of all tips. Only the
+        rows of the task contribute, and only with the part that exceeds their tolerances.
     """
     k, r = T.shape[0], e.shape[0]
     errors, squares = np.empty((k, 6)), np.zeros((k, 2))
@@ -84,7 +90,13 @@ def task_error(
 
 @force_inline
 def _add_squares(task: TaskParams, e: Array, squares: Array) -> None:
-    """Add the squared errors of the rows to the position and rotation of each tip."""
+    """Add the squared error of each row to the sum of its tip.
+
+    Args:
+        task: The task with r rows.
+        e: (r,) errors without weights [m or rad].
+        squares: (k, 2) sums for the position and the rotation of each tip, read and written.
+    """
     for i in range(e.shape[0]):
         squares[task.tip[i], task.component[i] // 3] += e[i] * e[i]
 
@@ -93,17 +105,19 @@ def _add_squares(task: TaskParams, e: Array, squares: Array) -> None:
 def task_jacobian(
     chain: Chain, task: TaskParams, T_d: Array, axes: Array, T: Array, relative: Array, J: Array
 ) -> None:
-    """Write the Jacobian of the scaled error: a small step dq reduces the error by J dq.
+    """Write the Jacobian J of the scaled error: a small step dq reduces the error by J dq.
 
-    The Jacobian is exact for positions, TWIST and EULER, and for all rotations with a tolerance. It
-    ignores tolerances; :func:`release` then makes it the Jacobian of the error beyond them. For
-    VECTOR, SWING and SINE without a tolerance, the rows are the angular velocity along the axes of
-    the frame, as usual. These rows are exact at the target. Everywhere, J^T e is the negative
-    gradient of half the squared error if the rotation rows of a tip have equal weights.
+    J is exact for positions, for TWIST and EULER, and for tips whose rotation has a tolerance. J
+    ignores the tolerances themselves, which :func:`release` takes into account. For VECTOR, SWING
+    and SINE without a tolerance, the rotation rows are the angular velocity of the tip along the
+    axes of the task frame. These rows are the exact derivative only at the target. Nevertheless,
+    J^T e is everywhere the negative gradient of half the squared error if the rotation rows of a
+    tip have equal weights.
 
     Args:
         T_d: (k, 4, 4) desired poses.
-        axes: (m, 2, 3) and T: (k, 3, 4) from :func:`dls_ik.core.kinematics.forward`.
+        axes: (m, 2, 3) axes of the moving elements from :func:`dls_ik.core.kinematics.forward`.
+        T: (k, 3, 4) poses of the tips from :func:`dls_ik.core.kinematics.forward`.
         relative: (3, 3) scratch.
         J: (r, n) Jacobian, written.
     """
@@ -123,7 +137,14 @@ def task_jacobian(
 
 @force_inline
 def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
-    """Write the position error along the axes of the frame [m] to the first entries of `out`."""
+    """Write the position error of a tip [m] to the first three entries of `out`.
+
+    Args:
+        in_target: Whether the error is expressed along the axes of the target, not of the base.
+        T_d: (4, 4) desired pose.
+        T: (3, 4) actual pose.
+        out: Array of at least three entries, written.
+    """
     x, y, z = T_d[0, 3] - T[0, 3], T_d[1, 3] - T[1, 3], T_d[2, 3] - T[2, 3]
     out[0], out[1], out[2] = x, y, z
     if in_target:
@@ -135,7 +156,16 @@ def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
 def _rotation_error(
     task: TaskParams, p: int, T_d: Array, T: Array, relative: Array, out: Array
 ) -> None:
-    """Write the rotation error along the axes of the frame (3,) [rad]; zero for FREE."""
+    """Write the rotation error (3,) [rad] of tip `p` in the task frame to `out`; zero for FREE.
+
+    Args:
+        task: The task, which gives the rotation kind of the tip.
+        p: Index of the tip.
+        T_d: (4, 4) desired pose of the tip.
+        T: (3, 4) actual pose of the tip.
+        relative: (3, 3) scratch.
+        out: (3,) rotation error, written.
+    """
     turning, axis = task.rotation_kind[p], task.axis[p]
     out[0], out[1], out[2] = 0.0, 0.0, 0.0
     if turning == FREE:
@@ -157,7 +187,20 @@ def _rotation_error(
 def _direction(
     task: TaskParams, p: int, component: int, T_d: Array, T: Array, relative: Array, out: Array
 ) -> None:
-    """Write the direction (3,), in the base frame, along which a row measures the velocity."""
+    """Write the vector d whose product with the velocity of a tip is the rate of an error row.
+
+    The row decreases at the rate d . v for a position, with v the linear velocity of the tip, or
+    d . w for a rotation, with w the angular velocity.
+
+    Args:
+        task: The task.
+        p: Index of the tip.
+        component: Component of the row: 0 to 2 position, 3 to 5 rotation.
+        T_d: (4, 4) desired pose of the tip.
+        T: (3, 4) actual pose of the tip.
+        relative: (3, 3) scratch.
+        out: (3,) vector d in the base frame, written.
+    """
     turning, in_target = task.rotation_kind[p], task.in_target[p]
     x, y, z = unit(component % 3)
     is_exact = task.exact_derivative[p] or turning in (TWIST, EULER)
@@ -172,7 +215,16 @@ def _direction(
 
 @allocating
 def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, float]:
-    """Return the gradient g of row `c` of a rotation, along the axes of the frame."""
+    """Return the vector g in the task frame: a rotation row decreases at the rate g . w.
+
+    w is the angular velocity of the tip in the task frame.
+
+    Args:
+        turning: Rotation kind: VECTOR, SWING, TWIST or EULER.
+        axis: Pointing axis (SWING) or rotation axis (TWIST), 0 to 2.
+        E: (3, 3) remaining rotation in the task frame.
+        c: Index of the row, 0 to 2.
+    """
     if turning == TWIST:
         return twist_gradient(E, axis)
     if turning == SWING:
@@ -186,20 +238,23 @@ def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, 
 
 
 # Tolerances ---------------------------------------------------------------------------------------
-# An error within the tolerance of its row counts as zero and does not restrict the arm. A row
-# beyond its tolerance is moved slightly inside, so that few steps suffice and rounding does not
-# violate the tolerance. A row inside has no error unless a step would violate its tolerance: the
-# step is then solved again and moves the row to the border. Round rows have one tolerance for the
-# length of their vector.
+# An error within the tolerance of its row counts as zero and does not restrict the arm. If the
+# error exceeds the tolerance, the step reduces the error to the inner tolerance, which is slightly
+# smaller than the tolerance: few steps then suffice, and rounding does not violate the tolerance.
+# If a step would make an error exceed its tolerance, the row is held: the step is solved again with
+# a correction that moves the error to the inner tolerance. The position rows of a tip may be round:
+# they have one tolerance, for the length of the vector of these rows.
 
 
 @allocating
 def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
-    """Subtract the tolerances from the errors of the rows, which are not scaled by weights.
+    """Subtract the tolerances from errors that are not yet multiplied by weights.
 
     Args:
-        e: (r,) errors, replaced by the errors that a step corrects [m or rad].
-        beyond: (r,) errors beyond the tolerances, written [m or rad].
+        task: The task, with a tolerance and a smaller inner tolerance for each row.
+        e: (r,) errors, read, and replaced by the errors that a step corrects [m or rad]: zero
+            within the tolerance, else the part that exceeds the inner tolerance.
+        beyond: (r,) part of each error that exceeds the tolerance, written [m or rad].
     """
     r = e.shape[0]
     sizes = np.empty(r)
@@ -215,16 +270,18 @@ def subtract_tolerances(task: TaskParams, e: Array, beyond: Array) -> None:
 
 @kernel
 def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> None:
-    """Make J (r, n) the derivative of the errors after :func:`subtract_tolerances`.
+    """Make J the derivative of the errors that :func:`subtract_tolerances` leaves.
 
-    Rows inside their tolerance become zero. Round rows beyond their tolerance are multiplied by
-    n n^T + (1 - s) (I - n n^T) with the unit vector n of the error, and s the ratio of the inner
+    Rows of J whose error is within the tolerance become zero. Round rows (position rows with one
+    tolerance for their length) that exceed their tolerance are multiplied by
+    n n^T + (1 - s) (I - n n^T), with n the unit vector along the error and s the ratio of the inner
     tolerance to the length of the error.
 
     Args:
-        e: (r,) scaled errors that a step corrects.
-        held: (r,) rows to leave unchanged.
-        J: (r, n) Jacobian, read and written.
+        task: The task.
+        e: (r,) scaled errors that a step corrects [m].
+        held: (r,) rows of J to leave unchanged.
+        J: (r, n) Jacobian of the scaled error without tolerances, read and written.
     """
     for i in range(e.shape[0]):
         if task.tolerance[i] > 0.0 and not held[i]:
@@ -240,17 +297,19 @@ def release(task: TaskParams, e: Array, held: NDArray[np.bool_], J: Array) -> No
 def hold(
     task: TaskParams, J: Array, full: Array, dq: Array, e: Array, held: NDArray[np.bool_]
 ) -> bool:
-    """Hold rows inside their tolerance whose tolerance a step would violate.
+    """Hold the rows whose error is within the tolerance now but would exceed it after a step.
 
     Args:
-        J: (r, n) scaled Jacobian of all rows.
-        full: (r,) scaled errors without subtraction of the tolerances.
+        task: The task.
+        J: (r, n) Jacobian of the scaled error without tolerances.
+        full: (r,) scaled errors without subtraction of the tolerances [m].
         dq: (n,) the step [rad or m].
-        e: (r,) errors that a step corrects, read and written; for held rows, up to the border.
-        held: (r,) held rows, read and written.
+        e: (r,) scaled errors that a step corrects [m], read and written: rows that become held
+            receive the correction that moves their error to the inner tolerance.
+        held: (r,) whether each row is held, read and written.
 
     Returns:
-        Whether a further row is held.
+        Whether at least one more row is held than before.
     """
     r = e.shape[0]
     after, out = np.empty(r), False
@@ -274,13 +333,20 @@ def hold(
 
 @force_inline
 def _is_inside(task: TaskParams, i: int, e: Array) -> bool:
-    """Return whether a row, or its set of round rows, has no remaining error."""
+    """Return whether row i of e (r,), with all rows that share its round tolerance, is zero."""
     return _size(task, i, e) == 0.0
 
 
 @allocating
 def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
-    """Apply :func:`release` to the round rows of one tip, given the first of these rows."""
+    """Apply :func:`release` to the round rows of one tip.
+
+    Args:
+        task: The task.
+        first: Index of the first of these rows.
+        e: (r,) scaled errors that a step corrects [m].
+        J: (r, n) Jacobian, read and written.
+    """
     along, size = np.zeros(J.shape[1]), 0.0
     for i in range(first, e.shape[0]):
         if _is_with(task, first, i):
@@ -301,7 +367,11 @@ def _release_round(task: TaskParams, first: int, e: Array, J: Array) -> None:
 
 @force_inline
 def _size(task: TaskParams, i: int, e: Array) -> float:
-    """Return the size of the error of a row, for comparison with the tolerance."""
+    """Return the size of an error that is compared with the tolerance of row i [m or rad].
+
+    The size is the absolute error of row i of e (r,); for a round row it is the length of the
+    vector of all rows that share its tolerance.
+    """
     if not task.round[i]:
         return abs(e[i])
     total = 0.0
@@ -313,13 +383,13 @@ def _size(task: TaskParams, i: int, e: Array) -> float:
 
 @force_inline
 def _is_with(task: TaskParams, i: int, j: int) -> bool:
-    """Return whether two rows share one round tolerance."""
+    """Return whether rows i and j share one round tolerance, for the length of their vector."""
     return task.round[i] and task.round[j] and task.group[i] == task.group[j]
 
 
 @force_inline
 def _is_first(task: TaskParams, i: int) -> bool:
-    """Return whether row i is the first row of its round tolerance."""
+    """Return whether row i is the first of the rows that share its round tolerance."""
     for j in range(i):
         if _is_with(task, i, j):
             return False
@@ -333,11 +403,17 @@ def _is_first(task: TaskParams, i: int) -> bool:
 def observe(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> tuple[float, float]:
-    """Write the scaled error at `q`; return the largest position [m] and rotation error [rad].
+    """Evaluate the forward kinematics and the scaled error at `q`, and write both to `work`.
 
     Args:
+        chain: The chain of the arm.
+        general: The task; see :class:`TaskParams`.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
+        work: The scaled error is written to `e`, and without tolerances to `full_error` [m].
+
+    Returns:
+        The largest position error [m] and the largest rotation error [rad] of all tips.
     """
     forward(chain, q, work.axes, work.T)
     return task_error(general.task, T_d, work.T, work.relative, work.full_error, work.e)
@@ -345,15 +421,23 @@ def observe(
 
 @kernel
 def jacobian_there(chain: Chain, general: GeneralProblem, T_d: Array, work: Workspace) -> None:
-    """Write the Jacobian of the scaled error at the configuration last observed to ``work.J``."""
+    """Write the Jacobian of the scaled error to ``work.J``, given the result of :func:`observe`.
+
+    Args:
+        chain: The chain of the arm.
+        general: The task; see :class:`TaskParams`.
+        T_d: (k, 4, 4) desired poses.
+        work: Holds the kinematics that :func:`observe` wrote for the joint positions.
+    """
     task_jacobian(chain, general.task, T_d, work.axes, work.T, work.relative, work.J)
 
 
 @force_inline
 def scaled_error(stop: StopCriteria, error: Array) -> float:
-    """Return the squared norm of the scaled error [m^2].
+    """Return the squared norm of (position error, w * rotation error) [m^2].
 
     Args:
+        stop: Gives w, the rotation weight [m/rad].
         error: (2,) position error [m] and rotation error [rad].
     """
     return error[0] ** 2 + (stop.rotation_weight * error[1]) ** 2
@@ -361,9 +445,10 @@ def scaled_error(stop: StopCriteria, error: Array) -> float:
 
 @force_inline
 def is_reached(stop: StopCriteria, position: float, rotation: float, error: float) -> bool:
-    """Return whether all errors are within their tolerances.
+    """Return whether all three errors are within the tolerances of `stop`.
 
     Args:
+        stop: The tolerances.
         position: Position error [m].
         rotation: Rotation error [rad].
         error: Norm of the scaled error [m].

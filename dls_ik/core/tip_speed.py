@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bound on the speeds of a tip along a path with piecewise constant jerk, valid at all times.
+"""Bound on the linear and angular speed of a tip at all times of a motion.
 
-Between two times, the velocity of the tip deviates from linear interpolation by at most M h^2 / 8,
-with h the time difference and M a bound on the second derivative of the velocity. Norms are convex,
-so that the larger of the two speeds plus this deviation bounds the speed in between. M follows from
-the velocities, accelerations and jerks of the joints and from the maximum distance of the tip from
-each joint: the derivative of a column of the Jacobian by another joint is at most as long as the
-column of the joint that is closer to the tip. Pieces are halved until the bound is sharp.
+The motion of the joints consists of pieces with constant jerk. Between two times, the velocity of
+the tip deviates from linear interpolation by at most M h^2 / 8, with h the time difference and M a
+bound on the second derivative of the velocity. The norm is convex, so that the larger speed at the
+two times, plus this deviation, bounds the speed between them. M follows from the velocities,
+accelerations and jerks of the joints and from the maximum distance of the tip from each joint,
+because the derivative of a column of the Jacobian by another joint is at most as long as the column
+of the joint that is closer to the tip. Pieces are halved until the bound is close to the speed.
 """
 
 import math
@@ -30,18 +31,20 @@ def speed_bound(
     times: Array,
     pieces: Array,
 ) -> float:
-    """Return a bound on the linear and angular speed of a tip, relative to their limits.
+    """Return an upper bound on the speed of a tip relative to its limits.
+
+    The result is the larger one of linear speed / linear limit and angular speed / angular limit.
 
     Args:
         chain: Chain with one tip.
         levers: (2, m) maximum linear and angular velocity of the tip for a unit velocity of each
             moving element [m/rad or m/m, rad/rad].
         limits: (2,) linear limit [m/s] and angular limit [rad/s], possibly infinite.
-        sharpness: (2,) bound below which no piece is halved, and maximum difference of a larger
-            bound from the largest speed.
-        times: (k,) durations of the pieces [s].
-        pieces: (k, 4, n) positions, velocities, accelerations and jerks at the starts of the
-            pieces.
+        sharpness: (2,) value of the bound up to which it need not be close to the speed, and
+            maximum difference between a larger bound and the largest speed.
+        times: (k,) durations of the pieces of the motion [s].
+        pieces: (k, 4, n) positions, velocities, accelerations and jerks of the joints at the starts
+            of the pieces.
     """
     n, m = pieces.shape[2], levers.shape[1]
     axes, T = np.empty((m, 2, 3)), np.empty((1, 3, 4))
@@ -82,7 +85,13 @@ def speed_bound(
 
 @force_inline
 def _move(state: Array, h: float, out: Array) -> None:
-    """Write the state (4, n) after h [s] of constant jerk to `out`."""
+    """Write the state of the joints after a time with constant jerk.
+
+    Args:
+        state: (4, n) positions, velocities, accelerations and jerks.
+        h: Time [s].
+        out: (4, n) state after this time, written.
+    """
     for j in range(state.shape[1]):
         v, a, jerk = state[1, j], state[2, j], state[3, j]
         out[0, j] = state[0, j] + h * (v + h * (0.5 * a + h * jerk / 6.0))
@@ -92,7 +101,16 @@ def _move(state: Array, h: float, out: Array) -> None:
 
 @force_inline
 def _speed(chain: Chain, q: Array, v: Array, limits: Array, axes: Array, T: Array) -> float:
-    """Return the larger of the linear and the angular speed, relative to their limits."""
+    """Return the larger one of linear speed / linear limit and angular speed / angular limit.
+
+    Args:
+        chain: Chain with one tip.
+        q: (n,) joint positions [rad or m].
+        v: (n,) joint velocities [rad/s or m/s].
+        limits: (2,) linear limit [m/s] and angular limit [rad/s].
+        axes: (m, 2, 3) scratch.
+        T: (1, 3, 4) scratch.
+    """
     forward(chain, q, axes, T)
     x, y, z, a, b, c = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(axes.shape[0]):
@@ -113,15 +131,19 @@ def _speed(chain: Chain, q: Array, v: Array, limits: Array, axes: Array, T: Arra
 def _curvature(
     chain: Chain, levers: Array, limits: Array, begin: Array, end: Array, h: float, size: Array
 ) -> float:
-    """Return a bound on the second derivatives of the velocities of the tip in a piece.
+    """Return a bound on the second derivative of the velocity of the tip during a piece.
 
     Args:
-        begin, end: (4, n) states at the ends of the piece.
+        chain: Chain with one tip.
+        levers: As in :func:`speed_bound`.
+        limits: (2,) linear limit [m/s] and angular limit [rad/s].
+        begin, end: (4, n) states of the joints at the start and at the end of the piece.
         h: Duration of the piece [s].
         size: (3, m) scratch.
 
     Returns:
-        The larger of the linear and the angular derivative, relative to the limits [1/s^2].
+        The larger one of the bounds on the linear and on the angular derivative, each divided by
+        its limit [1/s^2].
     """
     m, total = levers.shape[1], 0.0
     for k in range(m):
@@ -135,7 +157,7 @@ def _curvature(
     for p in range(2):
         bound = 0.0
         for k in range(m):
-            # In each pair, this element is closer to the tip.
+            # Element k is closer to the tip than the other element i of each pair.
             inner = size[0, k] * (3.0 * size[1, k] + total * size[0, k])
             for i in range(k):
                 inner += size[0, i] * (3.0 * size[1, k] + total * size[0, k])

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Structs passed to and returned by kernels: arrays and numbers only, so that kernels are cached.
+"""Structs that are passed to and returned by kernels.
 
-In the structs that :mod:`dls_ik.core.fast.packed` packs, integers come before other numbers.
+Structs contain only arrays, numbers and other structs, so that compiled kernels can be cached. In
+the structs that :mod:`dls_ik.core.fast.packed` packs, integers come before other numbers.
+
+The scaled error of a task has the unit m: its rotation rows are multiplied by a weight [m/rad]. The
+Jacobian of the scaled error is scaled in the same manner.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -13,42 +17,45 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-WIDEST = 1e7  # [rad or m] maximum range of a joint that counts as limited
+WIDEST = 1e7  # [rad or m] joints with a larger range count as unlimited
 
 
 class Chain(NamedTuple):
     """The paths from the base to each of k tips, driven by the same n joint variables.
 
-    A path is a sequence of moving elements; the m elements of all paths are stored one path after
-    the other, so a trunk shared by several tips occurs in each of their paths. A serial arm is one
-    path.
+    A path is a sequence of moving elements. The m elements of all paths are stored one path after
+    the other, so that the elements of a trunk that leads to several tips are stored once for each
+    tip. A serial arm has one path.
 
-    Every element rotates about or slides along the z axis of its own frame: the model includes
-    fixed rotations before and after joints with another axis. A mimic joint is a separate element
-    with the variable of the joint it mimics: element position = scale * q[variable] + offset.
+    Every element rotates about, or slides along, the z axis of its own frame; for a joint with
+    another axis, the fixed transforms include rotations. An element has the position
+    scale * q[variable] + offset. A mimic joint is a separate element with the variable of the joint
+    that it mimics.
     """
 
-    fixed: Array  # (m + k, 3, 4) transforms between elements; the last of each path is to its tip
+    # (m + k, 3, 4) for each path, the fixed transform before each element, then that to the tip
+    fixed: Array
     first: Indices  # (k + 1,) index of the first element of each path; the last entry is m
     prismatic: Flags  # (m,) whether the element slides along z instead of turning about z
     variable: Indices  # (m,) index of the joint variable that drives the element
-    scale: Array  # (m,)
-    offset: Array  # (m,) [rad or m]
+    scale: Array  # (m,) factor of the joint variable in the element position
+    offset: Array  # (m,) offset of the element position [rad or m]
     lower: Array  # (n,) [rad or m], -inf without a limit
     upper: Array  # (n,) [rad or m], +inf without a limit
     velocity: Array  # (n,) [rad/s or m/s], +inf without a limit
 
 
 class SerialChain(NamedTuple):
-    """A chain of one path, in frames that make an iteration cheap: core/fast/kinematics.py.
+    """A chain of one path for the fast path, whose frames need few operations per iteration.
 
     Element k rotates by turn[k, 0] * q + turn[k, 1] about its z axis and slides by slide[k] * q
-    along it, with q the value of its variable; a translation and a rotation about x follow.
+    along this axis, with q the value of its joint variable. A fixed translation and a fixed
+    rotation about x lead to the frame of the next element. See core/fast/kinematics.py.
     """
 
-    turn: Array  # (m, 2) rate (0 for prismatic elements) and offset [rad]
-    slide: Array  # (m,) rate, 0 for revolute elements
-    link: Array  # (m, 5) to the next frame: translation [m], cosine and sine of the rotation
+    turn: Array  # (m, 2) rotation per joint variable (0 for prismatic elements), and offset [rad]
+    slide: Array  # (m,) translation per joint variable, 0 for revolute elements
+    link: Array  # (m, 5) to the next frame: translation (x, y, z) [m], cosine and sine of rotation
     variable: Indices  # (m,) index of the joint variable that drives the element
     lower: Array  # (n,) [rad or m], -inf without a limit
     upper: Array  # (n,) [rad or m], +inf without a limit
@@ -57,135 +64,149 @@ class SerialChain(NamedTuple):
 
 
 class ChainTable(NamedTuple):
-    """Start configurations indexed by their poses: core/fast/table.py.
+    """Table of start configurations, in which those close to a pose are found by features.
 
-    A binary tree splits the rows by one feature per node; its leaves have `LEAF` rows.
+    Each row is a configuration with nine features of its pose. A binary tree divides the rows by
+    the value of one feature per node; a leaf has `LEAF` rows. See core/fast/table.py.
     """
 
-    levels: int
+    levels: int  # number of levels of the tree
     first_turns: bool  # whether the first joint can compensate any rotation about its axis
     last_turns: bool  # whether the last joint can compensate any rotation about its axis
-    by: Indices  # (nodes,) feature that a node compares; node 1 is the root
-    cut: Array  # (nodes,) smallest value of that feature in the second half
-    features: Array  # (leaves, 9, LEAF) features of the middle of the arm
-    middle: Array  # (rows, 3, 4) last frame with the first and last joint at zero angle
-    q: Array  # (rows, n)
+    by: Indices  # (nodes,) index of the feature that a node compares; node 1 is the root
+    cut: Array  # (nodes,) smallest value of this feature in the second half of the node's rows
+    features: Array  # (leaves, 9, LEAF) features of the rows, independent of first and last joint
+    middle: Array  # (rows, 3, 4) last frame if the first and the last joint have zero angle
+    q: Array  # (rows, n) joint positions [rad or m]
 
 
 class Method(NamedTuple):
-    """Damping law, limit strategy, step bound and their parameters; symbols as in the papers."""
+    """Damping law, limit strategy, step bound, and the parameters of the methods of the fast path.
+
+    Abbreviations (JD, ED, SVF, ...) are those of the sections in the modules of the ids.
+    """
 
     damping: int  # id in damping.py
     limits: int  # id in limits.py
     step: int  # id in step_bounds.py
-    following: bool  # whether the target moves: CTP then holds in one direction, the error damps
+    following: bool  # whether a moving target is followed: changes CTP, adds damping by the error
     alpha: float  # gain of every step
     lambda_: float  # damping factor of JD
     error_gain: float  # E = error_gain * norm(e)^2 of ED
     nu: float  # shape factor of SVF
-    sigma0: float  # minimum singular value of the SVF
+    sigma0: float  # minimum singular value of SVF
     gamma_max: float  # maximum joint change of SD and SDLS [rad or m]
     margin: float  # CTP, TP: width of the activation zone, as a fraction of the joint's range
     mu: float  # CTP, TP: gain of the push toward mid-range; GP, TA: gain of the objective
 
 
 class TaskParams(NamedTuple):
-    """The task: the r rows of the error and of the Jacobian, for k tips."""
+    """The task: definition of the r rows of the error and of its Jacobian, for k tips.
+
+    See core/task.py. The rows of a group form a vector, the position or rotation error of a tip.
+    """
 
     tip: Indices  # (r,) index of the tip that a row belongs to
     component: Indices  # (r,) 0 to 2: position, 3 to 5: rotation, along x, y or z
-    weight: Array  # (r,) weight of a row; rotation rows include w [m/rad]
-    group: Indices  # (r + 1,) rows of a group form a vector (position or rotation of a tip); TA's
+    weight: Array  # (r,) factor in the scaled error; [m/rad] for rotation rows
+    group: Indices  # (r + 1,) group of each row; last, the group of the row that TA adds
     in_target: Flags  # (k,) whether components are along the axes of the target, not of the base
-    rotation_kind: Indices  # (k,) comparison of rotations: FREE to SINE in task.py
+    rotation_kind: Indices  # (k,) kind of rotation error: FREE to SINE in task.py
     axis: Indices  # (k,) 0 to 2: the pointing axis (SWING), or the rotation axis (TWIST)
     exact_derivative: Flags  # (k,) whether rotation rows are exact derivatives far from the target
     has_tolerance: bool  # whether any row has a tolerance
-    tolerance: Array  # (r,) error that counts as zero [m or rad]
-    inner_tolerance: Array  # (r,) error left in a row that is moved into its tolerance [m or rad]
-    round: Flags  # (r,) position rows of a tip whose common length is compared
+    tolerance: Array  # (r,) maximum error that counts as zero [m or rad]
+    inner_tolerance: Array  # (r,) error to which a step reduces a larger error [m or rad]
+    round: Flags  # (r,) position rows of a tip whose tolerance applies to the length of the vector
 
 
 class MethodParams(NamedTuple):
-    """Choices and parameters of methods outside the fast path: numbers only, cheap to pass."""
+    """Choices and parameters of the methods that only the general path has.
+
+    All fields are numbers, so that the struct is cheap to pass. Where a comment begins with a name,
+    the parameter belongs to the damping law, policy, strategy or bound of this name.
+    """
 
     policy: int  # id in damping_policies.py: choice of the damping factor
-    reach: int  # id in error_clamping.py: part of the error that one step corrects
+    reach: int  # id in error_clamping.py: limit on the error that one step corrects
     objective: int  # id in objectives.py
-    search: int  # 17 or 18: iteration for the optimal damping factor, Deo & Walker 1993
-    form: int  # 22, 23 or 24: GP with damping, Deo & Walker 1993
-    adaptive: bool  # ClampMag: whether D_max grows by the effect of the last step
-    by_approach: bool  # ClampMag: growth by the decrease of the error (text), not its increase
-    soft: bool  # SDLS: scaled as in the published code, not clamped as in the text
-    bug_compatible: bool  # SD, CLAMP, GP, TP, CTP: with the errors of the published code
-    lambda0: float  # damping at the singularity (manipulability), and its scale (rate, Mayorga)
+    search: int  # optimal: 17 or 18, equation of the iteration in Deo & Walker 1993
+    form: int  # GP: 22, 23 or 24, equation of the form with damping in Deo & Walker 1993
+    adaptive: bool  # CLAMP: whether D_max grows by the change of the error in the last step
+    by_approach: bool  # CLAMP: whether D_max grows by the decrease of the error, not its increase
+    soft: bool  # SDLS: whether to scale as in the published code, not clamp as in the text
+    bug_compatible: bool  # SD, CLAMP, GP, TP, CTP: whether to reproduce errors of published code
+    lambda0: float  # manipulability, rate, Mayorga: lambda^2 at, or its scale near, a singularity
     w_t: float  # manipulability below which steps are damped
     rate_t: float  # ratio of the manipulabilities of two steps below which steps are damped
     velocity_bound: float  # maximum joint velocity for a unit velocity of the tip
     tracking_bound: float  # maximum tracking error relative to the velocity of the tip
     condition_bound: float  # maximum condition number
-    lambda_max: float  # JF, accuracy: damping factor at the singularity
+    lambda_max: float  # JF, accuracy: damping factor at a singularity
     epsilon: float  # JF, accuracy: smallest singular value below which steps are damped
-    w_min: float  # accuracy: minimum weight of the direction that may be less exact
+    w_min: float  # accuracy: minimum weight of the direction that may be less accurate
     omega: float  # IED: omega^2 is added to E
     truncation: float  # TPINV: singular values below this share of the largest count as zero
-    alpha1: float  # GP (22), (23): weight of the distance from the objective's motion
-    alpha2: float  # GP (22): weight of the joint motion
-    Delta: float  # bound on the 2-norm of the step [rad or m]
-    Delta_tolerance: float  # policy optimal: tolerance of the step's norm, relative to Delta
-    D_max: float  # ClampMag: maximum error of a group [m]
-    halving: float  # unreachable part of the error above which the error is halved [m]
+    alpha1: float  # GP (22), (23): weight of the difference between the step and -mu grad H
+    alpha2: float  # GP (22): weight of the length of the step
+    Delta: float  # optimal, NORM: maximum 2-norm of the step [rad or m]
+    Delta_tolerance: float  # optimal: tolerance of the 2-norm of the step, relative to Delta
+    D_max: float  # CLAMP: maximum length of the error vector of a group [m]
+    halving: float  # HALVE: unreachable part of the error above which the error is halved [m]
     largest_change: float  # maximum joint change per step [rad or m]
-    w_c: float  # TA: weight of the added row
+    w_c: float  # TA: weight of the row that is added to the task
     influence: float  # obstacle: maximum distance at which an obstacle repels [m]
 
 
 class GeneralProblem(NamedTuple):
-    """Inputs of a step on the general path; None instead of this struct selects the fast path."""
+    """Inputs of a step on the general path; None instead of this struct selects the fast path.
+
+    Where a comment begins with a name, the array belongs to the policy, objective or strategy.
+    """
 
     task: TaskParams
     params: MethodParams
-    direction: Array  # (r,) accuracy: unit vector of the task that may be less exact
+    direction: Array  # (r,) accuracy: unit vector of the task that may be less accurate
     reference: Array  # (n,) posture: reference joint positions [rad or m]
-    obstacle: Array  # (3,) in the base frame [m]
-    joint_weights: Array  # (n,) diagonal of A in GP (22)
-    translational: Flags  # (n,) joints that only slide
+    obstacle: Array  # (3,) obstacle: position in the base frame [m]
+    joint_weights: Array  # (n,) GP: diagonal of A in form (22)
+    translational: Flags  # (n,) whether each joint is prismatic
 
 
 class Grouping(NamedTuple):
-    """Groups of rows and kinds of joints that step bounds distinguish."""
+    """Groups of the rows of the task, and kinds of joints, for step bounds."""
 
     group: Indices  # (r,) group of each row, as in TaskParams
-    translational: Flags  # (n,) joints that only slide
+    translational: Flags  # (n,) whether each joint is prismatic
 
 
 class StopCriteria(NamedTuple):
-    """Criteria for a reached pose, and for the end of an attempt."""
+    """Criteria by which a pose counts as reached, or an attempt ends without reaching it."""
 
     max_iterations: int  # maximum number of iterations of one attempt
     stall_count: int  # number of slow iterations in a row that end an attempt; 0: never
-    long_attempt_every: int  # period of attempts that continue while the error decreases; 0: none
+    long_attempt_every: int  # attempts whose number is a multiple of this are long; 0: none
     position_tolerance: float  # tolerance of every tip [m]
     rotation_tolerance: float  # tolerance of every tip [rad]
     error_tolerance: float  # tolerance of the norm of the scaled error [m]
     rotation_weight: float  # w [m/rad]: the scaled error is (dp, w * rotation vector)
-    stall_ratio: float  # an iteration is slow if more than this share of the error remains
+    stall_ratio: float  # an iteration is slow if a larger share of the error remains
 
 
 class Starts(NamedTuple):
-    """Bounds of random start configurations, and the joint metric."""
+    """Bounds of random start configurations, and weights of the joint metric."""
 
-    lower: Array  # (n,) finite lower bounds of a uniform start [rad or m]
-    upper: Array  # (n,) finite upper bounds [rad or m]
+    lower: Array  # (n,) finite lower bounds of random starts [rad or m]
+    upper: Array  # (n,) finite upper bounds of random starts [rad or m]
     periodic: Indices  # (n,) 1 for joints whose whole turns do not change the pose, else 0
     joint_weights: Array  # (n,) weights of the squared joint differences in the joint metric
 
 
 class SelectionRule(NamedTuple):
-    """Rule for the selection of one solution: numbers only."""
+    """Rule by which one solution of a pose is selected."""
 
     kind: int  # FIRST, NEAREST, DEXTROUS or CLEAREST in selection.py
-    num_candidates: int  # number of attempts that are compared; FIRST takes the first solution
+    num_candidates: int  # number of attempts whose solutions are compared; unused for FIRST
     seeded: bool  # whether the first attempt starts from the seed
 
 
@@ -199,95 +220,104 @@ class SearchParams(NamedTuple):
 
 
 class PoseTargets(NamedTuple):
-    """The b poses of a call."""
+    """The b poses of a call, with their seeds."""
 
-    T: Array  # (b, k, 4, 4) T_base_tip of each tip
+    T: Array  # (b, k, 4, 4) desired T_base_tip of each tip
     seed: Array  # (b, n), or (1, n) for all poses [rad or m]
     max_change: Array  # (n,) maximum difference of a solution from its seed [rad or m]
 
 
 class Rows(NamedTuple):
-    """State of the searches for b poses, which can be interrupted and continued."""
+    """State of the searches for b poses, by which searches can be interrupted and continued.
+
+    The state of one pose, without the first dimension, is called a row.
+    """
 
     counts: Indices  # (b, 4 or more) columns ATTEMPTS to PAIRS in selection.py
     best: Array  # (b, n) best solution, or the configuration with the smallest error [rad or m]
-    figures: Array  # (b, 3) its position error [m], rotation error [rad] and the rule's measure
+    figures: Array  # (b, 3) position error [m], rotation error [rad] and measure of `best`
 
 
 class SearchScratch(NamedTuple):
-    """Scratch arrays of a search on the fast or the general path."""
+    """Scratch arrays of a search that both the fast and the general path need."""
 
-    random_state: NDArray[np.uint64]  # (1,)
+    random_state: NDArray[np.uint64]  # (1,) state of the random generator
     q: Array  # (n,) joint positions of the attempt [rad or m]
     error: Array  # (2,) position error [m] and rotation error [rad] at q
-    kept: Array  # (n,) a solution, while one closer to the seed is tried
+    kept: Array  # (n,) copy of a solution while a solution closer to the seed is tried
 
 
 class Memory(NamedTuple):
     """State of a method between the steps of an attempt; `steps[0]` is 0 before the first step."""
 
-    steps: Indices  # (3,) number of steps; search iterations for lambda: last step, all steps
+    steps: Indices  # (3,) number of steps; iterations that determine lambda, last and all steps
     lambda2: Array  # (1,) squared damping factor of the last step
     manipulability: Array  # (1,) manipulability at the last step
     gradient: Array  # (n,) gradient of the limit criterion at the last step
     J: Array  # (rows, n) Jacobian of the last step
     e: Array  # (r,) error of the last step before it was clamped
-    remaining: Array  # (r,) error after the step, if the target has moved since then; else nan
+    remaining: Array  # (r,) error that the last step left for its own target; nan if unknown
 
 
 class LimitState(NamedTuple):
-    """Output of the limit strategy for dq = z + C P (e - J z); joints with h = 1 move by z only."""
+    """Output of a limit strategy for the step dq = z + C P (e - J z).
+
+    Joints with the activation 1 move by z only.
+    """
 
     activation: Array  # h (n,) activation of each joint's limit, 0 (free) to 1 (held)
     motion: Array  # z (n,)
     scale: Array  # c (n,) diagonal of C, the scale of every column
-    axis: Array  # a (n,) WLN: C = I - a a^T
+    axis: Array  # a (n,) for the strategy WLN, C = I - a a^T
 
 
 class Workspace(NamedTuple):
-    """Scratch arrays of one thread for m elements, k tips, n variables and r task rows."""
+    """Scratch arrays of one thread on the general path.
 
-    axes: Array  # (m, 2, 3)
-    T: Array  # (k, 3, 4)
-    relative: Array  # (3, 3)
-    full_error: Array  # (r,) scaled error without tolerances
-    e: Array  # (r,) scaled error
-    J: Array  # (r, n) scaled Jacobian
-    dq: Array  # (n,) the step
+    The sizes are m moving elements, k tips, n joint variables and r task rows.
+    """
+
+    axes: Array  # (m, 2, 3) z axis and origin of each element's frame
+    T: Array  # (k, 3, 4) poses of the tips
+    relative: Array  # (3, 3) a relative rotation
+    full_error: Array  # (r,) scaled error without regard to tolerances [m]
+    e: Array  # (r,) scaled error [m]
+    J: Array  # (r, n) Jacobian of the scaled error
+    dq: Array  # (n,) the step [rad or m]
     limit: LimitState
     memory: Memory
 
 
 class FastWorkspace(NamedTuple):
-    """Scratch arrays of one thread on the fast path, for m elements and n variables."""
+    """Scratch arrays of one thread on the fast path, for m elements and n joint variables."""
 
     s: Array  # (m,) sine of each element's angle
-    c: Array  # (m,) cosine
+    c: Array  # (m,) cosine of each element's angle
     axes: Array  # (m, 6) z axis and origin of each element's frame
-    T: Array  # (3, 4) last frame, moved to the tip
+    T: Array  # (3, 4) orientation of the last frame and position of the tip
     target: Array  # (3, 4) desired value of T
-    relative: Array  # (3, 3)
-    e: Array  # (6,) scaled error
-    J: Array  # (n, 6) columns of the scaled Jacobian
-    dq: Array  # (n,) the step
+    relative: Array  # (3, 3) a relative rotation
+    e: Array  # (6,) scaled error [m]
+    J: Array  # (n, 6) transposed Jacobian of the scaled error
+    dq: Array  # (n,) the step [rad or m]
     h: Array  # (n,) activation of each joint's limit: 1 for a held joint, else 0
-    y: Array  # (6,)
-    z: Array  # (n,) motion toward the seed
-    distance: Array  # (LEAF,) distances of the rows of a leaf from the target; inf for used rows
+    y: Array  # (6,) solution of the normal equations
+    z: Array  # (n,) motion toward the seed [rad or m]
+    distance: Array  # (LEAF,) squared distances of a leaf's rows from the target, inf if used
     features: Array  # (9,) features of the target
     memory: Array  # (13 n + 48,) scratch of solve_few in core/fast/step.py
 
 
 class FollowState(NamedTuple):
-    """State of following a target, updated in place by core/follow.py."""
+    """State of following a target, which core/follow.py updates in place in each control cycle."""
 
     q: Array  # (n,) joint positions [rad or m]
-    motion: Array  # (2 n,) last step, and the share that each joint takes of a full step
+    motion: Array  # (2 n,) last step of each joint, and the share of a full step that it makes
     memory: Memory  # state of the method
-    observed: Array  # (4,) position error [m], rotation error [rad]; min, max singular value
+    observed: Array  # (4,) position error [m], rotation error [rad]; min, max singular value of J
     limit_activation: Array  # (n,) 0 (free) to 1 (held by its limit)
 
 
-# Loops pass these on without reading their fields: structs of the general or of the fast path.
+# Structs of the general path or of the fast path, in functions that serve both paths.
 AnyChain: TypeAlias = Any  # Chain, or SerialChain
 AnyWorkspace: TypeAlias = Any  # Workspace, or FastWorkspace

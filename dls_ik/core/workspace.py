@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scratch arrays, allocated by kernels: cheaper than passing twenty arrays from Python."""
+"""Allocation of scratch arrays inside kernels, which costs less than passing them from Python."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dls_ik.core.types import (
 
 @force_inline
 def _task_rows(general: GeneralProblem | None) -> int:
-    """Return the number of task rows; 6 without a problem."""
+    """Return the number of rows of the task error; 6 (a full pose) if `general` is None."""
     rows = 6
     if general is not None:
         rows = general.task.component.shape[0]
@@ -31,7 +31,7 @@ def _task_rows(general: GeneralProblem | None) -> int:
 
 @allocating
 def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> Memory:
-    """Return the memory of a method before its first step."""
+    """Return a :class:`Memory` for a method that has not made a step yet."""
     n, r = chain.lower.shape[0], _task_rows(general)
     rows = r + 1 if method.limits == limits.TA else r
     return Memory(
@@ -47,14 +47,18 @@ def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> 
 
 @force_inline
 def forget(memory: Memory) -> None:
-    """Reset the memory for a new attempt: the next step counts as the first."""
+    """Reset the memory of a method for a new attempt, whose next step counts as the first step."""
     memory.steps[0] = 0
     memory.lambda2[0] = 0.0
 
 
 @allocating
 def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> Workspace:
-    """Allocate the scratch arrays of one thread; without a problem, for the pose of one tip."""
+    """Allocate the scratch arrays of one thread on the general path.
+
+    The arrays have the sizes of the task of `general`. If `general` is None, the task is the full
+    pose (six rows) of one tip.
+    """
     r, m = _task_rows(general), chain.prismatic.shape[0]
     n, k = chain.lower.shape[0], chain.first.shape[0] - 1
     return Workspace(
@@ -77,7 +81,7 @@ def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
     """Allocate the scratch arrays of one thread on the fast path.
 
     Args:
-        leaf: Number of rows of a leaf of the table.
+        leaf: Number of start configurations in a leaf of the :class:`dls_ik.core.types.ChainTable`.
     """
     m, n = chain.variable.shape[0], chain.lower.shape[0]
     return FastWorkspace(
@@ -101,7 +105,7 @@ def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
 
 @allocating
 def search_scratch(chain: AnyChain) -> SearchScratch:
-    """Allocate the scratch arrays of a search."""
+    """Allocate the scratch arrays of a search for one pose at a time."""
     n = chain.lower.shape[0]
     return SearchScratch(
         random_state=np.empty(1, np.uint64), q=np.empty(n), error=np.empty(2), kept=np.empty(n)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robot models: names, limits and kernel arrays of a robot described by a URDF or by DH rows."""
+"""Robot models: reading of robot descriptions (URDF, xacro, DH rows), kinematics and limits."""
 
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.files import share_file, shipped_names, shipped_urdf

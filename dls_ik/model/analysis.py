@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis of an arm: conditioning, singular configurations, axes, and a ready configuration.
 
-Singular configurations are found by descent on the smallest singular value of the Jacobian from
-random starts; this value is zero at configurations at which the Jacobian loses rank. The gradient g
-of the value is u' dJ/dq v, with the singular vectors u and v. A descent step is value / |g|^2 along
--g. The step is that of Newton's method if the value crosses zero, and Polyak's step if the graph of
-the value is a cone with its apex at zero.
+Singular configurations are found by minimising the smallest singular value s of the Jacobian J from
+random starts; s is zero at configurations at which J loses rank. The gradient of s is
+g = u' dJ/dq v, where u and v are the left and right singular vectors of s. Each descent step
+changes q by -g s / |g|^2. This is a step of Newton's method if the sign of s changes at the
+singularity, and a Polyak step if s has a cone-shaped minimum of zero there.
 """
 
 from collections.abc import Callable
@@ -19,16 +19,17 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 
 ROTATION_WEIGHT = 0.5  # [m/rad] weight of rotation rows, equal to the solver's default
-RANK_TOLERANCE = 1e-7  # singular values below this share of the largest one count as zero
+RANK_TOLERANCE = 1e-7  # singular values below this ratio to the largest one count as zero
 NUM_SAMPLES = 1000  # number of random configurations at which the conditioning is computed
 
 STARTS_TIMES_JOINTS = 450  # product of the number of starts of the search and the number of joints
-# A configuration counts as singular if the ratio of smallest to largest singular value is smaller.
+# A configuration counts as singular if the smallest singular value that is not zero everywhere,
+# divided by the largest one, is less than this tolerance.
 SINGULAR_TOLERANCE = 1e-6
 MAX_JOINT_DIFFERENCE = 0.02  # [rad or m] maximum difference of joint positions that count as equal
 NUM_TRIALS = 6  # number of random positions that test whether a joint affects the singularity
 NUDGE = 0.05  # [rad or m] motion of a joint that tests whether other joints restore the singularity
-PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] positions for joints that have no effect
+PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] positions of joints without effect
 
 MAX_DESCENT_ROUNDS = 80
 DIFFERENCE = 1e-5  # [rad or m] step of finite differences
@@ -37,21 +38,24 @@ MAX_STEP = 0.5  # [rad or m] maximum norm of a descent step
 NUM_INSTANTS = 3  # number of random configurations at which relations between axes must hold
 AXIS_TOLERANCE = 1e-6  # [m] tolerance of distances; also the tolerance of the sines of angles
 
-# The ready configuration:
-MIN_CONDITIONING = 0.05  # minimum ratio of singular values of an arm that need not be bent
-MAX_BENT_JOINTS = 60  # maximum number of joints; the work of bending grows with the square
+# Search for a ready configuration, which bends joints (moves them away from 0):
+MIN_CONDITIONING = 0.05  # no joint is bent if smallest / largest singular value is at least this
+MAX_BENT_JOINTS = 60  # arms with more joints are not bent; the work grows with the square of n
 BEND_ANGLES = np.linspace(1.8, -1.8, 19)  # [rad] candidates; the first of equally good ones wins
 MAX_BEND_ROUNDS = 3  # maximum number of passes over all joints
 BEND_DAMPING = 0.02  # number added to singular values, so that their logarithm is finite
 BEND_WEIGHT = 0.1  # [1/rad^2] weight of squared joint angles relative to log manipulability
-BEND_MARGIN = 0.1  # minimum distance from a limit as a share of the joint range
+BEND_MARGIN = 0.1  # minimum distance from a joint limit, divided by the range of the joint
 
-Run = tuple[int, ...]  # indices of neighbouring joints
+Run = tuple[int, ...]  # indices of successive joints
 Jacobians = Callable[[Array], Array]
 
 
 class Conditioning(NamedTuple):
-    """Singular values of the scaled Jacobian of one tip at b configurations."""
+    """Rank, smallest singular value and condition number of a Jacobian at b configurations.
+
+    The rotation rows of the Jacobian are multiplied by a weight in [m/rad].
+    """
 
     rank: int  # rank at almost every configuration
     least: Array  # (b,) smallest of the singular values that are not zero at every configuration
@@ -61,41 +65,46 @@ class Conditioning(NamedTuple):
 class Loss(NamedTuple):
     """Direction in which the tip cannot move at a singular configuration, as a wrench.
 
-    A wrench in the base frame that acts on the tip and causes no joint torque is balanced by the
-    structure of the arm; the tip cannot move along the wrench.
+    The wrench (force and moment in the base frame) acts on the tip and causes no joint torque,
+    because the structure of the arm balances the wrench. No joint motion does work against the
+    wrench.
     """
 
-    force: Array  # (3,) unit force: points on its line of action cannot move along it; or zero
+    force: Array  # (3,) unit vector: tip points on the line of action cannot move along it; or 0
     point: Array  # (3,) a point on the line of action of the force [m]
     moment: Array  # (3,) moment; if the force is zero, the axis about which the tip cannot rotate
 
 
 class Singularity(NamedTuple):
-    """A family of singular configurations, with one configuration as an example.
+    """A set of singular configurations with the same cause, and one of them as an example.
 
-    The positions of some joints make the arm singular, whatever the positions of all other joints.
+    The cause is the positions of the joints `joints`; the arm is singular at these positions for
+    any positions of its other joints.
     """
 
     joints: tuple[int, ...]  # indices of the joints whose positions make the arm singular
     is_tied: bool  # whether `joints` can move together such that the arm stays singular
-    q: Array  # (n,) configuration of the family [rad or m]
+    q: Array  # (n,) example [rad or m]
     rank: int  # rank of the Jacobian at q
     loss: Loss  # direction in which the tip cannot move at q
 
 
 class Singularities(NamedTuple):
-    """Singular configurations found from random starts; there may be more."""
+    """Families of singular configurations that a search from random starts found.
+
+    The arm may have other singular configurations.
+    """
 
     rank: int  # rank at almost every configuration
     starts: int  # number of random starts
     families: tuple[Singularity, ...]  # sorted by the number of joints that make the arm singular
-    worst: Array  # (n,) configuration with the smallest relative singular value found [rad or m]
-    least: float  # smallest singular value relative to the largest, at `worst`
+    worst: Array  # (n,) configuration found with the smallest ratio `least` [rad or m]
+    least: float  # ratio of the smallest singular value to the largest one at `worst`
     weak: Loss  # direction in which the tip moves least at `worst`
 
 
 class Axes(NamedTuple):
-    """Relations between the axes of successive revolute joints."""
+    """Successive revolute joints whose axes meet in a point or are parallel."""
 
     meeting: tuple[Run, ...]  # runs of three or more joints whose axes pass through one point
     parallel: tuple[Run, ...]  # runs of two or more joints whose axes are parallel
@@ -104,7 +113,7 @@ class Axes(NamedTuple):
 def conditioning(
     robot: RobotModel, samples: int = NUM_SAMPLES, random_seed: int = 0
 ) -> Conditioning:
-    """Return the singular values of the Jacobian at random configurations within the limits.
+    """Return the conditioning of the Jacobian at random configurations within the joint limits.
 
     Args:
         robot: Robot; only the first tip is analysed.
@@ -119,20 +128,31 @@ def conditioning(
 
 
 def singular_values(robot: RobotModel, q: Array) -> Array:
-    """Return the singular values (b, k) of the scaled Jacobian at q (b, n), descending."""
+    """Return singular values (b, k), in descending order, of the first tip's Jacobian.
+
+    The three rotation rows of the Jacobian are multiplied by a weight in [m/rad]; k is the smaller
+    of 6 and n.
+
+    Args:
+        robot: Robot.
+        q: (b, n) configurations [rad or m].
+    """
     return np.asarray(np.linalg.svd(_scaled_jacobians(robot, q), compute_uv=False))
 
 
 def _scaled_jacobians(robot: RobotModel, q: Array) -> Array:
-    """Return Jacobians (b, 6, n) of the first tip at q (b, n), with weighted rotation rows."""
+    """Return Jacobians (b, 6, n) of the first tip at configurations q (b, n).
+
+    The three rotation rows are multiplied by a weight in [m/rad].
+    """
     weights = np.array([1.0, 1.0, 1.0, ROTATION_WEIGHT, ROTATION_WEIGHT, ROTATION_WEIGHT])
     return np.asarray(robot.jacobian(q)[:, :6] * weights[:, None])
 
 
 def singularities(robot: RobotModel) -> Singularities:
-    """Search for singular configurations of the first tip from random starts.
+    """Search for singular configurations of the first tip, starting at random configurations.
 
-    The result may be incomplete.
+    The search may miss some singular configurations.
     """
     rank = conditioning(robot, 200).rank
     rng = np.random.default_rng(0)
@@ -153,7 +173,13 @@ def singularities(robot: RobotModel) -> Singularities:
 
 
 def _shares(robot: RobotModel, q: Array, rank: int) -> Array:
-    """Return (b,) the ratio of singular value number `rank` (from 1) to the largest one at q."""
+    """Return (b,) the ratio of the singular value number `rank` to the largest singular value.
+
+    Args:
+        robot: Robot.
+        q: (b, n) configurations [rad or m].
+        rank: Number of a singular value of the Jacobian, counted from 1 for the largest one.
+    """
     s = singular_values(robot, q)
     return np.asarray(s[:, rank - 1] / s[:, 0])
 
@@ -161,9 +187,15 @@ def _shares(robot: RobotModel, q: Array, rank: int) -> Array:
 def _needed_joints(
     robot: RobotModel, q: Array, rank: int, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """Return the indices of the joints whose positions make q (n,) singular.
+    """Return the indices of the joints whose positions make a configuration singular.
 
-    The arm stays singular for random positions of all other joints.
+    The arm remains singular at random positions of all other joints.
+
+    Args:
+        robot: Robot.
+        q: (n,) singular configuration [rad or m].
+        rank: Rank of the Jacobian at almost every configuration.
+        rng: Random generator.
     """
     anywhere = robot.random(rng, NUM_TRIALS)
     trials = np.repeat(q[None], NUM_TRIALS, axis=0)
@@ -178,7 +210,10 @@ def _needed_joints(
 
 
 def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) -> bool:
-    """Return whether the first of some joints can move if the others move to keep q singular.
+    """Return whether joints can move together such that the arm remains singular.
+
+    The first of the joints is moved by a small amount. A descent then moves the other joints to
+    make the arm singular again.
 
     Args:
         robot: Robot.
@@ -201,7 +236,7 @@ def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) ->
 def _is_same(
     robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, other: Singularity
 ) -> bool:
-    """Return whether the singular configuration q (n,) belongs to a known family `other`.
+    """Return whether a singular configuration belongs to a known family of singularities.
 
     Args:
         robot: Robot.
@@ -220,17 +255,26 @@ def _is_same(
 def _family(
     robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, rank: int
 ) -> Singularity:
-    """Return the family of a singular configuration q (n,).
+    """Return the family of a singular configuration, with a simple example configuration.
 
-    Joints without effect on the singularity are moved to one of `PLAIN_VALUES`, if only one
-    direction of motion is lost there.
+    A family is the set of configurations that the positions of the same joints make singular. In
+    the example, all joints without effect on the singularity have one of `PLAIN_VALUES` as their
+    position. If the tip loses more than one direction of motion at each of these values, the
+    example is q.
+
+    Args:
+        robot: Robot.
+        q: (n,) singular configuration [rad or m].
+        joints: Indices of the joints whose positions make q singular.
+        is_tied: Result of :func:`_is_tied` for q.
+        rank: Rank of the Jacobian at almost every configuration.
     """
     member = q
     for value in PLAIN_VALUES:
         member = np.clip(np.full(robot.n, value), robot.lower, robot.upper)
         member[list(joints)] = q[list(joints)]
         s = singular_values(robot, member[None])[0]
-        if rank < 2 or s[rank - 2] > 1e-3 * s[0]:  # only one direction is lost
+        if rank < 2 or s[rank - 2] > 1e-3 * s[0]:  # the tip loses only one direction of motion
             break
     else:
         member = q
@@ -240,11 +284,11 @@ def _family(
 
 
 def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
-    """Return the wrench along which the tip cannot move at q (n,).
+    """Return the wrench that describes the direction in which the tip cannot move.
 
     Args:
         robot: Robot.
-        q: (n,) joint positions [rad or m].
+        q: (n,) singular configuration [rad or m].
         u: (6,) left singular vector of the scaled Jacobian for the smallest singular value.
     """
     force, moment = u[:3], ROTATION_WEIGHT * u[3:]
@@ -259,7 +303,10 @@ def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
 
 
 def _positive(direction: Array) -> Array:
-    """Return a direction (3,) or its opposite, such that the largest component is positive."""
+    """Return the direction (3,), or -direction if its component of largest magnitude is negative.
+
+    Components with a magnitude below 1e-9 become 0.
+    """
     largest = direction[np.abs(direction).argmax()]
     return np.asarray(np.where(np.abs(direction) < 1e-9, 0.0, direction * np.sign(largest)))
 
@@ -267,7 +314,9 @@ def _positive(direction: Array) -> Array:
 def descend(
     jacobians: Jacobians, robot: RobotModel, starts: Array, rank: int, moving: Array | None = None
 ) -> Array:
-    """Descend on the smallest singular value of a Jacobian from each start, within the limits.
+    """Minimise a singular value of a Jacobian from each start within the joint limits.
+
+    The iteration ends where the singular value is zero, or after a maximum number of steps.
 
     Args:
         jacobians: Function that returns Jacobians (b, r, n) at configurations (b, n).
@@ -297,13 +346,13 @@ def descend(
 
 
 def _gradients(jacobians: Jacobians, q: Array, u: Array, v: Array) -> Array:
-    """Return the gradients (b, n) of a singular value at q (b, n).
+    """Return the gradients (b, n) of one singular value by joint positions, u' dJ/dq v.
 
     Args:
         jacobians: Function that returns Jacobians (b, r, n) at configurations (b, n).
         q: (b, n) configurations [rad or m].
-        u: (b, r) left singular vectors.
-        v: (b, n) right singular vectors.
+        u: (b, r) left singular vectors of the singular value.
+        v: (b, n) right singular vectors of the singular value.
     """
     b, n = q.shape
     shifts = DIFFERENCE * np.eye(n)
@@ -314,9 +363,9 @@ def _gradients(jacobians: Jacobians, q: Array, u: Array, v: Array) -> Array:
 
 
 def joint_axes(robot: RobotModel) -> Axes:
-    """Find successive joints of the first tip's chain whose axes meet in a point or are parallel.
+    """Find successive joints whose axes meet in a point or are parallel at every configuration.
 
-    The relations hold at every configuration.
+    Only the joints between the base and the first tip are examined.
     """
     q = robot.random(np.random.default_rng(0), NUM_INSTANTS)
     J = robot.jacobian(q)[:, :6].swapaxes(1, 2)  # (b, n, 6)
@@ -335,7 +384,7 @@ def _runs(turns: Any, has: Callable[[list[int]], bool], minimum: int) -> tuple[R
 
     Args:
         turns: (n,) whether a joint is revolute.
-        has: Function that returns whether the joints of a run have the property.
+        has: Function that returns whether the joints with the given indices have the property.
         minimum: Minimum number of joints in a run.
     """
     runs: list[Run] = []
@@ -380,10 +429,9 @@ def _meets(directions: Array, points: Array) -> bool:
 def ready_configuration(robot: RobotModel) -> Array:
     """Return a start configuration (n,) [rad or m] away from singularities, read-only.
 
-    All joints are at 0, or at the limit closest to 0. If this configuration is close to a
-    singularity, revolute joints are bent one after the other. Each joint is moved to the candidate
-    angle with the best compromise between high manipulability and little motion. The result is
-    deterministic.
+    The search starts with all joints at 0, or at the limit closest to 0. If this configuration is
+    close to a singularity, revolute joints are moved one after the other to the angle with the best
+    compromise between high manipulability and little motion. The result is deterministic.
     """
     q = robot.clip(np.zeros(robot.n))
     J = robot.jacobian(q)
@@ -397,11 +445,13 @@ def ready_configuration(robot: RobotModel) -> Array:
 
 
 def _bend(robot: RobotModel, q0: Array, unit: float) -> Array:
-    """Return q (n,) after the merit is maximised over one revolute joint after the other.
+    """Return the configuration (n,) with the largest merit, optimised one joint at a time.
+
+    The merit (see :func:`_merit`) is maximised over a set of angles of each revolute joint in turn.
 
     Args:
         robot: Robot.
-        q0: (n,) start [rad or m].
+        q0: (n,) start configuration [rad or m].
         unit: Length by which linear rows of the Jacobian are divided [m].
     """
     lower, upper = robot.finite_limits()
@@ -421,14 +471,21 @@ def _bend(robot: RobotModel, q0: Array, unit: float) -> Array:
 
 
 def _merit(robot: RobotModel, q: Array, q0: Array, unit: float) -> Array:
-    """Return (b,) the damped log manipulability at q (b, n) minus a penalty on motion from q0 (n,).
+    """Return (b,) the merit of configurations: log manipulability minus a penalty on motion.
 
-    The penalty is the weighted squared distance from q0.
+    The log manipulability is the sum of log(s + a small constant) over the singular values s of the
+    Jacobian. The penalty is proportional to the squared distance from q0.
+
+    Args:
+        robot: Robot.
+        q: (b, n) configurations [rad or m].
+        q0: (n,) start configuration [rad or m].
+        unit: Length by which linear rows of the Jacobian are divided [m].
     """
     s = np.linalg.svd(_unitless(robot.jacobian(q), unit), compute_uv=False)
     manipulability = np.log(s + BEND_DAMPING).sum(axis=1)
     merit: Array = manipulability - BEND_WEIGHT * ((q - q0) ** 2).sum(axis=1)
-    return merit.round(9)  # equal merits stay equal on all machines
+    return merit.round(9)  # rounding errors differ between machines and must not decide
 
 
 def _unitless(J: Array, unit: float) -> Array:

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Serial chains as arrays for the kernels."""
+"""Serial chains as arrays that the Numba kernels take as arguments.
+
+A chain leads from a base link to k tips. A moving element is a joint of the chain that moves. A
+variable is a joint position that the solver chooses; a joint and the joints that mimic it have one
+common variable.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,36 +20,38 @@ from dls_ik.model.rotations import inverse, rotation_from_z, transform
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing
 
-MAX_JOINTS = 500  # maximum number of variables; the work of a step grows with its square
-PARALLEL = 1e-15  # sine of the angle below which two axes count as parallel
+MAX_JOINTS = 500  # maximum number n of variables; the work of a solver step grows with n^2
+PARALLEL = 1e-15  # two axes count as parallel if the sine of their angle is at most this
 
 
 class ChainPath(NamedTuple):
-    """The m moving elements between a link and a tip."""
+    """The m moving joints between a base link and a tip, and the fixed transforms between them."""
 
-    elements: tuple[tuple[Joint, Mimic], ...]  # (m,) joints, and the variables that move them
-    fixed: Array  # (m + 1, 3, 4) transforms between element frames; elements move about or along z
+    elements: tuple[tuple[Joint, Mimic], ...]  # (m,) joint, and its mimic relation to a variable
+    # (m + 1, 3, 4) constant transforms from each joint's frame to the next; joints move about or
+    # along the z axes of these frames
+    fixed: Array
 
 
 class NamedChain(NamedTuple):
-    """A chain with the names of its variables."""
+    """A chain and the names of its n variables."""
 
-    joint_names: tuple[str, ...]  # (n,)
+    joint_names: tuple[str, ...]  # (n,) names of the variables
     chain: Chain
 
 
 def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
-    """Return the moving elements between two links, and the fixed transforms between them.
+    """Return the moving joints between two links, and the fixed transforms between these joints.
 
     Args:
         tree: Robot.
-        base: First link.
-        tip: Link of the tip.
-        offset: (4, 4) T_link_tip.
+        base: Name of the base link.
+        tip: Name of the link to which the tip is fixed.
+        offset: (4, 4) T_link_tip, pose of the tip in the frame of this link.
 
     Raises:
-        ChainError: If a link is unknown, the tip is not below the base, the chain has no moving
-            joint, or the chain has a floating or planar joint.
+        ChainError: If a link is unknown, the tip is not below the base, or there is no moving joint
+            or a floating or planar joint between the links.
         RobotModelError: If a joint has no limits, or mimics a joint that does not move.
     """
     elements: list[tuple[Joint, Mimic]] = []
@@ -77,18 +84,18 @@ def build_path(tree: Tree, base: str, tip: str, offset: Array) -> ChainPath:
 
 
 def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> NamedChain:
-    """Build the chain from a base to each of k tips; its arrays are read-only.
+    """Build the chain from a base link to k tips, with read-only arrays.
 
     Variables are in the order in which they first occur on the paths to the tips. A mimic joint has
-    the variable of the joint that the mimic joint follows, even if the followed joint is outside
-    the chain. A variable has the name of the followed joint. The limits of a variable are those of
-    the followed joint, narrowed by the limits of all mimic joints with this variable.
+    the variable of the joint that it follows (its master), even if the master is outside the chain.
+    A variable has the name of the master. The limits of a variable are those of the master,
+    narrowed by the limits of all its mimic joints.
 
     Args:
         tree: Robot.
-        base: Base link.
-        tips: (k,) links of the tips.
-        offsets: (k, 4, 4) T_link_tip.
+        base: Name of the base link.
+        tips: (k,) names of the links to which the tips are fixed.
+        offsets: (k, 4, 4) T_link_tip, pose of each tip in the frame of its link.
 
     Raises:
         ChainError: If a path is not valid (see :func:`build_path`), or there are more than
@@ -121,15 +128,16 @@ def build_chain(tree: Tree, base: str, tips: Sequence[str], offsets: Array) -> N
 def _limits(
     tree: Tree, names: Sequence[str], elements: Sequence[tuple[Joint, Mimic]]
 ) -> NDArray[np.float64]:
-    """Return lower, upper and velocity limits (3, n) of variables.
+    """Return lower, upper and velocity limits (3, n) of n variables.
 
     Args:
         tree: Robot.
         names: (n,) names of the variables.
-        elements: Joints, whose limits narrow those of their variable, and their mimic relations.
+        elements: Each joint of the chain with its mimic relation to a variable. The limits of the
+            joint narrow the limits of the variable.
 
     Raises:
-        RobotModelError: If the limits of a mimic joint exclude all positions of the followed joint.
+        RobotModelError: If the limits of a mimic joint exclude all positions of its master joint.
     """
     masters = [tree.joint[name] for name in names]
     limits = {each.name: (each.lower, each.upper, each.velocity) for each in masters}
@@ -144,11 +152,12 @@ def _limits(
 
 
 def extend_chain(chain: NamedChain, path: NamedChain) -> NamedChain:
-    """Return a chain with one more tip.
+    """Return a chain with an additional tip.
 
     Args:
         chain: Chain.
-        path: Chain from the same base to the further tip; its variables are variables of `chain`.
+        path: Chain from the base link of `chain` to the additional tip. All variables of `path`
+            must also be variables of `chain`.
     """
     one, more = chain.chain, path.chain
     which = np.array([chain.joint_names.index(name) for name in path.joint_names], np.int64)
@@ -178,7 +187,11 @@ def _read_only(chain: Chain) -> Chain:
 
 
 def continuous_variables(chain: Chain) -> NDArray[np.bool_]:
-    """Return (n,) whether a variable is unlimited and a full turn changes no pose; read-only."""
+    """Return (n,) whether a variable has no limits and a full turn changes no pose; read-only.
+
+    A full turn of a variable changes poses if one of its joints is prismatic, or mimics the
+    variable with a multiplier that is not an integer.
+    """
     continuous: NDArray[np.bool_] = np.isinf(chain.lower) & np.isinf(chain.upper)
     turns = ~chain.prismatic & (chain.scale % 1.0 == 0.0)  # (m,)
     continuous[chain.variable[~turns]] = False
@@ -187,8 +200,9 @@ def continuous_variables(chain: Chain) -> NDArray[np.bool_]:
 
 
 def tip_poses(chain: Chain, configurations: Array) -> Array:
-    """Return ``T_base_tip`` (b, k, 4, 4) of k tips for configurations (b, n)."""
-    from dls_ik.core.kinematics import forward  # imported late because importing numba is slow
+    """Return poses ``T_base_tip`` (b, k, 4, 4) of all k tips at configurations (b, n)."""
+    # This function imports the kernel, because importing numba is slow.
+    from dls_ik.core.kinematics import forward
 
     axes, T = _workspace(chain)
     poses = np.zeros((len(configurations), len(T), 4, 4))
@@ -200,8 +214,9 @@ def tip_poses(chain: Chain, configurations: Array) -> Array:
 
 
 def tip_jacobians(chain: Chain, configurations: Array) -> Array:
-    """Return geometric Jacobians (b, 6 k, n) of k tips for configurations (b, n)."""
-    from dls_ik.core.kinematics import forward, jacobian  # late because importing numba is slow
+    """Return geometric Jacobians (b, 6 k, n) of all k tips at configurations (b, n)."""
+    # This function imports the kernels, because importing numba is slow.
+    from dls_ik.core.kinematics import forward, jacobian
 
     axes, T = _workspace(chain)
     jacobians = np.empty((len(configurations), 6 * len(T), len(chain.lower)))
@@ -212,20 +227,24 @@ def tip_jacobians(chain: Chain, configurations: Array) -> Array:
 
 
 def _workspace(chain: Chain) -> tuple[Array, Array]:
-    """Return empty arrays for the axes (m, 2, 3) and the tips (k, 3, 4)."""
+    """Return uninitialised arrays for the m joint axes (m, 2, 3) and k tip poses (k, 3, 4).
+
+    The forward kinematics of a chain writes its results into these arrays.
+    """
     return np.empty((len(chain.prismatic), 2, 3)), np.empty((len(chain.first) - 1, 3, 4))
 
 
 def build_arm(chain: Chain) -> SerialChain:
-    """Return a chain with one tip in frames in which each fixed rotation is about x only.
+    """Return a chain with one tip as a :class:`SerialChain`, in which fixed rotations are about x.
 
-    Any fixed rotation is Rz(a) Rx(b) Rz(c). Rotations about z commute with the motion of a joint
-    about or along z. The angle a is therefore added to the offset of the previous joint, and c to
-    the offset of the next joint.
+    The fixed rotation between two joints can be written as Rz(a) Rx(b) Rz(c). Rotations about z
+    commute with the motion of a joint about or along z. The angle a is therefore added to the
+    offset of the joint before the fixed rotation, and c to the offset of the joint after the fixed
+    rotation. Only Rx(b) remains between the joints.
     """
     m = len(chain.variable)
     turn, slide, link = np.zeros((m, 2)), np.zeros(m), np.zeros((m, 5))
-    after = 0.0  # angle c of the rotation before the element
+    after = 0.0  # angle c of the fixed rotation before joint k
     for k in range(m):
         R, p = chain.fixed[k + 1, :, :3], chain.fixed[k + 1, :, 3]
         a, b, c = _angles(R) if k < m - 1 else (0.0, 0.0, 0.0)
@@ -246,10 +265,11 @@ def build_arm(chain: Chain) -> SerialChain:
 
 
 def _angles(R: Array) -> tuple[float, float, float]:
-    """Return angles a, b, c [rad] of R = Rz(a) Rx(b) Rz(c), with a within +-pi/2.
+    """Return the angles a, b, c [rad] of a rotation R (3, 3) = Rz(a) Rx(b) Rz(c).
 
-    For almost parallel z axes only the sum or the difference of a and c is well determined.
-    Computing b and c from Rz(-a) R avoids a loss of digits.
+    The angle a is within +-pi/2. If R hardly tilts the z axis, only the sum or the difference of a
+    and c is well determined. The angles b and c are computed from Rz(-a) R, which avoids a loss of
+    digits in this case.
     """
     a, side = 0.0, np.copysign(1.0, -R[1, 2])
     if np.hypot(R[0, 2], R[1, 2]) > PARALLEL:

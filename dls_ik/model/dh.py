@@ -18,13 +18,13 @@ from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing, quoted
 
-MAX_BYTES = 32 * 1024  # maximum size of a file
+MAX_BYTES = 32 * 1024  # maximum size of a YAML file
 MAX_ROWS = 500
-MAX_DEPTH = 20  # maximum nesting of YAML
+MAX_DEPTH = 20  # maximum nesting depth of lists and mappings in a YAML file
 
 
 class DhRow(NamedTuple):
-    """One joint in the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
+    """DH parameters of one joint in the standard convention: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     The position of a revolute or continuous joint is added to theta, that of a prismatic joint to
     d. A revolute or prismatic joint needs both limits; a continuous joint has no limits.
@@ -38,7 +38,7 @@ class DhRow(NamedTuple):
     lower: float = -math.inf  # [rad or m]
     upper: float = math.inf  # [rad or m]
     velocity: float = math.inf  # [rad/s or m/s]
-    name: str = ""  # joint1, joint2, ... by default
+    name: str = ""  # "" stands for joint1, joint2, ...
 
 
 def tree_from_dh(
@@ -49,22 +49,23 @@ def tree_from_dh(
 ) -> Tree:
     """Build the tree of a serial arm from DH rows.
 
-    The child link of a joint named ``x`` is named ``x_link``; the z axis of this link's frame is
-    the axis of the joint. A fixed joint connects the last of these links to the tip.
+    The child link of a joint named ``x`` is named ``x_link``. The axis of the joint is the z axis
+    of this link's frame. A fixed joint connects the child link of the last joint to the tip.
 
     Args:
-        rows: DH rows in order from base to tip.
+        rows: DH rows in order from base to tip. A row is a :class:`DhRow` or a mapping with the
+            fields of a DhRow.
         name: Name of the robot.
         base: Name of the base link.
         tip: Name of the tip link.
 
     Raises:
-        RobotModelError: If a row is not valid, or a joint is not usable. The message gives the
-            number of the row, or the name of the joint.
+        RobotModelError: If a row is not valid, or a joint is not usable, for example because its
+            limits are missing. The message gives the number of the row, or the name of the joint.
     """
     try:
         numbered = enumerate(rows, start=1)
-    except TypeError as error:  # also an array without dimensions, which has __iter__
+    except TypeError as error:  # not an iterable, or an array without dimensions
         message = f"DH rows must be a sequence of mappings; got {quoted(rows)}"
         raise RobotModelError(message) from error
     checked = []
@@ -85,14 +86,18 @@ def tree_from_dh(
 
 
 def _transform(row: DhRow) -> Array:
-    """Return the (4, 4) transform of a row at joint position 0."""
+    """Return the (4, 4) transform [m] of a DH row at joint position 0."""
     x, _, z = np.eye(3)
     turned = transform(rotation_about(z, row.theta), row.d * z)
     return turned @ transform(rotation_about(x, row.alpha), row.a * x)
 
 
 def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
-    """Return a validated row with a name.
+    """Validate a DH row, and return it with a name.
+
+    Args:
+        given: Row given by the caller.
+        number: Number of the row, counted from 1; also used in the name of a row without a name.
 
     Raises:
         RobotModelError: If the row is not valid; the message gives the number of the row.
@@ -111,10 +116,15 @@ def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
 
 
 def _value(value: Any, key: str, where: str) -> Any:
-    """Return the value of one field of a row as text or a number.
+    """Convert the value of one field of a DH row to text or a number.
+
+    Args:
+        value: Value given by the caller.
+        key: Name of the field.
+        where: Start of the error message, which names the row.
 
     Raises:
-        RobotModelError: If the value is not valid.
+        RobotModelError: If the value is not valid for this field.
     """
     if key in ("kind", "name"):
         return _text(value, f"{where}: {key}")
@@ -129,22 +139,31 @@ def _value(value: Any, key: str, where: str) -> Any:
 
 
 def _text(value: Any, key: str) -> str:
-    """Return a value as text.
+    """Convert the value of a field to text.
+
+    Args:
+        value: Value given by the caller.
+        key: Name of the field, for the error message.
 
     Raises:
-        RobotModelError: If the value has no text form.
+        RobotModelError: If Python cannot convert the value to text.
     """
     try:
         return str(value)
-    except (ValueError, RecursionError) as error:  # Python refuses very long integers
+    except (ValueError, RecursionError) as error:  # str rejects integers of thousands of digits
         raise RobotModelError(f"{key} must be a name; got {quoted(value)}") from error
 
 
 def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
     """Check that all keys of a mapping are known.
 
+    Args:
+        given: Mapping to check.
+        known: Known keys.
+        where: Start of the error message, which names the row or the file.
+
     Raises:
-        RobotModelError: If a key is unknown; the message starts with `where`.
+        RobotModelError: If a key is unknown.
     """
     unknown = [quoted(key) for key in given if key not in known]
     if unknown:
@@ -154,8 +173,8 @@ def _refuse_unknown(given: Mapping[Any, Any], known: tuple[str, ...], where: str
 def load_dh(path: str | os.PathLike[str]) -> Tree:
     """Build the tree of a serial arm from a YAML file with DH rows.
 
-    The file is a mapping with ``rows``, and optionally ``name``, ``base`` and ``tip``, which are
-    the arguments of :func:`tree_from_dh`.
+    The file contains a mapping with the key ``rows``, and optionally ``name``, ``base`` and
+    ``tip``. The values are the arguments of :func:`tree_from_dh`.
 
     Raises:
         RobotModelError: If the file cannot be read, is not YAML, has unknown keys, or does not
@@ -175,11 +194,15 @@ def load_dh(path: str | os.PathLike[str]) -> Tree:
 
 
 def _yaml(path: Path, shown: str) -> object:
-    """Return the content of a YAML file.
+    """Return the parsed content of a YAML file.
+
+    Args:
+        path: Path of the file.
+        shown: Path of the file for error messages.
 
     Raises:
         RobotModelError: If the file cannot be read, is not YAML, is nested too deep, or has an
-            anchor of a list or mapping.
+            anchor (``&name``) on a list or mapping.
     """
     import yaml
 
@@ -193,9 +216,13 @@ def _yaml(path: Path, shown: str) -> object:
 
 
 def _refuse_references(events: Iterable[Any], shown: str) -> None:
-    """Check the nesting depth of YAML events, and that no list or mapping has an anchor.
+    """Check that a YAML document is not nested too deep and has no anchors of lists or mappings.
 
-    A short document could otherwise expand to very many values, by aliases of an anchor.
+    A short document with aliases (``*name``) of such anchors could expand to very many values.
+
+    Args:
+        events: Events of the YAML parser for the document.
+        shown: Path of the file for error messages.
 
     Raises:
         RobotModelError: If a list or mapping has an anchor, or the nesting is too deep.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Base and tips of chains: validation of given links, search for the tip of an arm, tip offsets."""
+"""Base link and tip links of a chain: validation, default tip of an arm, and tip offsets."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -16,14 +16,14 @@ from dls_ik.model.rotations import rigid_transform
 from dls_ik.model.tree import Tree, product
 from dls_ik.text import listing, quoted
 
-# Names of the links and joints of grippers.
+# Patterns in the names of the links and joints of grippers.
 GRIPPER_PART = re.compile(
     r"finger|thumb|jaw|knuckle|claw|hand.*(index|middle|ring|little|pinky)", re.IGNORECASE
 )
-# Names of gripper joints, except names of wrist joints, which carry the gripper.
+# A moving joint belongs to a gripper if its name matches the first pattern and not the second one.
 GRIPPER_JOINT = re.compile(r"gripper|grasper", re.IGNORECASE)
 WRIST_JOINT = re.compile(r"wrist|roll|pitch|yaw|rotat", re.IGNORECASE)
-# Names of tool frames by convention, in the order of preference.
+# Patterns in the names of tool frames by convention, in the order of preference.
 TOOL_FRAMES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -36,7 +36,7 @@ TOOL_FRAMES = tuple(
         r"gripper",
     )
 )
-# Names of sensors, wheels and similar links, which are never the tip of an arm.
+# Patterns in the names of sensors, wheels and similar links, which are never the tip of an arm.
 ACCESSORY = re.compile(
     r"(?i:camera|optical|stereo|lidar|laser|sensor|gyro|acceleromet|sonar|wheel|caster|rotor)"
     r"|(?i:propeller|thruster|display|visual|collision|skin|motor)"
@@ -45,25 +45,27 @@ ACCESSORY = re.compile(
 
 MAX_NAMED = 5  # maximum number of tips listed in a message
 
-TipNames = str | Sequence[str] | None  # one link, several links, or None to find the tip
+TipNames = str | Sequence[str] | None  # one link, several links, or None for the default tip
 Offsets = Sequence[Any] | None  # (4, 4) T_link_tip of each tip, or None for the identity
 
 
 def choose_ends(
     tree: Tree, base: str | None, tip: TipNames, has_offsets: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the base link and the tip links of a chain.
+    """Return the names of the base link and of the tip links of a chain.
 
     Args:
         tree: Robot.
-        base: Base link; None or "" stands for the root.
-        tip: Tip link or links; None, "" or an empty sequence stands for the only tip of the robot.
-        has_offsets: Whether the tips have offsets, so that a link may be given several times.
+        base: Base link; None or "" stands for the root of the tree.
+        tip: Tip link or links; None, "" or an empty sequence stands for the tip of the only arm.
+        has_offsets: Whether the caller gives an offset for each tip. In this case `tip` may contain
+            a link several times.
 
     Raises:
         ChainError: If a link is unknown, a tip is given twice without offsets, no link moves
-            relative to the base, or several links could be the tip; the message lists these links.
-        RobotModelError: If there is no tip whose joints are all usable.
+            relative to the base, or several links could be the tip of the arm. In the last case
+            the message lists these links.
+        RobotModelError: If each possible tip has an unusable joint, such as a joint without limits.
     """
     base = tree.require(base or tree.root, "base link")
     tips = _given(tip) or (_only_tip(tree, base),)
@@ -76,7 +78,7 @@ def choose_ends(
 
 
 def _given(tip: TipNames) -> tuple[str, ...]:
-    """Return the given tip names as a tuple; () for None, an empty name or an empty sequence.
+    """Return tip names as a tuple; for None, "" or an empty sequence, return ().
 
     Raises:
         ChainError: If the value is neither a name nor a sequence of names.
@@ -89,12 +91,20 @@ def _given(tip: TipNames) -> tuple[str, ...]:
 
 
 def moving_tips(tree: Tree, base: str) -> tuple[str, ...]:
-    """Return the links without children that a joint moves relative to the base."""
+    """Return the links without children that a joint below the base link moves."""
     return tuple(leaf for leaf in tree.leaves if _moves(tree, base, leaf))
 
 
 def _moves(tree: Tree, base: str, leaf: str) -> bool:
-    """Return whether a link is below the base, with a moving joint between base and link."""
+    """Return whether a joint that is not fixed is on the path from the base down to a link.
+
+    The result is False if the link is not below the base.
+
+    Args:
+        tree: Robot.
+        base: Base link.
+        leaf: Link.
+    """
     link, moves = leaf, False
     while link not in (base, tree.root):
         moves = moves or tree.parent_joint[link].kind != "fixed"
@@ -103,35 +113,40 @@ def _moves(tree: Tree, base: str, leaf: str) -> bool:
 
 
 class _Branch(NamedTuple):
-    """Candidate tips that do not move relative to each other, and the joints that move the tips."""
+    """Candidate tips of an arm that the same joints move, and these joints.
 
-    joints: tuple[str, ...]  # moving joints on the path from the base to the links
+    A branch has a tool if a candidate tip is named like a tool frame or carries a gripper.
+    """
+
+    joints: tuple[str, ...]  # moving joints on the path from the base to the candidate tips
     links: tuple[str, ...]  # candidate tips
-    has_tool: bool  # whether a link has the name of a tool frame, or carries a gripper
+    has_tool: bool
 
     def continues(self, other: "_Branch") -> bool:
-        """Return whether the joints of this branch are those of another branch and further ones."""
+        """Return whether this branch has all joints of another branch, followed by more joints."""
         n = len(other.joints)
         return len(self.joints) > n and self.joints[:n] == other.joints
 
     def is_minor_to(self, other: "_Branch") -> bool:
-        """Return whether another branch is preferred as the arm.
+        """Return whether another branch is preferred to this branch as the arm of the robot.
 
-        This branch then has no tool, and has fewer joints than the other branch or continues it.
+        The other branch is preferred if this branch has no tool, and either has fewer joints than
+        the other branch or continues the other branch (see :meth:`continues`).
         """
         is_shorter = len(self.joints) < len(other.joints)
         return not self.has_tool and (is_shorter or self.continues(other))
 
 
 def _only_tip(tree: Tree, base: str) -> str:
-    """Return the only link that can be the tip of the arm.
+    """Return the only link below the base that can be the tip of an arm.
 
-    Grippers, sensors and further frames on the last link are excluded.
+    Links of grippers and sensors are not candidates. Among several frames that are fixed to the
+    last link of the arm, the frame that is named like a tool frame is the tip.
 
     Raises:
         ChainError: If no link moves relative to the base.
         AmbiguousTipError: If several links could be the tip, as on a robot with two arms.
-        RobotModelError: If there is no tip whose joints are all usable.
+        RobotModelError: If each possible tip has an unusable joint, such as a joint without limits.
     """
     tips = moving_tips(tree, base)
     usable = [tip for tip in tips if not any(j.name in tree.unusable for j in tree.path(base, tip))]
@@ -152,13 +167,21 @@ def _only_tip(tree: Tree, base: str) -> str:
 
 
 def _branches(tree: Tree, base: str, tips: Sequence[str]) -> list[_Branch]:
-    """Return the branches of a robot without grippers and accessories.
+    """Group tips by the joints that move them, after replacing links of grippers and accessories.
 
-    A tip in a gripper is replaced by the link that carries the gripper. An accessory, such as a
-    camera, is replaced by the child link of the last moving joint above the accessory. This link is
-    used only if no other candidate tip is fixed to the link.
+    A tip that is a link of a gripper is replaced by the link that carries the gripper. An
+    accessory, such as a camera, is replaced by the child link of the last moving joint above the
+    accessory; this child link is a candidate tip only if no other tip is fixed to it.
+
+    Args:
+        tree: Robot.
+        base: Base link.
+        tips: Links without children that move relative to the base.
+
+    Returns:
+        One branch for each group of tips.
     """
-    carried: dict[str, str] = {}  # replacement of a tip, by tip name
+    carried: dict[str, str] = {}  # the link that replaces a tip, by the name of the tip
     for tip in tips:
         mount = _gripper_mount(tree, base, tip)
         if mount is not None and _moves(tree, base, mount):
@@ -177,7 +200,7 @@ def _branches(tree: Tree, base: str, tips: Sequence[str]) -> list[_Branch]:
 
 
 def _ancestors(tree: Tree, base: str, link: str) -> list[str]:
-    """Return the parent links of all joints between the base and a link."""
+    """Return the names of all links between the base and a link, from the base to the parent."""
     return [joint.parent for joint in tree.path(base, link)]
 
 
@@ -186,11 +209,14 @@ def _branch(
 ) -> _Branch:
     """Return the branch of a group of links that the same joints move.
 
+    The candidate tips of the branch are those links of the group that are in `tips`; if there are
+    none, those in `mounts`; if there are none either, all links of the group.
+
     Args:
         joints: Moving joints on the path from the base to the links.
         group: Links.
-        tips: Links without children; they are preferred as candidate tips.
-        mounts: Links that carry a gripper; they are candidate tips if no link is in `tips`.
+        tips: Links without children.
+        mounts: Links that carry a gripper.
     """
     leaves = [link for link in group if link in tips]
     carriers = [link for link in group if link in mounts]
@@ -200,10 +226,11 @@ def _branch(
 
 
 def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
-    """Return the branches that could be the arm.
+    """Return the branches that could be the arm of the robot.
 
-    If exactly one branch has a tool and is preferred to all other branches, it is the arm.
-    Otherwise all branches that no other branch continues could be the arm.
+    If exactly one branch has a tool, and all other branches are minor to this branch (see
+    :meth:`_Branch.is_minor_to`), only this branch is returned. Otherwise the result contains all
+    branches that no other branch continues (see :meth:`_Branch.continues`).
     """
     with_tool = [branch for branch in branches if branch.has_tool]
     if len(with_tool) == 1:
@@ -214,7 +241,12 @@ def _arms(branches: Sequence[_Branch]) -> list[_Branch]:
 
 
 def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
-    """Return the link that carries the gripper of a tip, or None if no gripper has the tip."""
+    """Return the link that carries the gripper to which a tip belongs.
+
+    The link is the parent of the first joint, on the path from the base to the tip, that belongs to
+    a gripper by its name or by the name of its child link. The result is None if there is no such
+    joint.
+    """
     for joint in tree.path(base, tip):
         is_part = GRIPPER_PART.search(joint.name) or GRIPPER_PART.search(joint.child)
         is_moving = joint.kind != "fixed" and not WRIST_JOINT.search(joint.name)
@@ -224,14 +256,16 @@ def _gripper_mount(tree: Tree, base: str, tip: str) -> str | None:
 
 
 def _moving_joints(tree: Tree, base: str, link: str) -> list[Joint]:
-    """Return the joints on the path from the base to a link, without fixed joints."""
+    """Return the joints on the path from the base to a link, except the fixed joints."""
     return [joint for joint in tree.path(base, link) if joint.kind != "fixed"]
 
 
 def _tool_frame(branch: _Branch) -> str | None:
-    """Return the link of a branch that is the tool frame by its name.
+    """Return the candidate tip of a branch that is named like a tool frame.
 
-    The result is None if several names match the first matching pattern, or no name matches.
+    A single candidate is returned whatever its name. The names of several candidates are compared
+    with the patterns `TOOL_FRAMES` in turn. Return None if no name matches any pattern, or if
+    several names match the first pattern that matches any name.
     """
     if len(branch.links) == 1:
         return branch.links[0]
@@ -243,9 +277,9 @@ def _tool_frame(branch: _Branch) -> str | None:
 
 
 def _candidates(arms: Sequence[_Branch]) -> list[str]:
-    """Return up to `MAX_NAMED` links to propose as tips.
+    """Return up to `MAX_NAMED` links that an error message proposes as tips.
 
-    The links are those of a single branch, or one link of each of several branches.
+    If there is one branch, these are its candidate tips; otherwise one link of each branch.
     """
     if len(arms) == 1:
         return list(arms[0].links[:MAX_NAMED])
@@ -254,7 +288,7 @@ def _candidates(arms: Sequence[_Branch]) -> list[str]:
 
 
 def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
-    """Validate the offsets of k tips, and make their rotations exact.
+    """Validate the offsets of k tips, and correct small errors of their rotation matrices.
 
     Args:
         tips: (k,) tip links.
@@ -264,7 +298,7 @@ def checked_offsets(tips: Sequence[str], offsets: Offsets) -> Array:
         (k, 4, 4) ``T_link_tip``, read-only.
 
     Raises:
-        ChainError: If the number of offsets is not k, or an offset is not rigid.
+        ChainError: If the number of offsets is not k, or an offset is not a rigid transform.
     """
     if offsets is None:
         offsets = (None,) * len(tips)
@@ -288,22 +322,24 @@ def moved_link(
     link: str,
     others: Mapping[str, float] | None,
 ) -> tuple[str, Array]:
-    """Find the child link of the last joint, on the path to a given link, that a chain moves.
+    """Find the last joint of a chain above a given link, and return the child link of this joint.
+
+    Joints outside the chain can move the given link only relative to the returned link. They have
+    the positions `others`.
 
     Args:
         tree: Robot.
-        base: Base of the chain.
-        joint_names: Variables of the chain.
+        base: Base link of the chain.
+        joint_names: Names of the variables of the chain.
         link: Given link below the base.
         others: Positions of joints outside the chain by name [rad or m].
 
     Returns:
-        Name of the link found, and the transform (4, 4) from the link found to the given link, in
-        which joints outside the chain have the positions `others`.
+        Name of the child link, and the pose (4, 4) [m] of the given link in the child link's frame.
 
     Raises:
-        ChainError: If the link is unknown, not below the base, not moved by the chain, or moved by
-            a joint outside the chain that is above a joint of the chain.
+        ChainError: If the given link is unknown, not below the base, or not moved by the chain, or
+            if a joint outside the chain is between the base and the returned link.
         JointValueError: If a joint in `others` is unknown, or a value is not finite.
     """
     path = tree.path(base, link)

@@ -53,20 +53,21 @@ def share_file(*parts: str) -> Path:
 
 
 def _folders() -> list[Path]:
-    """Return the folders that may contain data files."""
+    """Return the folders in which :func:`share_file` searches data files of this package."""
     source = PACKAGE.parent
     installed = [parent / "share" / PACKAGE.name for parent in PACKAGE.parents]
     return [source, *installed] if (source / "package.xml").is_file() else installed
 
 
 def read_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Return the content of a regular file whose name comes from a user or a robot description.
+    """Return the content of a regular file of bounded size.
 
-    Pipes and devices are rejected, because reading from a pipe or device might never end.
+    The path may come from a user or a robot description. Pipes and devices are rejected, because
+    reading from a pipe or device might never end.
 
     Args:
-        path: File.
-        max_bytes: Maximum size of the file.
+        path: Path of the file.
+        max_bytes: Maximum size of the file [bytes].
 
     Raises:
         OSError: If the file cannot be read, is too large, or is not a regular file.
@@ -85,7 +86,7 @@ def read_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
 
 
 def package_file(address: str) -> Path:
-    """Return the file of a URI ``package://NAME/PATH``.
+    """Return the path of the existing file to which a URI ``package://NAME/PATH`` refers.
 
     Packages are searched in ``share/NAME`` below the prefixes of AMENT_PREFIX_PATH, and in the
     folders of ROS_PACKAGE_PATH. Files of the package dls_ik are always found.
@@ -114,7 +115,11 @@ def package_file(address: str) -> Path:
 
 
 def package_folders(name: str) -> Iterator[Path]:
-    """Yield the possible folders of a ROS package, those of the top overlay first."""
+    """Yield the folders, existing or not, in which a ROS package with a given name may be.
+
+    The folders are in the order of AMENT_PREFIX_PATH and then of ROS_PACKAGE_PATH. Both variables
+    list the top overlay first.
+    """
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield Path(prefix) / "share" / name
     for path in map(Path, _paths("ROS_PACKAGE_PATH")):
@@ -123,18 +128,19 @@ def package_folders(name: str) -> Iterator[Path]:
 
 
 def package_roots() -> Iterator[Path]:
-    """Yield the folders in which ROS packages are installed."""
+    """Yield the folders of AMENT_PREFIX_PATH and ROS_PACKAGE_PATH that contain ROS packages."""
     yield from (Path(prefix) / "share" for prefix in _paths("AMENT_PREFIX_PATH"))
     yield from map(Path, _paths("ROS_PACKAGE_PATH"))
 
 
 def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
-    """Yield the paths that a resource name in a robot description may refer to.
+    """Yield the paths, existing or not, to which a file name in a robot description may refer.
 
     Args:
         name: ``package://NAME/PATH``, ``file://PATH`` or a path.
-        folder: Folder of the description, or None if unknown. Paths are relative to this folder.
-            Packages are searched in this folder and its parent folders, too.
+        folder: Folder of the robot description, or None if unknown. Relative paths refer to this
+            folder. Packages are searched in AMENT_PREFIX_PATH, in ROS_PACKAGE_PATH, in this folder
+            and in its parent folders.
     """
     if not name.startswith(PACKAGE_SCHEME):
         yield (folder or Path()) / name.removeprefix(FILE_SCHEME)
@@ -151,9 +157,14 @@ def resource_candidates(name: str, folder: Path | None) -> Iterator[Path]:
 
 
 def resource_packages(name: str, folder: Path) -> Iterator[Path]:
-    """Yield the folders of the package NAME of ``package://NAME/PATH`` in or above a folder.
+    """Yield the folders of the ROS package NAME of a resource name ``package://NAME/PATH``.
 
-    Only folders that contain a ``package.xml`` are yielded.
+    The package is searched next to, in and above a given folder. Only folders that contain a
+    ``package.xml`` are yielded.
+
+    Args:
+        name: Resource name; names with another scheme yield no folder.
+        folder: Given folder.
     """
     if not name.startswith(PACKAGE_SCHEME):
         return
@@ -167,7 +178,7 @@ def resource_packages(name: str, folder: Path) -> Iterator[Path]:
 
 
 def _package_names() -> Iterator[str]:
-    """Yield the names of dls_ik and of all packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH."""
+    """Yield ``dls_ik`` and the names of all packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH."""
     yield PACKAGE.name
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield from (folder.name for folder in (Path(prefix) / "share").glob("*/"))
@@ -176,5 +187,5 @@ def _package_names() -> Iterator[str]:
 
 
 def _paths(variable: str) -> list[str]:
-    """Return the entries of an environment variable with a search path."""
+    """Return the folders that an environment variable such as AMENT_PREFIX_PATH lists."""
     return [path for path in os.environ.get(variable, "").split(os.pathsep) if path]

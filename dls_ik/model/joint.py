@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joints of a tree, and validation of joint positions and intervals."""
+"""Joints of a kinematic tree, and validation of joint positions and of limits given by users."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -15,38 +15,43 @@ from dls_ik.errors import JointValueError, LimitsError, RobotModelError
 from dls_ik.model.rotations import FARTHEST, rigid_transform, rotation_about, transform
 from dls_ik.text import did_you_mean, listing, quoted
 
-DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds with one degree of freedom
+DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds of joints with one joint position
 KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 MIN_AXIS_LENGTH = 1e-9
 TURN = 2.0 * np.pi
 
-JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # values in joint order, or by name
+JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # array in joint order, or by name
 
 
 class Mimic(NamedTuple):
-    """A joint that follows a master joint: position = multiplier * master's position + offset."""
+    """Relation of a mimic joint to its master joint.
 
-    master: str
+    The position of the mimic joint is multiplier * position of the master + offset.
+    """
+
+    master: str  # name of the master joint
     multiplier: float = 1.0
     offset: float = 0.0  # [rad or m]
 
 
 def _z() -> Array:
-    """Return the z axis (3,)."""
+    """Return the unit vector (0, 0, 1)."""
     return np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of a tree, validated on construction.
+    """A joint of a kinematic tree, validated on construction.
 
     The axis is normalised. Position limits of a continuous joint are ignored. A velocity limit of
-    0 means no limit, because many robot descriptions use 0 in this sense.
+    0 means no limit, because many robot descriptions use 0 in this sense. A joint with a defect
+    cannot be part of a chain, and its position is 0.
 
     Raises:
-        RobotModelError: If the kind is unknown, a number is not finite, the origin is not rigid or
-            too far away, the axis has zero length, limits are missing or crossed, or the velocity
-            limit is negative. The message names the joint.
+        RobotModelError: If the kind is unknown, a number is not finite, the origin is not a rigid
+            transform or its translation is too large, the axis has zero length, the position limits
+            of a revolute or prismatic joint are missing, the upper limit is below the lower limit,
+            or the velocity limit is negative. The message names the joint.
     """
 
     name: str
@@ -59,7 +64,7 @@ class Joint:
     upper: float = math.inf  # [rad or m]
     velocity: float = math.inf  # [rad/s or m/s]
     mimic: Mimic | None = None
-    defect: str = ""  # reason why chains cannot contain the joint, which then stays at 0; or ""
+    defect: str = ""  # reason why a chain cannot contain the joint; "" if there is no defect
 
     def __post_init__(self) -> None:
         """Validate and normalise the fields."""
@@ -84,12 +89,12 @@ class Joint:
 
     @property
     def is_driven(self) -> bool:
-        """Whether the joint has one degree of freedom, which may follow a master joint."""
+        """Whether the joint is revolute, continuous or prismatic, so that it has one position."""
         return self.kind in DRIVEN_KINDS
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """All fields as plain values, for comparison."""
+        """Values of all fields, with arrays as lists, for comparison with another joint."""
         values = (getattr(self, each.name) for each in fields(self))
         return tuple((v + 0.0).tolist() if isinstance(v, np.ndarray) else v for v in values)
 
@@ -98,10 +103,13 @@ class Joint:
         return RobotModelError(f"joint {self.name!r}: {message}")
 
     def motion(self, value: float) -> Array:
-        """Return the transform (4, 4) of the joint motion at a joint position [rad or m].
+        """Return the motion of the child link at a joint position as a transform (4, 4).
 
         The transform maps coordinates in the child frame at this joint position to coordinates in
-        the child frame at joint position 0.
+        the child frame at joint position 0. Fixed, floating and planar joints return the identity.
+
+        Args:
+            value: Joint position [rad or m].
         """
         if not self.is_driven:
             return np.eye(4)
@@ -110,7 +118,7 @@ class Joint:
         return transform(rotation_about(self.axis, value))
 
     def _set(self, name: str, value: object) -> None:
-        """Set a field of the frozen instance; arrays become read-only."""
+        """Set a field of this frozen dataclass; an array becomes read-only."""
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
         object.__setattr__(self, name, value)
@@ -120,10 +128,10 @@ class Joint:
         self._set("upper", upper)
 
     def _unit_axis(self) -> Array:
-        """Return the axis with unit length.
+        """Return the axis (3,) as a unit vector.
 
         Raises:
-            RobotModelError: If the axis is not valid.
+            RobotModelError: If the axis is not 3 finite numbers, or its length is zero or infinite.
         """
         axis = np.array(self.axis, np.float64)
         if axis.shape != (3,) or not np.isfinite(axis).all():
@@ -139,7 +147,8 @@ class Joint:
         """Check the position limits of a revolute or prismatic joint.
 
         Raises:
-            RobotModelError: If the limits are not valid.
+            RobotModelError: If a limit or the range is not finite, or the upper limit is below the
+                lower limit.
         """
         if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
             hint = "; use type 'continuous' for no limits" if self.kind == "revolute" else ""
@@ -153,11 +162,11 @@ class Joint:
 
 
 def real_array(values: Any) -> Array:
-    """Return numbers as a contiguous, writable float64 array, copied only if needed.
+    """Convert numbers to a contiguous, writable float64 array; copy them only if necessary.
 
     Raises:
         TypeError: If the values are not real numbers.
-        ValueError: If the values are not numbers of a regular shape.
+        ValueError: If the values are not numbers, or are nested sequences of unequal lengths.
         OverflowError: If an integer is too large for a float.
     """
     given = np.asarray(values)
@@ -167,15 +176,15 @@ def real_array(values: Any) -> Array:
 
 
 def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Any:
-    """Return joint values given by name as an array in joint order.
+    """Return joint values that are given by name as an array (n,) or (b, n) in joint order.
 
-    Values that are not given by name are returned unchanged.
+    If `q` contains no names, it is returned unchanged.
 
     Args:
         q: Mapping of joint names to numbers or to arrays (b,); a message with ``name`` and
             ``position``, such as ``sensor_msgs/msg/JointState``; or any other value.
-        joint_names: Joints in order.
-        known: Names of further joints of the robot, whose values are ignored.
+        joint_names: (n,) names of the joints in order.
+        known: Names of other joints of the robot; their values are ignored.
 
     Raises:
         JointValueError: If a joint has no value, or a name is unknown.
@@ -197,10 +206,15 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
 
 
 def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default: Any) -> list[Any]:
-    """Return a list of values in joint order from values by name; missing joints get a default.
+    """Return the values of joints as a list in joint order.
+
+    Args:
+        given: Values by joint name, for some or all joints.
+        joint_names: Names of the joints in order.
+        default: Value of the joints that are not in `given`.
 
     Raises:
-        JointValueError: If a joint is unknown.
+        JointValueError: If a name in `given` is not in `joint_names`.
     """
     _refuse_unknown(given, joint_names)
     return [given.get(name, default) for name in joint_names]
@@ -209,7 +223,7 @@ def some_by_name(given: Mapping[str, Any], joint_names: tuple[str, ...], default
 def _refuse_unknown(
     given: Iterable[str], joint_names: tuple[str, ...], known: Collection[str] = ()
 ) -> None:
-    """Check that all given names are in `joint_names` or `known`.
+    """Check that all joint names in `given` are in `joint_names` or `known`.
 
     Raises:
         JointValueError: If a name is unknown.
@@ -222,12 +236,14 @@ def _refuse_unknown(
 
 
 def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()) -> Array:
-    """Return joint values as a contiguous, writable float64 array, (n,) or (b, n) for a batch.
+    """Validate joint values, and return them as a contiguous, writable float64 array.
+
+    The array has the shape (n,), or (b, n) for a batch of b configurations.
 
     Args:
         q: Values in joint order or by name; see :func:`ordered_values`.
-        joint_names: Joints in order.
-        known: Names of further joints of the robot, whose values are ignored.
+        joint_names: (n,) names of the joints in order.
+        known: Names of other joints of the robot; their values are ignored.
 
     Raises:
         JointValueError: If the values are not numbers, not finite, or of a wrong length; the
@@ -254,10 +270,12 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
 def checked_configuration(
     q: Any, joint_names: tuple[str, ...], known: Collection[str] = ()
 ) -> Array:
-    """Return the joint values of one configuration (n,); see :func:`checked_values`.
+    """Validate the joint values of a single configuration, and return them as an array (n,).
+
+    The arguments are those of :func:`checked_values`.
 
     Raises:
-        JointValueError: If the values are not valid, or are a batch.
+        JointValueError: If the values are not valid, or are a batch of configurations.
     """
     values = checked_values(q, joint_names, known)
     if values.ndim != 1:
@@ -280,12 +298,12 @@ def intersect_limits(
     Args:
         joint_names: (n,) joints.
         limits: Lower and upper limits, (n,) each [rad or m].
-        turns: (n,) whether a joint is continuous, or was continuous before its limits were
-            narrowed.
-        intervals: Lower and upper ends of the intervals, (n,) each or one number for all joints
-            [rad or m].
-        near: (n,) joint positions [rad or m]; the interval of an unlimited continuous joint is
-            shifted by full turns as close as possible to its position. None stands for 0.
+        turns: (n,) whether a joint is continuous, or was continuous before earlier intersections
+            limited it.
+        intervals: Lower ends and upper ends of the intervals [rad or m]. The ends are (n,) numbers,
+            one number for all joints, or a mapping by joint name.
+        near: (n,) joint positions [rad or m]; None stands for 0. The interval of a continuous joint
+            without limits is shifted by full turns to the place closest to the joint's position.
 
     Returns:
         Lower and upper limits, (n,) each, read-only [rad or m].
@@ -305,16 +323,16 @@ def intersect_limits(
 
 
 def _interval_ends(joint_names: tuple[str, ...], given: Any, unlimited: float) -> Array:
-    """Return interval ends (n,) [rad or m] given as one number, n numbers or a mapping by name.
+    """Return the lower or the upper ends of intervals, one for each joint, as an array (n,).
 
     Args:
         joint_names: (n,) joints.
-        given: Interval ends.
-        unlimited: End of an interval without limit, -inf or inf; default of a joint that is missing
-            in a mapping.
+        given: Interval ends [rad or m]: one number for all joints, n numbers, or a mapping by name.
+        unlimited: -inf for lower ends, inf for upper ends. Joints that are missing in a mapping get
+            this value, which means no limit.
 
     Raises:
-        LimitsError: If the ends are not valid.
+        LimitsError: If the ends are not n numbers, or a joint is unknown.
     """
     n = len(joint_names)
     if isinstance(given, Mapping):
@@ -339,7 +357,12 @@ def _intersect(
 ) -> tuple[float, float]:
     """Intersect the limits [lower, upper] of a joint with an interval [low, high] [rad or m].
 
-    The interval of a continuous joint is shifted by full turns first; see :func:`_turns_to`.
+    If `turns` is true, the joint is continuous. In this case an interval of a full turn or more is
+    ignored, and a shorter interval is first shifted by full turns; :func:`_turns_to` explains the
+    shift and `near`.
+
+    Returns:
+        Lower and upper end of the intersection [rad or m].
 
     Raises:
         LimitsError: If the intersection is empty, or the interval is not valid.
@@ -348,7 +371,7 @@ def _intersect(
         raise LimitsError(f"joint {name!r}: lower limit {low} is above upper limit {high}")
     if turns and high - low >= TURN:
         return lower, upper
-    if turns and max(abs(low), abs(high)) > FARTHEST:  # too few digits remain for the angle
+    if turns and max(abs(low), abs(high)) > FARTHEST:
         raise LimitsError(
             f"joint {name!r}: interval [{low}, {high}] is outside +-{FARTHEST:g} rad, where "
             "floating-point numbers are too coarse for angles"
@@ -364,10 +387,11 @@ def _intersect(
 
 
 def _turns_to(low: float, high: float, lower: float, upper: float, near: float) -> float:
-    """Return the multiple of 2 pi [rad] by which the interval of a continuous joint is shifted.
+    """Return the multiple of 2 pi [rad] by which to shift an interval of a continuous joint.
 
-    The shifted interval [low, high] has the largest overlap with the limits [lower, upper]. For a
-    joint without limits, the center of the shifted interval is as close as possible to `near`.
+    If the joint has limits [lower, upper], the shift gives the largest overlap of the interval
+    [low, high] with the limits. Otherwise the shift moves the center of the interval as close as
+    possible to the joint position `near`. All arguments are in [rad].
     """
     if not np.isfinite(upper - lower):
         return float(TURN * np.round((near - 0.5 * (low + high)) / TURN))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of chains and poses to Orocos KDL."""
+"""Conversion of robot chains and poses to objects of the library Orocos KDL."""
 
 from importlib import import_module
 from types import ModuleType
@@ -15,7 +15,9 @@ from dls_ik.text import listing
 
 
 def kdl_chain(robot: RobotModel) -> Any:
-    """Return a ``PyKDL.Chain`` with one segment for each of the n joints, from base to tip.
+    """Return the chain of a robot as a ``PyKDL.Chain``, with one segment for each joint.
+
+    The segments are in the order of the joints from base to tip.
 
     Raises:
         RobotModelError: If the chain has several tips or mimic joints, which KDL does not support.
@@ -38,16 +40,16 @@ def kdl_chain(robot: RobotModel) -> Any:
 
 
 def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
-    """Return the KDL segment of joint i, which moves about or along z.
+    """Return the KDL segment of joint i and of the fixed transform after the joint.
 
-    The segment contains the fixed transform after the joint. Segment 0 also contains the fixed
-    transform before the joint.
+    The joint moves about or along the z axis of its frame. Segment 0 also contains the fixed
+    transform from the base to joint 0.
 
     Args:
         kdl: Module PyKDL.
         robot: Robot.
-        i: Index of the joint.
-        name: Name of the joint.
+        i: Index of the joint, from 0.
+        name: Name of the joint, which becomes the name of the segment.
     """
     before = kdl_frame(kdl, robot.chain.fixed[0] if i == 0 else np.eye(4))
     prismatic = robot.chain.prismatic[i]
@@ -57,13 +59,18 @@ def _segment(kdl: ModuleType, robot: RobotModel, i: int, name: str) -> Any:
 
 
 def kdl_frame(kdl: ModuleType, T: Array) -> Any:
-    """Return a pose, given as a matrix (4, 4) or (3, 4), as a ``PyKDL.Frame``."""
+    """Convert a pose matrix (4, 4) or (3, 4) [m] to a ``PyKDL.Frame``.
+
+    Args:
+        kdl: Module PyKDL.
+        T: Pose.
+    """
     rotation = kdl.Rotation(*(float(value) for value in T[:3, :3].ravel()))
     return kdl.Frame(rotation, kdl.Vector(*(float(value) for value in T[:3, 3])))
 
 
 def pykdl() -> ModuleType:
-    """Return the module PyKDL.
+    """Import and return the module PyKDL.
 
     Raises:
         DlsIkError: If PyKDL is not installed.

@@ -31,7 +31,7 @@ FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
 VALID = (
     "a URDF, xacro or DH file (.yaml), package://NAME/PATH, NAME_description of robot_descriptions"
 )
-DESCRIPTION = "_description"  # suffix of the names in robot_descriptions
+DESCRIPTION = "_description"  # end of all names of robots in the library robot_descriptions
 MAX_MANIFEST_BYTES = 1024 * 1024  # maximum size of a package.xml
 _BEGIN = re.compile(r"\s[A-Za-z_][\w.-]*:=")
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|)(?=\s|$)")
@@ -43,7 +43,7 @@ def split_arguments(given: str) -> tuple[str, dict[str, str]]:
     Values that contain spaces must be in quotes: ``arm.xacro title:='my arm'``.
 
     Raises:
-        RobotModelError: If the text contains words that are not xacro arguments.
+        RobotModelError: If a word after the first xacro argument is not a xacro argument.
     """
     begin = _BEGIN.search(given)
     if begin is None:
@@ -63,14 +63,14 @@ def split_arguments(given: str) -> tuple[str, dict[str, str]]:
 
 
 def robot_file(given: str) -> Path:
-    """Return the file that describes a robot.
+    """Return the path of the file that describes a robot.
 
     Args:
-        given: Name of a shipped robot, path of a URDF, xacro or DH file, or
+        given: Name of a robot that comes with this package, path of a URDF, xacro or DH file, or
             ``package://NAME/PATH``.
 
     Raises:
-        RobotModelError: If no file is found; the message lists valid forms and similar names.
+        RobotModelError: If no file is found; the message suggests similar names.
     """
     if given.startswith(PACKAGE_SCHEME):
         return package_file(given)
@@ -92,15 +92,15 @@ def robot_file(given: str) -> Path:
 
 
 def find_tree(given: str) -> Tree:
-    """Return the tree of a robot.
+    """Load a robot by name or path, and return the tree of its links and joints.
 
     Args:
-        given: Name of a robot as for :func:`robot_file`, or of a description in the library
+        given: Name or path of a robot as for :func:`robot_file`, or name of a robot in the library
             robot_descriptions. xacro arguments may follow the name; see :func:`split_arguments`.
 
     Raises:
-        RobotModelError: If the file is not found, does not describe a usable robot, has no such
-            argument, or needs xacro and xacro is not installed.
+        RobotModelError: If the file is not found, does not describe a usable robot, or needs xacro
+            and xacro is not installed, or if a given xacro argument does not exist.
     """
     name, arguments = split_arguments(given)
     if _is_description(name):
@@ -111,15 +111,15 @@ def find_tree(given: str) -> Tree:
 
 
 def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | None) -> Tree:
-    """Return the tree of a robot given as a URDF file, a xacro file or the text of a URDF.
+    """Read a URDF file, a xacro file or a URDF text, and return the tree of links and joints.
 
     Args:
-        source: Path of a URDF, or of a xacro file that ends in ``.xacro``; or text of a URDF.
-        mappings: Arguments of a xacro file by name.
+        source: Path of a URDF file, path of a xacro file that ends in ``.xacro``, or URDF text.
+        mappings: Values of the arguments of a xacro file by name, or None.
 
     Raises:
         RobotModelError: If the description cannot be read (see :func:`load_urdf` and
-            :func:`expanded`), or there are mappings and the file is not a xacro file.
+            :func:`expanded`), or if `mappings` is not empty and the source is not a xacro file.
     """
     is_path = isinstance(source, os.PathLike) or not str(source).lstrip().startswith("<")
     if is_path and isinstance(source, (str, os.PathLike)):
@@ -135,16 +135,17 @@ def read_tree(source: str | os.PathLike[str], mappings: Mapping[str, object] | N
 
 
 def find_urdf(given: str) -> Path | str | None:
-    """Return the URDF of a robot: the path of the file, or the text of an expanded xacro file.
+    """Find the URDF of a robot that is given by name or path.
 
     Args:
-        given: Name of a robot as for :func:`find_tree`.
+        given: Name or path of a robot, and xacro arguments, as for :func:`find_tree`.
 
     Returns:
-        Path or text; None for a DH file, which has no URDF.
+        Path of a URDF file, or URDF text to which a xacro file expands; None for a DH file, which
+        has no URDF.
 
     Raises:
-        RobotModelError: If there is no such robot, or xacro is not installed.
+        RobotModelError: If there is no such robot, or a xacro file cannot be expanded.
     """
     name, arguments = split_arguments(given)
     if _is_description(name):
@@ -153,7 +154,13 @@ def find_urdf(given: str) -> Path | str | None:
 
 
 def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
-    """Return the path of a URDF file, the expanded text of a xacro file, or None for a DH file.
+    """Return the URDF of a robot file: its path, or the text to which a xacro file expands.
+
+    A DH file (``.yaml``) has no URDF, so the result is None.
+
+    Args:
+        path: Robot file.
+        arguments: xacro arguments by name.
 
     Raises:
         RobotModelError: If arguments are given for a file that is not a xacro file, or xacro fails.
@@ -170,7 +177,7 @@ def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
 
 
 def _robot_files_in(folder: Path) -> list[str]:
-    """Return the names of the robot files in a folder."""
+    """Return the names of the URDF, xacro and DH files in a folder; empty if it is unreadable."""
     try:
         return [each.name for each in folder.iterdir() if each.suffix in FILE_ENDINGS]
     except (OSError, ValueError):
@@ -182,19 +189,19 @@ def expanded(
 ) -> str:
     """Return the URDF text to which a xacro file expands.
 
-    xacro evaluates expressions in the file, includes other files and reads the environment, so the
-    file must be trusted. Text received over the network is never expanded.
+    xacro evaluates expressions in the file, includes other files and reads the environment.
+    Therefore the file must be trusted.
 
-    ``$(find NAME)`` finds the package that contains the file, packages next to that package, and
-    packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
+    ``$(find NAME)`` in the file finds the packages in `packages`, the package that contains the
+    file, packages next to this package, and packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
 
     Args:
-        path: File.
-        arguments: Values of ``<xacro:arg>`` by name.
-        packages: Folders of further packages by name.
+        path: xacro file.
+        arguments: Values of ``<xacro:arg>`` elements by name.
+        packages: Folders of additional ROS packages by name.
 
     Raises:
-        RobotModelError: If xacro is not installed or fails, or the file has no such argument.
+        RobotModelError: If xacro is not installed or fails, or the file lacks a given argument.
     """
     shown = quoted(str(path))
     try:
@@ -226,7 +233,7 @@ def expanded(
 
 
 def _package_of(path: Path, name: str) -> str:
-    """Return the folder of a package by its name.
+    """Return the folder of the ROS package with a given name.
 
     The package is searched above the file `path`, next to the package that contains the file, and
     in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
@@ -249,7 +256,7 @@ def _package_of(path: Path, name: str) -> str:
 
 
 def _package_name(folder: Path) -> str:
-    """Return the package name in the ``package.xml`` of a folder, or "" without such a file."""
+    """Return the name in the ``package.xml`` of a folder; "" if it has no readable package.xml."""
     try:
         text = read_file(folder / "package.xml", MAX_MANIFEST_BYTES).decode(errors="replace")
     except OSError:
@@ -259,14 +266,15 @@ def _package_name(folder: Path) -> str:
 
 
 class _Arguments(dict[str, str]):
-    """xacro arguments that record the names that xacro looks up.
+    """Values of xacro arguments by name; records the names that xacro looks up.
 
-    xacro ignores unknown arguments; an argument that is never looked up is unknown.
+    xacro ignores arguments that a file does not declare. The caller finds such arguments, because
+    xacro never looks up their names.
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
-        self.asked: set[str] = set()
+        self.asked: set[str] = set()  # names that xacro has looked up
 
     def __contains__(self, name: object) -> bool:
         self.asked.add(str(name))
@@ -277,36 +285,46 @@ class _Arguments(dict[str, str]):
         return super().__getitem__(name)
 
 
-# Descriptions
+# Robots of the library robot_descriptions
 
 
 def described_tree(name: str, mappings: Mapping[str, object] | None = None) -> Tree:
-    """Return the tree of a robot from the library robot_descriptions.
+    """Load a robot from the library robot_descriptions, and return the tree of links and joints.
 
-    The library clones the repository of a description when the description is first used.
+    At the first use of a robot, the library clones the Git repository with its description.
 
     Args:
-        name: Name such as ``"so_arm101_description"``.
-        mappings: Arguments of the description, if the description is a xacro file.
+        name: Name of the robot in the library, such as ``"so_arm101_description"``.
+        mappings: Values of xacro arguments by name, if the description is a xacro file.
 
     Raises:
-        RobotModelError: If robot_descriptions is not installed, has no such robot, has no URDF of
-            the robot, or cannot clone the description, or the URDF cannot be read.
+        RobotModelError: If robot_descriptions is not installed, does not have the robot or has no
+            URDF of the robot, if the repository cannot be cloned, or if the URDF is not valid.
     """
     urdf, folder = _described(name, mappings or {})
     return load_urdf(urdf, folder)
 
 
 def _is_description(name: str) -> bool:
-    """Return whether a name has the form of a description name and is not an existing file."""
+    """Return whether a name may be one of robot_descriptions, such as ``ur5e_description``.
+
+    The name of an existing file is not a name of robot_descriptions.
+    """
     return name.endswith(DESCRIPTION) and name.isidentifier() and not os.path.exists(name)
 
 
 def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, Path]:
-    """Return the URDF of a description, as a path or as expanded text, and the folder of the file.
+    """Return the URDF of a robot in robot_descriptions, and the folder that contains the URDF.
+
+    The URDF is returned as a path, or as the text to which a xacro file expands.
+
+    Args:
+        name: Name of the robot in the library.
+        mappings: Values of xacro arguments by name.
 
     Raises:
-        RobotModelError: If there is no such URDF, or arguments are given for a plain URDF.
+        RobotModelError: If the library has no URDF or xacro file of the robot, or if `mappings` is
+            not empty and the description is not a xacro file.
     """
     module = _description_module(name)
     urdf, xacro = getattr(module, "URDF_PATH", None), getattr(module, "XACRO_PATH", None)
@@ -325,11 +343,13 @@ def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, P
 
 
 def _description_module(name: str) -> Any:
-    """Import the module of a description, which clones the description, and return the module.
+    """Import and return the module of a robot in the library robot_descriptions.
+
+    The first import of the module clones the Git repository with the description of the robot.
 
     Raises:
-        RobotModelError: If robot_descriptions is not installed, or does not have the description,
-            or cannot clone the description.
+        RobotModelError: If robot_descriptions is not installed, does not have the robot, or cannot
+            clone the repository.
     """
     try:
         library: Any = import_module("robot_descriptions")

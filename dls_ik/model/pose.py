@@ -29,7 +29,9 @@ from dls_ik.model.rotations import (
 )
 from dls_ik.text import quoted
 
-ROUGHNESS = 1e-3  # maximum deviation from a rotation: four digits suffice, scaling is rejected
+# Maximum deviation of a matrix from a rotation, see roughness(). Rotations written with four digits
+# are accepted, scaled rotations are rejected.
+ROUGHNESS = 1e-3
 FORMS = (
     "a pose must be a 4x4 matrix of numbers, a dls_ik.Pose, (position, quaternion x y z w), or a "
     "message with position and orientation"
@@ -46,11 +48,11 @@ class Pose:
 
     Attributes:
         position: (x, y, z) [m].
-        quaternion: (x, y, z, w), normalised.
+        quaternion: (x, y, z, w); the constructor normalises it.
 
     Raises:
-        PoseError: If the values are not three and four finite numbers, or the quaternion has zero
-            length.
+        PoseError: If the position is not three finite numbers, or the quaternion is not four finite
+            numbers or has zero length.
     """
 
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -71,7 +73,7 @@ class Pose:
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> Pose:
-        """Return the pose of a matrix (4, 4) [m].
+        """Return the pose that a matrix (4, 4) [m] describes.
 
         Raises:
             PoseError: If the matrix is not a rigid transform.
@@ -99,11 +101,16 @@ class Pose:
 
     @property
     def matrix(self) -> Array:
-        """Matrix (4, 4) [m], a new array at each access."""
+        """Pose as a homogeneous matrix (4, 4) [m], a new array at each access."""
         return transform(np.array(rotation_of_unit(*self.quaternion)), np.array(self.position))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the matrix (4, 4), so that NumPy accepts a pose as an array."""
+        """Return the pose as a matrix (4, 4) [m]; NumPy calls this method to convert a pose.
+
+        Args:
+            dtype: Data type of the matrix; None stands for float64.
+            copy: Ignored, because the matrix is always a new array.
+        """
         return self.matrix if dtype is None else self.matrix.astype(dtype)
 
 
@@ -123,14 +130,16 @@ PoseLike: TypeAlias = ArrayLike | Sequence[Any] | PoseMessage
 
 
 class PoseParts(NamedTuple):
-    """A pose as position and quaternion, not validated."""
+    """Position and quaternion of a pose; neither is validated."""
 
     position: Array  # (3,) [m]
     quaternion: Array  # (4,) x y z w
 
 
 def validated_pose(T: Any, position_only: bool = False) -> Array:
-    """Return a pose as a float64 array (4, 4) [m]; a slightly inexact rotation is made exact.
+    """Validate a pose in any form, and return it as a float64 matrix (4, 4) [m].
+
+    Small errors of the rotation matrix are corrected.
 
     Args:
         T: Pose in any form; see :func:`pose_matrix`.
@@ -166,26 +175,30 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
 
 
 def _hint(shape: tuple[int, ...]) -> str:
-    """Return a hint for a common mistake in the shape of a pose, or ""."""
+    """Return the end of an error message for a pose with a wrong array shape.
+
+    The text explains a common mistake; it is empty if the shape is not that of a common mistake.
+    """
     if shape == (7,):
         return ": write x y z and a quaternion x y z w as (T[:3], T[3:])"
     return f": {ALONE}" if shape == (3,) else ""
 
 
 def pose_matrix(given: Any, position_only: bool = False) -> Any:
-    """Return a pose in any form as a matrix (4, 4) [m]; unknown forms are returned unchanged.
+    """Convert a pose in any valid form to a matrix (4, 4) [m]; return other objects unchanged.
 
     Valid forms are a matrix; (position, quaternion x y z w); a position; an object with
     ``as_matrix()`` (SciPy, jaxlie) or ``homogeneous`` (Pinocchio); and a message with ``position``
-    and ``orientation``, or with ``translation`` and ``rotation``.
+    and ``orientation``, or with ``translation`` and ``rotation``. A matrix is not validated.
 
     Args:
         given: Pose.
-        position_only: Whether a position without rotation is accepted.
+        position_only: Whether a position without rotation is accepted. The rotation of its matrix
+            is the identity.
 
     Raises:
-        PoseError: If the message is stamped, a position is given but not accepted, or the
-            quaternion has zero length.
+        PoseError: If the pose is a message with a header, such as a PoseStamped, is a position and
+            `position_only` is false, or has a quaternion of zero length.
     """
     parts = pose_parts(given, position_only)
     if not isinstance(parts, PoseParts):
@@ -194,14 +207,18 @@ def pose_matrix(given: Any, position_only: bool = False) -> Any:
 
 
 def pose_parts(given: Any, position_only: bool) -> Any:
-    """Return the position and quaternion of a pose; a matrix or unknown form is returned unchanged.
+    """Return the position and quaternion of a pose as :class:`PoseParts`.
+
+    A pose that is not given by a quaternion or a position, such as a matrix, is returned as a
+    matrix. Objects of unknown form are returned unchanged.
 
     Args:
         given: Pose in any form of :func:`pose_matrix`.
         position_only: Whether a position without rotation is accepted.
 
     Raises:
-        PoseError: If the message is stamped, or a position is given but not accepted.
+        PoseError: If the pose is a message with a header, such as a PoseStamped, or is a position
+            and `position_only` is false.
     """
     if isinstance(given, np.ndarray | Pose):
         pair = None
@@ -224,10 +241,12 @@ def pose_parts(given: Any, position_only: bool) -> Any:
 
 
 def _message_parts(given: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return the position and the quaternion of a message, or None for an object of another type.
+    """Return the position [x, y, z] and the quaternion [x, y, z, w] of a pose message.
+
+    The result is None for an object that is not a pose message.
 
     Raises:
-        PoseError: If the message is stamped.
+        PoseError: If the message has a header, such as a PoseStamped or TransformStamped.
     """
     for stamped in ("pose", "transform"):
         if hasattr(given, "header") and hasattr(given, stamped):
@@ -243,14 +262,17 @@ def _message_parts(given: Any) -> tuple[list[Any], list[Any]] | None:
 
 
 def _library_matrix(given: Any) -> Any:
-    """Return the matrix of a transform of another library; other objects are returned unchanged."""
+    """Return the matrix of a transform object of SciPy, jaxlie or Pinocchio.
+
+    Any other object is returned unchanged.
+    """
     if hasattr(given, "homogeneous"):
         return given.homogeneous
     return given.as_matrix() if callable(getattr(given, "as_matrix", None)) else given
 
 
 def _vector(values: Any, n: int) -> Array | None:
-    """Return n numbers as an array (n,), or None for any other value."""
+    """Return `values` as an array (n,), or None if `values` is not a sequence of n numbers."""
     try:
         vector = real_array(values)
     except (TypeError, ValueError, OverflowError):
@@ -259,9 +281,10 @@ def _vector(values: Any, n: int) -> Array | None:
 
 
 def rotations_from_quaternions(quaternions: Array) -> Array:
-    """Return rotations (..., 3, 3) of quaternions (..., 4), which need not be normalised.
+    """Return the rotation matrices (..., 3, 3) of quaternions x y z w (..., 4).
 
-    The rotation of a quaternion with zero or infinite length is NaN.
+    Quaternions need not be normalised. All entries of the matrix are NaN if the length of the
+    quaternion is almost zero or infinite.
     """
     lengths = np.linalg.norm(quaternions, axis=-1)
     is_good = (lengths >= SHORTEST_QUATERNION) & (lengths < np.inf)

@@ -3,13 +3,13 @@
 """Functionals of a pose that are affine in the motion of each joint of a chain.
 
 A functional is a number that depends on the pose T of the tip, such as the squared distance between
-two points. A rigid transform T can be represented by larger matrices, whose products represent
-products of transforms: :func:`conformal` matrices map points together with their squared distance
-from the origin, and :func:`screw` matrices map lines. The entries of these matrices are affine in
-(cos q, sin q) of a revolute joint and in (q, q^2) of a prismatic joint. A functional of the form
-``row @ matrix(T) @ column`` is therefore affine in each joint separately. :class:`ChainProduct`
-represents a functional as a product over the joints that change its value. Lengths are in the
-length unit of the chain.
+two points. A rigid transform T can be represented by a larger matrix such that products of matrices
+represent products of transforms: :func:`conformal` matrices map points together with their squared
+distance from the origin, and :func:`screw` matrices map lines. The entries of the matrix of a joint
+motion are affine in (cos q, sin q) if the joint is revolute, and in (q, q^2) if it is prismatic,
+where q is the joint position. A functional of the form ``row @ matrix(T) @ column`` is therefore
+affine in these functions of each joint separately. :class:`ChainProduct` represents a functional as
+a product over the joints that change its value. All lengths are in the same unit as the chain's.
 """
 
 from collections.abc import Callable
@@ -22,37 +22,46 @@ from dls_ik.core.types import Array, Chain
 from dls_ik.model.joint import TURN
 from dls_ik.model.rotations import FARTHEST, inverse
 
-PARALLEL = 1e-9  # maximum squared sine of the angle between axes that count as parallel
-MIN_CHANGE = 1e-13  # minimum change, relative to a functional's scale, that is not rounding
-THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0  # three equally spaced angles, as shares of a turn
+PARALLEL = 1e-9  # two axes count as parallel if the squared sine of their angle is at most this
+MIN_CHANGE = 1e-13  # smaller changes, relative to a functional's scale, count as rounding errors
+THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0  # three equally spaced angles, as fractions of a turn
 
 
 class PathElements(NamedTuple):
-    """The m moving elements of a path, treated as independent even if some share a variable."""
+    """The m moving joints (elements) on the path from the base to a tip.
 
-    fixed: Array  # (m + 1, 4, 4) fixed transforms before, between and after the elements
+    The joints are treated as independent even if some of them, such as a mimic joint and its
+    master, have a common variable.
+    """
+
+    fixed: Array  # (m + 1, 4, 4) constant transforms before, between and after the elements
     prismatic: NDArray[np.bool_]  # (m,)
     lower: Array  # (m,) [rad or m]
     upper: Array  # (m,) [rad or m]
 
     @property
     def length(self) -> float:
-        """Upper bound, not tight, on the distance between base and tip [m]."""
+        """Upper bound of the distance between base and tip, without unlimited prismatic joints.
+
+        The bound is the sum of the lengths of all fixed translations and of the largest positions
+        of all prismatic joints with limits.
+        """
         slides = np.maximum(np.abs(self.lower), np.abs(self.upper))[self.prismatic]
         slides = slides[np.isfinite(slides)]
         return float(np.linalg.norm(self.fixed[:, :3, 3], axis=1).sum() + slides.sum())
 
     def scaled(self, factor: float) -> "PathElements":
-        """Return the path with all lengths multiplied by a factor."""
+        """Return the path after multiplying all its lengths by a factor."""
         fixed = self.fixed.copy()
         fixed[:, :3, 3] *= factor
         factors = np.where(self.prismatic, factor, 1.0)
         return PathElements(fixed, self.prismatic, self.lower * factors, self.upper * factors)
 
     def split(self, k: int) -> tuple["PathElements", "PathElements"]:
-        """Return the path from the base to element k, and the path from element k to the tip.
+        """Split the path at joint k into a path from the base and a path to the tip.
 
-        Element k moves in the second path. The paths meet in the frame before this motion.
+        The tip frame of the first path is the base frame of the second path: the frame of joint k
+        before its motion. Joint k belongs to the second path.
         """
         _, prismatic, lower, upper = self
         fixed = np.concatenate([np.eye(4)[None], self.fixed[k + 1 :]])
@@ -61,10 +70,14 @@ class PathElements(NamedTuple):
 
 
 def path_elements(chain: Chain, tip: int) -> PathElements:
-    """Return the moving elements of the path to a tip, with the limits of their variables.
+    """Return the moving joints on the path to a tip, and the limits of their positions.
 
-    An element with a limit beyond `FARTHEST` counts as unlimited, because rounding errors at such
-    positions would exceed the lengths of the arm.
+    A joint with a limit beyond +-`FARTHEST` counts as unlimited, because rounding errors at such
+    positions would be larger than the arm.
+
+    Args:
+        chain: Chain of the robot.
+        tip: Index of the tip.
     """
     start, stop = chain.first[tip : tip + 2]
     path = slice(start, stop)
@@ -78,14 +91,19 @@ def path_elements(chain: Chain, tip: int) -> PathElements:
 
 
 def rigid(rotations: Array, positions: Array) -> Array:
-    """Return transforms (b, 4, 4) of rotations (b, 3, 3) and positions (b, 3)."""
+    """Return the rigid transforms (b, 4, 4) with rotations (b, 3, 3) and positions (b, 3)."""
     T = np.zeros((len(positions), 4, 4))
     T[:, :3, :3], T[:, :3, 3], T[:, 3, 3] = rotations, positions, 1.0
     return T
 
 
 def motions(prismatic: bool, values: Array) -> Array:
-    """Return the transforms (..., 4, 4) of an element at joint positions (...)."""
+    """Return the transforms (..., 4, 4) of joint motions about or along the z axis.
+
+    Args:
+        prismatic: Whether the joint slides along z instead of rotating about z.
+        values: (...) joint positions [rad or length unit].
+    """
     T = np.zeros((*values.shape, 4, 4))
     T[..., range(4), range(4)] = 1.0
     if prismatic:
@@ -98,16 +116,16 @@ def motions(prismatic: bool, values: Array) -> Array:
 
 
 def poses(elements: PathElements, shares: Array) -> Array:
-    """Return the poses of the last element and of the tip at b configurations.
+    """Return the poses of the last joint and of the tip at b configurations.
 
     Args:
         elements: Path.
-        shares: (b, m) position of each element as a share of its range, from 0 (lower limit) to 1
-            (upper limit). The range of an unlimited element is -pi to pi.
+        shares: (b, m) joint positions, scaled such that 0 is the lower limit and 1 is the upper
+            limit. The range of an unlimited joint is -pi to pi.
 
     Returns:
-        (2, b, 4, 4): the pose of the last element before its motion, in the frame of the first
-        element before its motion; and the pose of the tip in the base frame.
+        Two poses at each configuration, (2, b, 4, 4): pose of the last joint's frame before its
+        motion, in the first joint's frame before its motion; and pose of the tip in the base frame.
     """
     bounded = np.isfinite(elements.lower) & np.isfinite(elements.upper)
     lower = np.where(bounded, elements.lower, -0.5 * TURN)
@@ -121,15 +139,16 @@ def poses(elements: PathElements, shares: Array) -> Array:
 
 
 def end_axes(elements: PathElements) -> tuple[Array, Array]:
-    """Return the first axis in the base frame and the last axis in the tip frame.
+    """Return the first joint axis in the base frame and the last joint axis in the tip frame.
 
-    The point on each axis is the point closest to the neighbouring axis, for example the center of
-    a shoulder or a wrist. If an axis is parallel to the neighbouring axis, the point on the axis is
-    chosen such that the points on the first and the last axis have the same height along the axis
-    when all joints are in the middle of their ranges.
+    Each axis is given by its direction and a point. The point on the first axis is the one closest
+    to the second axis, for example the center of a shoulder. The point on the last axis is the one
+    closest to the axis before, for example the center of a wrist. If one of these pairs of axes is
+    parallel, its point is chosen such that both points have the same height along this axis when
+    all joints are in the middle of their ranges.
 
     Returns:
-        For each axis an array (2, 3): the direction and the point.
+        An array (2, 3) with direction and point for each of the two axes.
     """
     before, after = elements.fixed[0], inverse(elements.fixed[-1])
     b = t = None
@@ -146,9 +165,12 @@ def end_axes(elements: PathElements) -> tuple[Array, Array]:
 
 
 def _closest_on_z(T: Array) -> float | None:
-    """Return the z coordinate of the point on the z axis that is closest to the z axis of T (4, 4).
+    """Return the z coordinate of the point on the z axis that is closest to another axis.
 
     The result is None if the axes are parallel.
+
+    Args:
+        T: (4, 4) transform; the other axis is the z axis of this frame.
     """
     u, o = T[:3, 2], T[:3, 3]
     sine2 = u[:2] @ u[:2]
@@ -156,9 +178,9 @@ def _closest_on_z(T: Array) -> float | None:
 
 
 class Functional(NamedTuple):
-    """The number ``row @ matrix(T) @ column`` of a pose T."""
+    """A number ``row @ matrix(T) @ column`` that depends on a pose T (see the module docstring)."""
 
-    matrix: Callable[[Array], Array]  # function that maps (..., 4, 4) to (..., s, s)
+    matrix: Callable[[Array], Array]  # conformal or screw: (..., 4, 4) to (..., s, s), s 5 or 6
     row: Array  # (s,) vector that depends on the geometry in the base frame
     column: Array  # (s,) vector that depends on the geometry in the tip frame
     scale: float  # approximate maximum value, from which rounding errors are estimated
@@ -173,10 +195,12 @@ class Functional(NamedTuple):
 
 
 def conformal(T: Array) -> Array:
-    """Return matrices (..., 5, 5) that transform vectors (p, 1, |p|^2) of points p.
+    """Return matrices (..., 5, 5) that apply transforms to points, given as (p, 1, |p|^2).
+
+    A matrix maps the vector (5,) of a point p to that of the point T p.
 
     Args:
-        T: (..., 4, 4) transforms of the points.
+        T: (..., 4, 4) transforms.
     """
     R, t = T[..., :3, :3], T[..., :3, 3]
     M = np.zeros((*T.shape[:-2], 5, 5))
@@ -188,10 +212,12 @@ def conformal(T: Array) -> Array:
 
 
 def screw(T: Array) -> Array:
-    """Return matrices (..., 6, 6) that transform lines (a, p x a) with direction a through point p.
+    """Return matrices (..., 6, 6) that apply transforms to lines, given as (a, p x a).
+
+    A line has the unit direction a (3,) and contains the point p (3,).
 
     Args:
-        T: (..., 4, 4) transforms of the lines.
+        T: (..., 4, 4) transforms.
     """
     R, t = T[..., :3, :3], T[..., None, :3, 3]
     M = np.zeros((*T.shape[:-2], 6, 6))
@@ -201,14 +227,22 @@ def screw(T: Array) -> Array:
 
 
 def squared_distance(base: Array, tip: Array) -> Functional:
-    """Return the functional: squared distance between a base point (3,) and a tip point (3,)."""
+    """Return the squared distance of two points as a functional of the tip pose.
+
+    Args:
+        base: (3,) point in the base frame.
+        tip: (3,) point in the tip frame.
+    """
     row = np.array([*(-2.0 * base), base @ base, 1.0])
     scale = (1.0 + np.linalg.norm(base) + np.linalg.norm(tip)) ** 2
     return Functional(conformal, row, np.array([*tip, 1.0, tip @ tip]), float(scale))
 
 
 def height(base: Array, tip: Array) -> Functional:
-    """Return the functional: height of a tip point over a base point along a unit vector.
+    """Return the height of a tip point above a base point as a functional of the tip pose.
+
+    The height is the component of the vector from the base point to the tip point along a unit
+    vector in the base frame.
 
     Args:
         base: (2, 3) unit vector and point in the base frame.
@@ -221,7 +255,7 @@ def height(base: Array, tip: Array) -> Functional:
 
 
 def lean(direction: Array, axis: Array) -> Functional:
-    """Return the functional: cosine of the angle between two unit vectors.
+    """Return the cosine of the angle between two unit vectors as a functional of the tip pose.
 
     Args:
         direction: (3,) unit vector in the base frame.
@@ -232,7 +266,7 @@ def lean(direction: Array, axis: Array) -> Functional:
 
 
 def moment(base: Array, tip: Array) -> Functional:
-    """Return the functional: mutual moment of two lines.
+    """Return the mutual moment of two lines as a functional of the tip pose.
 
     The mutual moment is the distance of the lines times the sine of the angle between the lines,
     with a sign.
@@ -247,19 +281,19 @@ def moment(base: Array, tip: Array) -> Functional:
 
 
 class ChainProduct(NamedTuple):
-    """A functional as a product over the d joints that change its value.
+    """A functional as a product over the d joints of a path that change its value.
 
-    The value is row @ motion @ between @ motion @ ... @ column, with one matrix ``motion`` for each
-    joint.
+    The value is row @ motion[0] @ between[0] @ motion[1] @ ... @ motion[d - 1] @ column, where
+    motion[j] is the matrix (s, s) of the motion of joint j.
     """
 
     functional: Functional
-    row: Array  # (s,)
+    row: Array  # (s,) row of the functional times the matrices before the first of the d joints
     between: Array  # (d - 1, s, s) matrices of the fixed transforms between the joints
-    column: Array  # (s,)
+    column: Array  # (s,) matrices after the last of the d joints times column of the functional
     prismatic: NDArray[np.bool_]  # (d,)
-    lower: Array  # (d,) lower limits
-    upper: Array  # (d,) upper limits
+    lower: Array  # (d,) lower limits [rad or length unit]
+    upper: Array  # (d,) upper limits [rad or length unit]
 
     def values(self, q: Array) -> Array:
         """Return the values (b,) of the functional at joint positions (b, d)."""
@@ -270,20 +304,30 @@ class ChainProduct(NamedTuple):
         return (row @ self.column)[:, 0]
 
     def motion(self, j: int, values: Array) -> Array:
-        """Return the matrices (..., s, s) of the motion of joint j at joint positions (...)."""
+        """Return the matrices (..., s, s) of the motion of joint j.
+
+        Args:
+            j: Index of the joint.
+            values: (...) positions of the joint [rad or length unit].
+        """
         return self.functional.matrix(motions(bool(self.prismatic[j]), values))
 
 
 def chain_product(elements: PathElements, functional: Functional) -> ChainProduct:
-    """Return a functional as a product over joints of a path.
+    """Return a functional as a product over the joints of a path.
 
-    Joints at the start and at the end of the path that do not change the functional are omitted.
+    Joints at the start or at the end of the path are omitted if they do not change the functional.
+
+    Args:
+        elements: Path.
+        functional: Functional of the tip pose.
     """
     row, column = functional.row, functional.column
     fixed = [functional.matrix(T) for T in elements.fixed]
     slides = elements.prismatic
     endless = slides & ~np.isfinite(elements.upper - elements.lower)
-    nothing = np.where(endless, 0.0, MIN_CHANGE * functional.scale)  # (m,)
+    # (m,) maximum change that counts as no change
+    nothing = np.where(endless, 0.0, MIN_CHANGE * functional.scale)
     first, last = 0, len(elements.prismatic)
     row = row @ fixed[first]
     while first < last and _change(functional, row, slides[first], True) <= nothing[first]:
@@ -307,11 +351,15 @@ def chain_product(elements: PathElements, functional: Functional) -> ChainProduc
 
 
 def _change(functional: Functional, vector: Array, prismatic: bool, is_row: bool) -> float:
-    """Return the maximum change of a vector that is multiplied by the motion of a joint.
+    """Return how much a joint motion changes a row or column vector of a functional.
+
+    The result is the largest magnitude of a component of (vector @ motion - vector) for a row, or
+    of (motion @ vector - vector) for a column, at three joint positions. Apart from rounding
+    errors, the result is zero only if the joint does not change the vector at any position.
 
     Args:
-        functional: Functional, which defines the matrix of the motion.
-        vector: (s,) row that is multiplied from the right, or column multiplied from the left.
+        functional: Functional, which defines the matrix of a motion.
+        vector: (s,) row or column.
         prismatic: Whether the joint is prismatic.
         is_row: Whether the vector is a row.
     """

@@ -1,21 +1,22 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rigorous bounds on the poses that an arm reaches, built once for a robot.
+"""Rigorous bounds on the poses that an arm can reach, built once for a robot.
 
 A functional is a number that depends on the pose of the tip, such as the distance of a point of the
-tip from a point of the base; see :mod:`dls_ik.model.pose_functionals`. The bounds are the minimum
-and maximum of functionals over all configurations within the limits. A pose with a value outside
-these bounds is unreachable. The functionals that reject most unreachable poses are selected from
-many candidates. Lengths are in units of the arm's length, so that one set of tolerances fits every
-arm.
+tip from a point of the base; see :mod:`dls_ik.model.pose_functionals`. The bounds are a lower and
+an upper bound of each functional over all configurations within the joint limits. A pose at which a
+functional has a value outside its bounds is unreachable. The functionals that reject most
+unreachable poses are selected from many candidates. Lengths are divided by the length of the arm,
+so that one set of tolerances fits every arm.
 
-The bounds are computed by branch and bound over boxes of joint positions. A functional is affine in
-the point (cos q, sin q) of each revolute joint and in the point (q, q^2) of each prismatic joint.
-For an interval of q these points form an arc. The arc lies in the triangle whose corners are the
-end points of the arc and the intersection of its tangents at these points; a full circle lies in
-an equilateral triangle around the circle. A function that is affine in each joint's point has its
-maximum over the product of all triangles at a combination of corners. This maximum bounds the
-functional over the box. The error of the bound decreases with the square of the width of the box.
+The bounds are computed by branch and bound over boxes: a box is an interval [lower, upper] for the
+position q of each joint. A functional is affine in the point (cos q, sin q) of each revolute joint
+and in the point (q, q^2) of each prismatic joint. For an interval of q these points form an arc.
+The arc lies in the triangle whose corners are the two ends of the arc and the intersection of the
+tangents at the ends; a full circle lies in an equilateral triangle around the circle. A function
+that is affine in each joint's point takes its maximum over all triangles at a combination of
+corners, one of each triangle. This maximum is an upper bound of the functional in the box. The
+error of the bound decreases with the square of the width of the box.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ from dls_ik.model.pose_functionals import (
 )
 from dls_ik.model.robot import RobotModel
 
+FREE_ROTATION = -1  # value of `pointing` if the rotation of the tip is free
+
 # Selection of the functionals
 
 LOG = logging.getLogger("dls_ik")
@@ -55,20 +58,22 @@ GIVEN_UP = (
     "bounds on the reach of {} joints would take too long and are incomplete: the solver may "
     "search for unreachable poses until the timeout, instead of returning UNREACHABLE"
 )
-POINT_DISTANCES = (0.3, 1.0, 3.0)  # shifts of further points along an axis, in arm lengths
+POINT_DISTANCES = (0.15, 0.3, 0.6, 1.0, 3.0)  # shifts of points along an axis, in arm lengths
 NUM_REACH_SAMPLES = 3000  # number of random configurations
-LIMIT_SHARE = 0.15  # share of joint positions that are moved to a limit
+LIMIT_SHARE = 0.15  # fraction of the random joint positions that are moved to a limit
 BOX_SCALE = 1.1  # size of the box of random poses, relative to the box of the reached positions
-MAX_STRETCH = 1.3  # maximum factor by which poses of the arm without limits are moved outward
+MAX_STRETCH = 1.3  # maximum factor by which poses of the unlimited arm are moved away from the base
 MAX_BOUNDS = 10  # maximum number of selected bounds
 CONSTANT_TOLERANCE = 1e-9  # maximum relative spread of a functional that counts as constant
-MIN_GAIN = 0.001  # minimum share of the sampled poses that a further bound must reject
+MIN_GAIN = 0.001  # minimum fraction of the random poses that an additional bound must reject
+PERPENDICULAR = 1e-9  # maximum cosine of perpendicular directions; sine and offset of equal lines
+ALONG_ROUNDING = 1e-14  # maximum cosine between perpendicular directions that is only rounding
 
 
 class Candidate(NamedTuple):
-    """A functional that may be selected, and the two lines that define it.
+    """A functional that may be selected for the bounds, and the two lines that define it.
 
-    Lengths are in units of the arm's length.
+    Lengths are divided by the length of the arm.
     """
 
     kind: int  # DISTANCE, HEIGHT, LEAN or MOMENT, see core/reach_bounds.py
@@ -77,21 +82,24 @@ class Candidate(NamedTuple):
     functional: Functional
 
 
-def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> ReachBounds:
-    """Return bounds on the poses of a tip that hold for every configuration within the limits.
+def build_reach(chain: Chain, tip: int = 0, pointing: int | None = None) -> ReachBounds:
+    """Compute bounds on the poses of a tip that hold at every configuration within the limits.
 
-    The computation takes a few tenths of a second, and at most approximately one second. For arms
-    with very many joints some bounds are therefore omitted, and a warning is logged.
+    The computation takes a few tenths of a second, and at most approximately one second. If an arm
+    has so many joints that this time does not suffice, some bounds are omitted, and a warning is
+    logged.
 
     Args:
         chain: Chain of the robot.
         tip: Index of the tip.
-        position_only: Whether the bounds concern the position of the tip only.
+        pointing: Axis of the tip (0, 1 or 2 for x, y or z) about which the tip is free to rotate,
+            `FREE_ROTATION` if every rotation is free, or None for the full pose. The bounds use
+            only the components of the pose that are not free.
     """
-    elements = path_elements(chain, tip)
+    slides, elements = without_slides(path_elements(chain, tip))
     unit = elements.length or 1.0  # [m]
-    elements = elements.scaled(1.0 / unit)
-    plain, further = _candidates(elements, position_only)
+    slides, elements = slides / [1.0, 1.0, 1.0, unit, unit], elements.scaled(1.0 / unit)
+    plain, further = _candidates(elements, pointing, slides)
     candidates = plain + further
     chosen = select_bounds(elements, [each.functional for each in candidates], len(plain))
     rows = [candidates[i] for i, _ in chosen]
@@ -100,7 +108,7 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
     metres = np.array([[1.0], [unit]])  # scale of the unit vector, and scale of the point
     tip_lines = np.array([row.tip for row in rows]).reshape(-1, 2, 3) * metres
     budget = Budget()
-    ranges = [_range(elements, candidates[i], sides, budget) for i, sides in chosen]
+    ranges = [_range(elements, candidates[i], sides, slides, budget) for i, sides in chosen]
     if budget.is_spent:
         LOG.warning(GIVEN_UP.format(len(elements.prismatic)))
     return ReachBounds(
@@ -110,42 +118,103 @@ def build_reach(chain: Chain, tip: int = 0, position_only: bool = False) -> Reac
         radius=np.linalg.norm(tip_lines[:, 1], axis=1),
         least=units * [least for least, _ in ranges],
         largest=units * [largest for _, largest in ranges],
+        slides=slides * [1.0, 1.0, 1.0, unit, unit],
     )
 
 
-def _candidates(
-    elements: PathElements, position_only: bool
-) -> tuple[list[Candidate], list[Candidate]]:
-    """Return candidates defined by the first and the last joint axis, which few joints change.
+def without_slides(elements: PathElements) -> tuple[Array, PathElements]:
+    """Separate the prismatic joints at the start of a path (slides) from the other joints.
 
-    The first joint does not change distances from points on the first axis, and the last joint does
-    not move points on the last axis. If the bounds concern the position only, the origin of the tip
-    replaces points on the last axis.
+    Joints are separated as long as their directions are perpendicular to each other. At least one
+    joint remains in the path.
 
     Returns:
-        Candidates with one point on each axis, and candidates with further points on the axes.
+        Slides (s, 5), with the direction (unit vector in the base frame), the lower limit and the
+        upper limit of each separated joint; and the path of the other joints, in which all slides
+        are at position 0.
+    """
+    slides, T = np.zeros((0, 5)), elements.fixed[0]
+    for k in range(len(elements.prismatic) - 1):
+        direction = T[:3, 2]
+        if not elements.prismatic[k] or (np.abs(slides[:, :3] @ direction) > PERPENDICULAR).any():
+            break
+        slides = np.vstack([slides, [*direction, elements.lower[k], elements.upper[k]]])
+        T = T @ elements.fixed[k + 1]
+    s = len(slides)
+    fixed = np.concatenate([T[None], elements.fixed[s + 1 :]])
+    _, prismatic, lower, upper = elements
+    return slides, PathElements(fixed, prismatic[s:], lower[s:], upper[s:])
+
+
+def _candidates(
+    elements: PathElements, pointing: int | None, slides: Array
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return functionals that few joints change as candidates for the bounds.
+
+    The functionals are defined by points on the first and the last joint axis: the first joint does
+    not change distances from points on the first axis, and the last joint does not move points on
+    the last axis. If the rotation of the tip is free, the origin of the tip frame replaces the last
+    joint axis; if the rotation about an axis of the tip is free, this axis replaces it.
+
+    Args:
+        elements: Path after the slides, with lengths divided by the length of the arm.
+        pointing: Free rotation; see :func:`build_reach`.
+        slides: (s, 5) slides, the first result of :func:`without_slides`.
+
+    Returns:
+        Candidates that use one point on each axis, and candidates that use additional points.
     """
     first, last = end_axes(elements)
-    b, a = first[1], last[0]
-    tip = np.array([a, np.zeros(3)]) if position_only else last
-    bases = [np.array([direction, b]) for direction in elements.fixed[0, :3, :3].T[::-1]]
+    tip = _tip_line(last, pointing)
+    bases = [np.array([direction, first[1]]) for direction in elements.fixed[0, :3, :3].T[::-1]]
     plain = [_distance(first, tip), *(_height(base, tip) for base in bases)]
     further = [_distance(base, tip) for base in _along(first)]
-    if not position_only:
-        plain += [Candidate(LEAN, base, last, lean(base[0], a)) for base in bases]
-        plain += [Candidate(MOMENT, first, last, moment(first, last))]
-        for beyond in _along(last):
+    if pointing != FREE_ROTATION:
+        plain += [Candidate(LEAN, base, tip, lean(base[0], tip[0])) for base in bases]
+        if (np.linalg.norm(np.cross(slides[:, :3], first[0]), axis=1) < PERPENDICULAR).all():
+            plain += [Candidate(MOMENT, first, tip, moment(first, tip))]
+        for beyond in _along(tip):
             further += [_distance(first, beyond), _height(first, beyond)]
     return plain, further
 
 
+def _tip_line(last: Array, pointing: int | None) -> Array:
+    """Return the line (2, 3) in the tip frame (direction and point) that defines the functionals.
+
+    The line is the last joint axis if no rotation is free, or if only the rotation about this axis
+    is free. If the rotation about another axis of the tip is free, the line is this axis. If every
+    rotation is free, the point of the line is the origin of the tip frame.
+
+    Args:
+        last: (2, 3) direction and point of the last joint axis in the tip frame.
+        pointing: Free rotation; see :func:`build_reach`.
+    """
+    if pointing is None:
+        return last
+    direction, point = last
+    if pointing == FREE_ROTATION:
+        return np.array([direction, np.zeros(3)])
+    axis = np.eye(3)[pointing]
+    is_same = max(np.abs(np.cross(axis, [direction, point])).ravel()) < PERPENDICULAR
+    # Components of the point perpendicular to the axis are rounding errors. They are set to 0,
+    # because their direction is not defined if the rotation about the axis is free.
+    return np.array([axis, axis * (axis @ point)]) if is_same else np.array([axis, np.zeros(3)])
+
+
 def _distance(base: Array, tip: Array) -> Candidate:
-    """Return the candidate for the distance between the points of two lines (2, 3)."""
+    """Return the candidate for the distance between the points of two lines.
+
+    Args:
+        base: (2, 3) unit vector and point in the base frame.
+        tip: (2, 3) unit vector and point in the tip frame.
+    """
     return Candidate(DISTANCE, base, tip, squared_distance(base[1], tip[1]))
 
 
 def _height(base: Array, tip: Array) -> Candidate:
-    """Return the candidate for the height of the tip line's point along the base line.
+    """Return the candidate for the height of the tip point above the base point.
+
+    The height is measured along the unit vector of the base line.
 
     Args:
         base: (2, 3) unit vector and point in the base frame.
@@ -155,50 +224,85 @@ def _height(base: Array, tip: Array) -> Candidate:
 
 
 def _along(line: Array) -> Array:
-    """Return lines (b, 2, 3) that equal a line (2, 3), but have points shifted along the line."""
+    """Return a line with its point shifted by different distances along the line.
+
+    Args:
+        line: (2, 3) unit vector and point.
+
+    Returns:
+        Unit vector and shifted point for each of b shifts, (b, 2, 3).
+    """
     shifts = np.array([*POINT_DISTANCES, *(-step for step in POINT_DISTANCES)])
     lines: Array = line + shifts[:, None, None] * np.array([np.zeros(3), line[0]])
     return lines
 
 
 def _range(
-    elements: PathElements, candidate: Candidate, sides: tuple[bool, bool], budget: Budget
+    elements: PathElements,
+    candidate: Candidate,
+    sides: tuple[bool, bool],
+    slides: Array,
+    budget: Budget,
 ) -> tuple[float, float]:
-    """Return the lower and the upper bound of a candidate.
+    """Return the lower and the upper bound of a candidate functional.
+
+    A bound that is not needed is not computed. It is returned as 0 if it is the lower bound of a
+    distance, otherwise as -inf (lower bound) or inf (upper bound).
 
     Args:
-        elements: Path.
+        elements: Path after the slides.
         candidate: Candidate.
-        sides: Whether the lower bound, and whether the upper bound is needed. A bound that is not
-            needed is 0 (lower bound of a distance) or infinite.
-        budget: Remaining work.
+        sides: Whether the lower bound is needed, and whether the upper bound is needed.
+        slides: (s, 5) slides, the first result of :func:`without_slides`. If there are slides, the
+            lower bound of a distance is 0.
+        budget: Remaining work, which is reduced.
     """
     if candidate.kind == DISTANCE:
         points = candidate.base[1], candidate.tip[1]
         return (
-            nearest(elements, *points, budget) if sides[0] else 0.0,
+            nearest(elements, *points, budget) if sides[0] and not len(slides) else 0.0,
             farthest(elements, *points, budget) if sides[1] else np.inf,
         )
     functional = candidate.functional
     below = upper_bound(elements, -functional, budget) if sides[0] else np.inf
-    return -below, upper_bound(elements, functional, budget) if sides[1] else np.inf
+    above = upper_bound(elements, functional, budget) if sides[1] else np.inf
+    if candidate.kind == HEIGHT:
+        low, high = _heights_of_slides(slides, candidate.base[0])
+        below, above = below - low, above + high
+    return -below, above
+
+
+def _heights_of_slides(slides: Array, direction: Array) -> tuple[float, float]:
+    """Return the minimum and the maximum displacement by all slides along a direction.
+
+    Args:
+        slides: (s, 5) slides, the first result of :func:`without_slides`.
+        direction: (3,) unit vector in the base frame.
+    """
+    along = slides[:, :3] @ direction
+    moves = np.abs(along) > ALONG_ROUNDING
+    ends = along[moves, None] * slides[moves, 3:]
+    return float(ends.min(1).sum()), float(ends.max(1).sum())
 
 
 def select_bounds(
     elements: PathElements, functionals: Sequence[Functional], plain: int
 ) -> list[tuple[int, tuple[bool, bool]]]:
-    """Select the functionals, and for each the lower or upper bound, that reject most random poses.
+    """Select those lower and upper bounds of functionals that reject most random poses.
 
-    Constant functionals among the first `plain` functionals are always selected. Such functionals
-    express that a planar arm stays in its plane; random poses cannot show which are redundant.
+    Both bounds of a constant functional are always selected, if it is among the first `plain`
+    functionals. The functionals that are constant for a planar arm express that the arm stays in
+    its plane; random poses cannot show which of these functionals are redundant.
 
     Args:
-        elements: Path.
+        elements: Path, with lengths divided by the length of the arm.
         functionals: Functionals of the pose.
-        plain: Number of functionals at the start of the sequence that are selected if constant.
+        plain: Number of functionals that are selected if they are constant, at the start of
+            `functionals`.
 
     Returns:
-        For each selected functional its index, and whether its lower and upper bound are needed.
+        For each selected functional its index, and whether its lower bound and its upper bound were
+        selected.
     """
     rng = np.random.default_rng(0)
     reached = poses(elements, _random_shares(elements, rng, LIMIT_SHARE))[1]
@@ -216,12 +320,12 @@ def select_bounds(
 
 
 def _random_shares(elements: PathElements, rng: np.random.Generator, at_limit: float) -> Array:
-    """Return random configurations (b, m) as shares of the element ranges, from 0 to 1.
+    """Return random configurations (b, m), scaled such that 0 and 1 are the limits of each joint.
 
     Args:
-        elements: Path.
+        elements: Path with m joints.
         rng: Random generator.
-        at_limit: Share of the positions that are rounded to 0 or 1, the ends of the range.
+        at_limit: Fraction of the joint positions that are rounded to the closer limit.
     """
     shares = rng.uniform(size=(NUM_REACH_SAMPLES, len(elements.prismatic)))
     rounded = rng.uniform(size=shares.shape) < at_limit
@@ -231,7 +335,10 @@ def _random_shares(elements: PathElements, rng: np.random.Generator, at_limit: f
 def _random_poses(reached: Array, rng: np.random.Generator) -> Array:
     """Return poses (b, 4, 4) with random rotations, and random positions in a box.
 
-    The box contains the positions of the reached poses (b, 4, 4).
+    Args:
+        reached: (b, 4, 4) poses that the arm reaches. The box is slightly larger than the smallest
+            box that contains the positions of these poses.
+        rng: Random generator.
     """
     low, high = reached[:, :3, 3].min(0), reached[:, :3, 3].max(0)
     Q, upper = np.linalg.qr(rng.normal(size=(len(reached), 3, 3)))
@@ -242,9 +349,12 @@ def _random_poses(reached: Array, rng: np.random.Generator) -> Array:
 
 
 def _stretched_poses(elements: PathElements, rng: np.random.Generator) -> Array:
-    """Return random poses (b, 4, 4) of the arm without limits, at positions moved outward.
+    """Return random poses (b, 4, 4) near the boundary of the workspace, reachable or not.
 
-    Poses of a planar arm stay in the plane of the arm.
+    The poses are poses of the arm at random configurations, with the limits of revolute joints
+    ignored and the ranges of prismatic joints widened. The distance of each position from the point
+    of the first axis is multiplied by a random factor from 1 to `MAX_STRETCH`. Unlike the poses of
+    :func:`_random_poses`, the poses of a planar arm are in the plane of the arm.
     """
     widened = np.where(elements.prismatic, elements.upper - elements.lower, np.inf)
     lower, upper = elements.lower - 0.5 * widened, elements.upper + 0.5 * widened
@@ -256,11 +366,13 @@ def _stretched_poses(elements: PathElements, rng: np.random.Generator) -> Array:
 
 
 def _greedy(refused: NDArray[np.bool_]) -> list[int]:
-    """Return the indices of bounds, selected one by one for the most poses not yet rejected.
+    """Select bounds one after the other, and return their indices.
+
+    Each bound is the one that rejects most of the poses that no bound selected before rejects.
 
     Args:
-        refused: (bounds, poses) whether a bound rejects a pose. Rows are the lower and the upper
-            bound of each functional in turn.
+        refused: (number of bounds, number of poses) whether a bound rejects a pose. The rows are
+            the lower and the upper bound of each functional in turn.
     """
     left = np.ones(refused.shape[1], np.bool_)
     sides: list[int] = []
@@ -275,16 +387,16 @@ def _greedy(refused: NDArray[np.bool_]) -> list[int]:
 
 
 class Extent(NamedTuple):
-    """Distance of the first tip from a point on the first joint's axis [m]."""
+    """Range of the distance between the first tip and a point on the first joint axis."""
 
-    point: Array  # (3,) in the base frame
-    least: float  # lower bound over all configurations
-    most: float  # upper bound over all configurations
-    seen: tuple[float, float]  # minimum and maximum over random configurations
+    point: Array  # (3,) point on the axis, in the base frame [m]
+    least: float  # lower bound of the distance over all configurations [m]
+    most: float  # upper bound of the distance over all configurations [m]
+    seen: tuple[float, float]  # minimum and maximum distance at random configurations [m]
 
 
 def tip_extent(robot: RobotModel) -> Extent:
-    """Return bounds on the first tip's distance from a point on the first joint's axis.
+    """Return bounds on the distance between the first tip and a point on the first joint axis.
 
     The computation takes a few tenths of a second.
     """
@@ -304,53 +416,56 @@ def tip_extent(robot: RobotModel) -> Extent:
 
 # Branch and bound
 
-MAX_RELEVANT_JOINTS = 5  # maximum number of joints that change a functional; 3^d corners for d
+# A corner is a combination of corners of the triangles of all d joints; a box has 3^d corners. A
+# round splits the boxes with the largest bounds.
+MAX_RELEVANT_JOINTS = 5  # maximum number d of joints that change a functional
 MAX_CORNERS = 10_000  # approximate maximum number of corners evaluated in one round
-MAX_ROUNDS = 40  # maximum number of rounds, each of which subdivides boxes
+MAX_ROUNDS = 40  # maximum number of rounds
 MAX_WORK = 12_000_000  # maximum number of corners for a robot, about 1 s; 7 joints need about 1e6
 ROUND_WORK = 4000  # overhead of a round, as an equivalent number of corners
-TIGHTNESS = 1e-9  # maximum relative difference of a tight bound from an attained value
-ROUNDING = 1e-10  # relative allowance for rounding errors
-MAX_ARC = TURN / 3.0  # [rad] longer arcs get the triangle around the full circle, which is smaller
+TIGHTNESS = 1e-9  # maximum difference of a tight bound from an attained value, relative to scale
+ROUNDING = 1e-10  # allowance for rounding errors, relative to the scale of the functional
+MAX_ARC = TURN / 3.0  # [rad] a longer arc gets the triangle around the full circle, a smaller one
 
 ORIGIN = np.zeros(3)
 
 
 class Budget:
-    """Remaining work for bounds, counted in corners.
+    """Amount of work that may still be spent on the bounds of a robot.
 
-    The work is not limited by time, so that the bounds are equal on all machines.
+    The work is measured by the number of evaluated triangle corners (see the module docstring), and
+    not by time, so that the bounds are equal on all machines.
     """
 
     def __init__(self, left: int = MAX_WORK) -> None:
         self.left = left  # remaining corners
 
     def spend(self, boxes: int, joints: int) -> None:
-        """Subtract the work of one round.
+        """Subtract the work of one round of branch and bound.
 
         Args:
-            boxes: Number of boxes in the round.
-            joints: Number of joints of a box.
+            boxes: Number of boxes that are evaluated in the round.
+            joints: Number of joints that change the functional.
         """
         self.left -= ROUND_WORK + boxes * 3**joints
 
     @property
     def is_spent(self) -> bool:
-        """Whether no work is left."""
+        """Whether all work that the budget permits is done."""
         return self.left <= 0
 
 
 class BoundedBoxes(NamedTuple):
-    """b boxes of joint positions, with bounds on the values of a functional in each box."""
+    """b boxes (ranges of d joint positions), with bounds on the values of a functional in each."""
 
-    lower: Array  # (b, d) [rad or arm lengths]
-    upper: Array  # (b, d) [rad or arm lengths]
+    lower: Array  # (b, d) lower ends of the ranges [rad or arm lengths]
+    upper: Array  # (b, d) upper ends of the ranges [rad or arm lengths]
     bound: Array  # (b,) upper bound of the functional in the box
     attained: Array  # (b,) value of the functional at a configuration in the box
-    worst: NDArray[np.int64]  # (b,) joint whose triangle increases the bound most
+    worst: NDArray[np.int64]  # (b,) index of the joint whose triangle increases the bound most
 
     def rows(self, which: NDArray[np.int64] | slice) -> BoundedBoxes:
-        """Return the boxes with given indices."""
+        """Return the boxes with the indices `which`, which may be a slice."""
         parts: list[Any] = [each[which] for each in self]
         return BoundedBoxes(*parts)
 
@@ -358,9 +473,14 @@ class BoundedBoxes(NamedTuple):
 def upper_bound(elements: PathElements, functional: Functional, budget: Budget) -> float:
     """Return an upper bound of a functional over all configurations of a path.
 
-    The bound is infinite if more than `MAX_RELEVANT_JOINTS` joints change the functional, if such a
-    joint is prismatic and unlimited, or if the budget is spent at the call. If the budget is spent
-    during the search, the bound is valid but less tight.
+    The bound is infinite if more than `MAX_RELEVANT_JOINTS` joints change the functional, if an
+    unlimited prismatic joint changes the functional, or if no work is left in the budget at the
+    call. If the work runs out during the search, the bound is valid but less tight.
+
+    Args:
+        elements: Path.
+        functional: Functional of the tip pose.
+        budget: Remaining work, which is reduced.
     """
     if budget.is_spent:
         return np.inf
@@ -372,7 +492,15 @@ def upper_bound(elements: PathElements, functional: Functional, budget: Budget) 
 
 
 def maximum(product: ChainProduct, budget: Budget) -> float:
-    """Return an upper bound of a functional; the bound is tight if enough rounds are made."""
+    """Return an upper bound of a functional within the joint limits, by branch and bound.
+
+    The bound is tight if the search ends before the maximum number of rounds and before the budget
+    is spent.
+
+    Args:
+        product: Functional as a product over the joints that change it.
+        budget: Remaining work, which is reduced.
+    """
     d, scale = len(product.lower), product.functional.scale
     if d == 0:
         return float(product.row @ product.column) + ROUNDING * scale
@@ -384,7 +512,7 @@ def maximum(product: ChainProduct, budget: Budget) -> float:
     for _ in range(MAX_ROUNDS):
         attained = max(attained, boxes.attained.max(initial=attained))
         good = np.count_nonzero(boxes.bound > attained + TIGHTNESS * scale)
-        boxes = boxes.rows(np.argsort(-boxes.bound)[:good])  # descending bounds
+        boxes = boxes.rows(np.argsort(-boxes.bound)[:good])  # sorted by descending bound
         if not len(boxes.bound) or budget.is_spent:
             break
         count = max(4, MAX_CORNERS // 3 ** (d + 1))
@@ -396,10 +524,12 @@ def maximum(product: ChainProduct, budget: Budget) -> float:
 
 
 def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
-    """Split each of the first `count` boxes in three equal parts along the worst joint of the box.
+    """Split each of the first `count` boxes into three equal boxes.
+
+    The range of the joint `worst` of each box is divided.
 
     Returns:
-        Lower and upper limits of the parts, (3 count, d) each.
+        Lower and upper ends of the ranges of the new boxes, (3 count, d) each.
     """
     lower, upper = (np.concatenate([end[:count]] * 3) for end in (boxes.lower, boxes.upper))
     rows, worst = np.arange(len(lower)), np.concatenate([boxes.worst[:count]] * 3)
@@ -411,22 +541,22 @@ def _thirds(boxes: BoundedBoxes, count: int) -> tuple[Array, Array]:
 
 
 def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
-    """Return boxes with upper bounds of the functional, and with attained values.
+    """Return boxes with an upper bound and an attained value of a functional in each box.
 
-    The attained value of a box is that at the joint positions closest to the corner with the
-    largest value.
+    The bound is the largest value at a combination of triangle corners (see the module docstring).
+    The attained value is the value of the functional at joint positions close to this combination.
 
     Args:
         product: Functional.
-        lower: (b, d) lower limits of the boxes.
-        upper: (b, d) upper limits of the boxes.
+        lower: (b, d) lower ends of the joint ranges of each box.
+        upper: (b, d) upper ends of the joint ranges of each box.
     """
     b, d = lower.shape
     wide = ~product.prismatic & (upper - lower > MAX_ARC)  # (b, d)
     middle = 0.5 * (lower + upper)
     narrow = np.stack([lower, upper, middle], -1)
-    # (b, d, 3) joint positions whose points define a triangle: both ends and the middle of an arc,
-    # or three equally spaced positions on a full circle
+    # (b, d, 3) joint positions that define the triangle of each joint: both ends and the middle of
+    # an arc, or three equally spaced positions on a full circle
     on_arc = np.where(wide[..., None], middle[..., None] + TURN * THIRDS, narrow)
     share = _share(product.prismatic, wide, lower, upper)  # (b, d)
     corners = np.broadcast_to(product.row, (b, 1, 1, len(product.row)))
@@ -445,15 +575,18 @@ def _bounded(product: ChainProduct, lower: Array, upper: Array) -> BoundedBoxes:
 def _share(
     prismatic: NDArray[np.bool_], wide: NDArray[np.bool_], lower: Array, upper: Array
 ) -> Array:
-    """Return (b, d) the ratio of the distances of the curve and of the triangle's corner.
+    """Return (b, d) how far the arc of a joint extends toward a corner of the enclosing triangle.
 
-    The distances are from the chord of an arc, or from the center of a full circle.
+    The arc consists of the points (cos q, sin q) or (q, q^2) for the joint positions q in a box.
+    The result is the distance of the middle of the arc from its chord, divided by the distance of
+    the triangle corner opposite to the chord from the chord. For a full circle, the result is the
+    radius divided by the distance of a corner from the center.
 
     Args:
         prismatic: (d,) whether a joint is prismatic.
         wide: (b, d) whether the triangle encloses a full circle.
-        lower: (b, d) lower limits of the boxes.
-        upper: (b, d) upper limits of the boxes.
+        lower: (b, d) lower ends of the joint ranges of each box.
+        upper: (b, d) upper ends of the joint ranges of each box.
     """
     cosine = np.where(prismatic | wide, 1.0, np.cos(0.5 * (upper - lower)))
     return np.where(wide, 0.5, cosine / (1.0 + cosine))
@@ -462,14 +595,18 @@ def _share(
 def _triangle(
     product: ChainProduct, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
-    """Return the motion matrices (b, 3, s, s) at the corners of the triangles of joint j.
+    """Return the motion matrices (b, 3, s, s) of joint j at the corners of the enclosing triangles.
+
+    A triangle encloses the points (cos q, sin q) or (q, q^2) for the joint positions q in a box.
+    The motion matrix is affine in these points, and can therefore be evaluated at the corners.
 
     Args:
         product: Functional.
         j: Index of the joint.
-        on_arc: (b, 3) joint positions that define the triangles, see :func:`_bounded`.
+        on_arc: (b, 3) joint positions that define the triangles: both ends and the middle of an
+            arc, or three equally spaced positions on a full circle.
         wide: (b,) whether the triangle encloses a full circle.
-        share: (b,) result of :func:`_share`.
+        share: (b,) result of :func:`_share` for the joint.
     """
     V = product.motion(j, on_arc)
     s = share[:, None, None]
@@ -482,17 +619,21 @@ def _triangle(
 def _gaps(
     corners: Array, best: NDArray[np.int64], wide: NDArray[np.bool_], share: Array
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return how much the triangle of each joint increases the bound of a box, and a corner.
+    """Return how much the triangle of each joint increases the bound of a box.
+
+    The bound is the largest value at a combination of triangle corners. A corner that is not on the
+    arc that the triangle encloses makes the bound larger than the maximum of the functional. The
+    increase is the difference of the values at this corner and at the closest point of the arc.
 
     Args:
-        corners: (b, 3^d) values at all combinations of corners.
-        best: (b,) index of the largest value.
+        corners: (b, 3^d) values of the functional at all combinations of triangle corners.
+        best: (b,) index of the combination with the largest value.
         wide: (b, d) whether the triangle encloses a full circle.
         share: (b, d) result of :func:`_share`.
 
     Returns:
-        For each joint the increase (b, d), and the corner of the triangle, 0 to 2, at which the
-        value is largest (b, d).
+        The increase for each joint (b, d), and the index of the triangle corner, 0 to 2, of each
+        joint in the combination `best` (b, d).
     """
     b, d = wide.shape
     gap, index = np.empty((b, d)), np.empty((b, d), np.int64)
@@ -509,11 +650,17 @@ def _gaps(
 
 
 def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> float:
-    """Return an upper bound of the distance between a base point (3,) and a tip point (3,).
+    """Return an upper bound of the distance between a base point and a tip point.
 
     If too many joints change the distance, the path is split in the middle, and the bound is the
-    sum of the bounds of both parts. If the budget is spent, the bound is the length of the arm plus
-    the distances of the points from the origins of their frames.
+    sum of the upper bounds for both halves. If the budget is spent, the bound is the length of the
+    path plus the distances of the points from the origins of their frames.
+
+    Args:
+        elements: Path.
+        base: (3,) point in the base frame.
+        tip: (3,) point in the tip frame.
+        budget: Remaining work, which is reduced.
     """
     squared = upper_bound(elements, squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2
@@ -529,11 +676,17 @@ def farthest(elements: PathElements, base: Array, tip: Array, budget: Budget) ->
 
 
 def nearest(elements: PathElements, base: Array, tip: Array, budget: Budget) -> float:
-    """Return a lower bound of the distance between a base point (3,) and a tip point (3,).
+    """Return a lower bound of the distance between a base point and a tip point.
 
-    If too many joints change the distance, the path is split in the middle. The bound is then the
-    minimum length of one part minus the maximum length of the other part, or 0. If the budget is
-    spent, the bound is 0.
+    If too many joints change the distance, the path is split in the middle, and the bound is the
+    lower bound for one half minus the upper bound for the other half, or 0 if this is negative. If
+    the budget is spent, the bound is 0.
+
+    Args:
+        elements: Path.
+        base: (3,) point in the base frame.
+        tip: (3,) point in the tip frame.
+        budget: Remaining work, which is reduced.
     """
     squared = -upper_bound(elements, -squared_distance(base, tip), budget)
     half = len(elements.prismatic) // 2

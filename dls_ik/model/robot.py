@@ -49,25 +49,26 @@ from dls_ik.text import listing, quoted
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotModel:
-    """An immutable chain with n joint variables between a base and k tips.
+    """Robot model: an immutable chain with n joint variables between a base and k tips.
 
     Joint positions are in [rad], or [m] for prismatic joints. Poses are matrices (4, 4) in the base
     frame. For k > 1 tips, poses are (k, 4, 4) and Jacobians are (6 k, n). Arrays are read-only.
 
-    Methods accept joint positions in the order of `joint_names`, or by name. Positions by name are
-    a mapping, with arrays as values for a batch, or a message such as
-    ``sensor_msgs/msg/JointState``; positions of joints outside the chain are ignored.
+    Methods accept joint positions as an array in the order of `joint_names`, or by joint name.
+    Positions by name are a mapping (with arrays (b,) as values for a batch of b configurations), or
+    a message such as ``sensor_msgs/msg/JointState``. Positions by name may contain joints outside
+    the chain, which are ignored.
 
     Two robots are equal if the trees, names, joints, limits, bases and tips are equal.
     """
 
-    base: str  # base link
-    tips: tuple[str, ...]  # (k,) tip links
-    joint_names: tuple[str, ...]  # (n,)
+    base: str  # name of the base link
+    tips: tuple[str, ...]  # (k,) names of the tip links
+    joint_names: tuple[str, ...]  # (n,) names of the joint variables
     chain: Chain
     tree: Tree
     offsets: Array  # (k, 4, 4) T_link_tip, the identity if the tip frame is the link's frame
-    whole: RobotModel | None = None  # robot with the full limits, if the limits are narrowed
+    whole: RobotModel | None = None  # robot before its limits were narrowed, or None
 
     @property
     def name(self) -> str:
@@ -76,12 +77,12 @@ class RobotModel:
 
     @property
     def tip(self) -> str:
-        """Name of the tip link; if there are several tips, of the first tip."""
+        """Name of the tip link; if there are several tips, name of the first tip link."""
         return self.tips[0]
 
     @property
     def n(self) -> int:
-        """Number of joint variables."""
+        """Number of joint variables of the chain."""
         return len(self.joint_names)
 
     @property
@@ -101,7 +102,7 @@ class RobotModel:
 
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
-        """(n,) whether a joint is unlimited and a full turn of the joint changes no pose."""
+        """(n,) whether a joint has no limits, and a full turn of the joint changes no tip pose."""
         return continuous_variables(self.chain)
 
     @property
@@ -112,7 +113,7 @@ class RobotModel:
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """Units (n,) of the joint positions, "m" for a prismatic joint and "rad" for others."""
+        """Units (n,) of joint positions, "m" for prismatic joints and "rad" for all others."""
         kinds = (self.tree.joint[name].kind for name in self.joint_names)
         return tuple("m" if kind == "prismatic" else "rad" for kind in kinds)
 
@@ -122,7 +123,7 @@ class RobotModel:
         return self.tree.links
 
     def __eq__(self, other: object) -> bool:
-        """Compare all names and numbers."""
+        """Return whether all names and numbers of another robot are equal."""
         if self is other or not isinstance(other, RobotModel):
             return self is other
         return self._digest == other._digest
@@ -133,14 +134,14 @@ class RobotModel:
 
     @cached_property
     def _digest(self) -> bytes:
-        """SHA-256 digest of all names and numbers, which is equal in every process."""
+        """SHA-256 digest of all names and numbers of the robot; equal in every process."""
         whole = b"" if self.whole is None else self.whole._digest
         names = repr((self.base, self.tips, self.joint_names)).encode()
         arrays = ((array + 0.0).tobytes() for array in (*self.chain, self.offsets))  # -0.0 is 0.0
         return sha256(b"".join((self.tree.digest, names, whole, *arrays))).digest()
 
     def __repr__(self) -> str:
-        """Return the name, the base and tips, and the number of joints."""
+        """Return a text with the name of the robot, its base, its tips and its number of joints."""
         joints = f"{self.n} joint{'s' if self.n > 1 else ''}"
         return f"RobotModel({self.name}, {self.base} to {listing(self.tips)}, {joints})"
 
@@ -152,26 +153,27 @@ class RobotModel:
         tip: TipNames = None,
         offsets: Offsets = None,
     ) -> RobotModel:
-        """Build the chain between links of a tree.
+        """Build the model of a chain between links of a kinematic tree.
 
         By default the chain leads from the root to the tip of the only arm. Grippers (links or
         joints with names such as finger, jaw, knuckle or claw) are not part of the default chain.
-        If the last link has several fixed frames, the default tip is the frame with the name of a
-        tool frame (tool0, tcp, grasp, tool, ee, flange or gripper).
+        If several frames are fixed to the last link, the default tip is the frame that is named
+        like a tool frame (tool0, tcp, grasp, tool, ee, flange or gripper).
 
         Args:
-            tree: Robot.
+            tree: Links and joints of the robot.
             base: Base link; None stands for the root.
             tip: Tip link, or several tip links, such as two hands, whose poses are solved for
                 together. None stands for the default tip.
-            offsets: ``T_link_tip`` (4, 4) [m] for each tip, or None for a tip frame equal to the
-                link's frame. If offsets are given, a link may have several tips.
+            offsets: For each tip its pose ``T_link_tip`` (4, 4) [m] in the frame of the tip link,
+                or None if the frames are equal. If offsets are given, a link may have several tips.
 
         Raises:
             ChainError: If a link is unknown, a tip is given twice without offsets, several links
                 could be the default tip, the chain has no moving joint, or an offset is not a rigid
                 transform.
-            RobotModelError: If a joint of the chain is not usable.
+            RobotModelError: If a joint of the chain is not usable, for example because it has no
+                limits.
         """
         base, tips = choose_ends(tree, base, tip, offsets is not None)
         fixed = checked_offsets(tips, offsets)
@@ -192,15 +194,15 @@ class RobotModel:
         A URDF need not be trusted. A xacro file must be trusted, because it can run code.
 
         Args:
-            source: Path of a URDF, or of a xacro file that ends in ``.xacro``, or text of a URDF.
-            base: As for :meth:`from_tree`.
-            tip: As for :meth:`from_tree`.
-            mappings: Arguments of a xacro file, such as ``{"ur_type": "ur5e"}``.
+            source: Path of a URDF file, path of a xacro file that ends in ``.xacro``, or URDF text.
+            base: Base link; see :meth:`from_tree`.
+            tip: Tip link or tip links; see :meth:`from_tree`.
+            mappings: Arguments of a xacro file by name, such as ``{"ur_type": "ur5e"}``.
 
         Raises:
-            RobotModelError: If the description is not a usable robot; the message names the joint
-                or the line.
-            ChainError: If there is no such chain, see :meth:`from_tree`.
+            RobotModelError: If the file or text does not describe a usable robot; the message gives
+                the joint or the line.
+            ChainError: If the base or a tip is not valid; see :meth:`from_tree`.
         """
         return cls.from_tree(read_tree(source, mappings), base, tip)
 
@@ -215,18 +217,18 @@ class RobotModel:
     ) -> RobotModel:
         """Load a robot from the library robot_descriptions.
 
-        The library clones the repository of a description when the description is first used.
+        At the first use of a robot, the library clones the Git repository with its description.
 
         Args:
-            name: Name such as ``"so_arm101_description"`` or ``"ur5e_description"``.
-            base: As for :meth:`from_tree`.
-            tip: As for :meth:`from_tree`.
-            mappings: Arguments of the description, if the description is a xacro file.
+            name: Name of the robot, such as ``"so_arm101_description"`` or ``"ur5e_description"``.
+            base: Base link; see :meth:`from_tree`.
+            tip: Tip link or tip links; see :meth:`from_tree`.
+            mappings: Values of xacro arguments by name, if the description is a xacro file.
 
         Raises:
             RobotModelError: If robot_descriptions is not installed, does not have the robot, or
-                cannot clone the description.
-            ChainError: If there is no such chain, see :meth:`from_tree`.
+                cannot clone the repository.
+            ChainError: If the base or a tip is not valid; see :meth:`from_tree`.
         """
         return cls.from_tree(described_tree(name, mappings), base, tip)
 
@@ -241,7 +243,7 @@ class RobotModel:
         """Build a robot from DH rows, or from a YAML file with DH rows.
 
         Args:
-            rows: Rows in order from base to tip, or the path of a YAML file. If a path is given,
+            rows: DH rows in order from base to tip, or the path of a YAML file. If a path is given,
                 the names are read from the file, and the other arguments are ignored.
             name: Name of the robot.
             base: Name of the base link.
@@ -261,32 +263,33 @@ class RobotModel:
 
         Args:
             name: Name of the robot.
-            base: As for :meth:`from_tree`.
-            tip: As for :meth:`from_tree`.
+            base: Base link; see :meth:`from_tree`.
+            tip: Tip link or tip links; see :meth:`from_tree`.
 
         Raises:
             RobotModelError: If the name is unknown.
-            ChainError: If there is no such chain, see :meth:`from_tree`.
+            ChainError: If the base or a tip is not valid; see :meth:`from_tree`.
         """
         return cls.from_urdf(shipped_urdf(name), base, tip)
 
     @classmethod
     def wam(cls) -> RobotModel:
-        """Load the Barrett WAM with 7 joints."""
+        """Load the robot Barrett WAM with 7 joints, which comes with the package."""
         return cls.from_name("wam")
 
     def with_tip(
         self, link: str, offset: ArrayLike | None = None, others: Mapping[str, float] | None = None
     ) -> RobotModel:
-        """Return the robot with one more tip, such as the elbow of an arm.
+        """Return the robot with an additional tip, such as the elbow of an arm.
 
         Args:
-            link: Link that the chain moves; the link may already be a tip.
-            offset: ``T_link_tip`` (4, 4) [m]; None stands for a tip frame equal to the link's
-                frame.
-            others: Positions of joints outside the chain by name [rad or m]. Such joints between
-                the chain and the link are fixed at these positions; :meth:`link_pose` explains
-                the defaults.
+            link: Link to which the additional tip is fixed. The chain must move this link; the link
+                may already be a tip.
+            offset: Pose ``T_link_tip`` (4, 4) [m] of the tip in the frame of the link; None if the
+                frames are equal.
+            others: Positions of joints outside the chain by name [rad or m]. If such joints are
+                between the chain and the link, they are fixed at these positions;
+                :meth:`link_pose` explains the positions of missing joints.
 
         Raises:
             ChainError: If the link is unknown, not below the base or not moved by the chain alone,
@@ -302,19 +305,20 @@ class RobotModel:
     def narrowed(
         self, lower: JointValues, upper: JointValues, near: JointValues | None = None
     ) -> RobotModel:
-        """Return the robot with narrower limits: the intersections of the limits with intervals.
+        """Return the robot with narrower joint limits, the intersections of limits and intervals.
 
         The interval of a continuous joint may be shifted by full turns, and is ignored if it is a
-        full turn or longer. If such an interval overlaps the limits in two parts, the larger part
-        is used. This method is fast, because the new robot shares all data except the limits.
+        full turn or longer. If the shifted intervals overlap the limits in two ranges, the larger
+        range is used. This method is fast, because the new robot shares all data except the limits.
 
         Args:
             lower: Lower ends of the intervals: (n,), one number for all joints, or a mapping by
                 name [rad or m]; -inf for no limit.
             upper: Upper ends of the intervals: (n,), one number for all joints, or a mapping by
                 name [rad or m]; inf for no limit.
-            near: Joint positions (n,) such as a seed [rad or m]; intervals of unlimited continuous
-                joints are shifted by full turns as close as possible to `near`. None stands for 0.
+            near: Joint positions (n,) such as a seed [rad or m]; None stands for 0. The interval of
+                a continuous joint without limits is shifted by full turns to the place closest to
+                the joint's position in `near`.
 
         Raises:
             LimitsError: If an intersection is empty, or the interval ends are not n numbers.
@@ -327,7 +331,7 @@ class RobotModel:
         return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
     def fk(self, q: JointValues) -> Array:
-        """Return the pose ``T_base_tip`` of each tip (forward kinematics).
+        """Return the pose ``T_base_tip`` of each tip at joint positions (forward kinematics).
 
         Args:
             q: Joint positions (n,) or (b, n) [rad or m].
@@ -344,7 +348,9 @@ class RobotModel:
         return poses.reshape(*q.shape[:-1], *tips, 4, 4)
 
     def jacobian(self, q: JointValues) -> Array:
-        """Return the geometric Jacobian in the base frame: 3 linear, then 3 angular rows per tip.
+        """Return the geometric Jacobian in the base frame.
+
+        The Jacobian has 3 linear rows followed by 3 angular rows for each tip.
 
         Args:
             q: Joint positions (n,) or (b, n) [rad or m].
@@ -368,8 +374,8 @@ class RobotModel:
         Args:
             link: Name of the link.
             q: (n,) joint positions of the chain [rad or m].
-            others: Positions of joints outside the chain by name [rad or m]. Joints without a
-                position are at 0, or at the limit closest to 0. Mimic joints follow their master.
+            others: Positions of joints outside the chain by name [rad or m]. A joint that is
+                missing is at 0, or at its limit closest to 0. Mimic joints follow their master.
 
         Raises:
             ChainError: If the link is unknown.
@@ -382,15 +388,16 @@ class RobotModel:
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)
 
     def named(self, q: Array) -> dict[str, float]:
-        """Return a mapping of joint names to positions (n,)."""
+        """Return the joint positions q (n,) as a mapping from joint name to position."""
         return dict(zip(self.joint_names, q.tolist(), strict=True))
 
     def finite_limits(self) -> tuple[Array, Array]:
-        """Return finite lower and upper limits, (n,) each [rad or m].
+        """Return lower and upper limits that are finite for all joints, (n,) each [rad or m].
 
-        An unlimited joint gets a range of 2 pi. A limit beyond 1e7 counts as no limit, because
-        some robot descriptions use limits such as 1e16 for unlimited joints. At such positions
-        floating-point numbers are too coarse for angles.
+        A joint without limits gets the range -pi to pi. If one limit is missing, the range is 2 pi
+        long. A limit with a magnitude above 1e7 counts as missing, because some robot descriptions
+        use limits such as 1e16 for unlimited joints, and floating-point numbers of this magnitude
+        are too coarse for angles.
         """
         has_lower, has_upper = self.lower > -WIDEST, self.upper < WIDEST
         lower = np.where(has_lower, self.lower, np.where(has_upper, self.upper - TURN, -TURN / 2))
@@ -407,8 +414,8 @@ class RobotModel:
 
         Args:
             size: Number of configurations; None stands for a single configuration.
-            rng: Random generator, or its seed; None stands for a new seed at each call. A
-                generator may also be the first argument.
+            rng: Random generator, or the seed of a generator; None stands for a new seed at each
+                call. The two arguments may be exchanged if one is a generator.
 
         Returns:
             (n,) if the size is None, otherwise (size, n) [rad or m].
@@ -431,7 +438,9 @@ class RobotModel:
         return np.clip(self.validated(q), self.lower, self.upper)
 
     def within_limits(self, q: JointValues, tolerance: float = 0.0) -> NDArray[np.bool_]:
-        """Return whether all joints are within their limits, as a bool, or (b,) for a batch.
+        """Return whether all joints are within their limits.
+
+        The result is a single bool, or an array (b,) for a batch of b configurations.
 
         Args:
             q: Joint positions (n,) or (b, n) [rad or m].
@@ -443,7 +452,9 @@ class RobotModel:
         return every
 
     def validated(self, q: JointValues) -> Array:
-        """Return joint positions as a contiguous float64 array (n,) or (b, n), copied if needed.
+        """Validate joint positions, and return them as a contiguous float64 array (n,) or (b, n).
+
+        The values are copied only if necessary.
 
         Raises:
             JointValueError: If the values are not numbers, not finite, or of a wrong length; the
@@ -452,16 +463,17 @@ class RobotModel:
         return checked_values(q, self.joint_names, self.tree.joint)
 
     def validated_one(self, q: JointValues) -> Array:
-        """Return the joint positions of one configuration (n,); see :meth:`validated`.
+        """Validate the joint positions of a single configuration, and return them as array (n,).
 
         Raises:
-            JointValueError: If the values are not valid, or are a batch.
+            JointValueError: If the values are not valid (see :meth:`validated`), or are a batch of
+                configurations.
         """
         return checked_configuration(q, self.joint_names, self.tree.joint)
 
 
 def checked_robot(given: object) -> RobotModel:
-    """Return a value after checking that it is a RobotModel.
+    """Check that a value is a RobotModel, and return it unchanged.
 
     Raises:
         RobotModelError: If the value has another type, such as a name or a path.
@@ -475,11 +487,11 @@ def checked_robot(given: object) -> RobotModel:
 
 
 def _natural_number(value: Any, valid: str) -> int:
-    """Return a value as an integer of at least 0.
+    """Check that a value is an integer of at least 0, and return it as an int.
 
     Args:
         value: Value to check.
-        valid: First part of the error message, which describes the valid values.
+        valid: Start of the error message, which says what is valid.
 
     Raises:
         OptionError: If the value is not an integer of at least 0.

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations and rigid transforms: matrices, quaternions, roll-pitch-yaw.
+"""Rotations and rigid transforms: matrices, quaternions, roll-pitch-yaw angles.
 
-``T_a_b`` (4, 4) maps coordinates in frame b to frame a. Quaternions are unit quaternions x y z w.
+``T_a_b`` (4, 4) maps coordinates in frame b to coordinates in frame a. The components of a
+quaternion are in the order x y z w.
 """
 
 import math
@@ -15,15 +16,19 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.text import quoted
 
-EXACT = 1e-12  # maximum deviation from orthonormality of a rotation that needs no correction
-ROUGHNESS = 1e-6  # maximum deviation of a rotation in a robot description, which is corrected
+# Deviations of a matrix R from a rotation, see roughness():
+EXACT = 1e-12  # maximum deviation that is not corrected
+ROUGHNESS = 1e-6  # maximum deviation in a robot description; larger deviations are errors
 FARTHEST = 1e9  # [m] maximum coordinate; equal to FARTHEST in core/se3.py, which imports numba
 SHORTEST_QUATERNION = 1e-6  # minimum norm of a quaternion before normalisation
-MIN_COS_PITCH = 1e-14  # minimum cosine of the pitch at which roll and yaw can be distinguished
+MIN_COS_PITCH = 1e-14  # roll and yaw are not both defined at a smaller cosine of the pitch
 
 
 def transform(rotation: Array | None = None, translation: Array | None = None) -> Array:
-    """Return the 4x4 transform of a (3, 3) rotation and a (3,) translation [m]."""
+    """Return the 4x4 transform with a rotation (3, 3) and a translation (3,) [m].
+
+    None stands for the identity rotation or for zero translation.
+    """
     T = np.eye(4)
     if rotation is not None:
         T[:3, :3] = rotation
@@ -39,15 +44,17 @@ def inverse(T: Array) -> Array:
 
 
 def rigid_transform(given: Any, name: str) -> Array:
-    """Return a rigid transform (4, 4) after validation, with an exact rotation.
+    """Validate a rigid transform, and return it as a matrix (4, 4) [m].
+
+    Small errors of the rotation matrix are corrected.
 
     Args:
-        given: Transform (4, 4).
-        name: Name of the transform for the message.
+        given: Transform, a matrix (4, 4).
+        name: Name of the transform for the error message.
 
     Raises:
-        ValueError: If the matrix is not (4, 4), not finite, not rigid, or has a number beyond
-            `FARTHEST`.
+        ValueError: If the shape is not (4, 4), the transform is not rigid, or the magnitude of a
+            number is larger than `FARTHEST` or not finite.
     """
     try:
         T = np.array(given, np.float64)
@@ -67,7 +74,7 @@ def rigid_transform(given: Any, name: str) -> Array:
 def nearest_rotation(R: Array) -> Array:
     """Return the rotation (3, 3) closest to an almost orthonormal matrix R (3, 3).
 
-    R is returned unchanged if its deviation from orthonormality is at most `EXACT`.
+    R is returned unchanged if it is a rotation within `EXACT`; see :func:`roughness`.
     """
     if roughness(R) <= EXACT:
         return R
@@ -77,17 +84,21 @@ def nearest_rotation(R: Array) -> Array:
 
 
 def roughness(R: Array) -> float:
-    """Return the deviation max |R R^T - I| of R (3, 3) from a rotation; inf for a reflection."""
+    """Return the deviation of a matrix R (3, 3) from a rotation.
+
+    The deviation is the largest magnitude of an entry of R R^T - I; it is infinite if the
+    determinant of R is not positive.
+    """
     off = float(np.abs(R @ R.T - np.eye(3)).max())
     return off if np.linalg.det(R) > 0.0 else np.inf
 
 
 def not_a_rotation(R: Array, allowed: float) -> str:
-    """Return a message why a finite matrix (3, 3) is not a rotation, and how to correct the matrix.
+    """Return a text that says why a matrix is not a rotation and how to correct the matrix.
 
     Args:
-        R: (3, 3) matrix.
-        allowed: Maximum deviation from orthonormality, see :func:`roughness`.
+        R: (3, 3) finite matrix that is not a rotation.
+        allowed: Maximum deviation of a valid rotation; see :func:`roughness`.
     """
     lengths = np.linalg.norm(R, axis=0)
     off = np.abs(R @ R.T - np.eye(3)).max()
@@ -109,13 +120,19 @@ def rotation_about(axis: Array, angle: float) -> Array:
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Return the (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll) of URDF, angles in [rad]."""
+    """Return the rotation (3, 3) Rz(yaw) Ry(pitch) Rx(roll), as ``rpy`` in URDF.
+
+    The angles are in [rad].
+    """
     X, Y, Z = np.eye(3)
     return rotation_about(Z, yaw) @ rotation_about(Y, pitch) @ rotation_about(X, roll)
 
 
 def rotation_from_z(axis: Array) -> Array:
-    """Return a (3, 3) rotation that maps the z axis to a unit axis (3,); the identity for z."""
+    """Return a rotation (3, 3) that maps the z axis to a unit vector `axis` (3,).
+
+    If `axis` is the z axis, the rotation is the identity.
+    """
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     x = helper - (helper @ axis) * axis
     x /= np.linalg.norm(x)
@@ -136,7 +153,10 @@ def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
 
 
 def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]]:
-    """Return the three rows of the rotation matrix of a unit quaternion."""
+    """Return the three rows of the rotation matrix of a unit quaternion x y z w.
+
+    The components may be numbers, or arrays of equal shape for several quaternions.
+    """
     return [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
         [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
@@ -145,17 +165,17 @@ def rotation_of_unit(x: float, y: float, z: float, w: float) -> list[list[float]
 
 
 def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
-    """Return the unit quaternion q = (x, y, z, w), w >= 0, of a rotation R (3, 3).
+    """Return the unit quaternion q = (x, y, z, w), with w >= 0, of a rotation R (3, 3).
 
-    The entries of the matrix 4 q q' are linear in R, and each column is a multiple of q.
-    Normalising the longest column gives q accurately at any rotation angle.
+    The entries of the matrix 4 q q' are linear in the entries of R, and each column of 4 q q' is a
+    multiple of q. Normalising the longest column gives q accurately at any rotation angle.
     """
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     columns = (
-        (1.0 + a - e - i, d + b, g + c, h - f),  # times x
-        (d + b, 1.0 - a + e - i, h + f, c - g),  # times y
-        (g + c, h + f, 1.0 - a - e + i, d - b),  # times z
-        (h - f, c - g, d - b, 1.0 + a + e + i),  # times w
+        (1.0 + a - e - i, d + b, g + c, h - f),  # 4 x q
+        (d + b, 1.0 - a + e - i, h + f, c - g),  # 4 y q
+        (g + c, h + f, 1.0 - a - e + i, d - b),  # 4 z q
+        (h - f, c - g, d - b, 1.0 + a + e + i),  # 4 w q
     )
     longest = max(range(4), key=lambda k: columns[k][k])
     scale = math.copysign(1.0 / math.hypot(*columns[longest]), columns[longest][3])
@@ -164,11 +184,11 @@ def quaternion_from_rotation(R: Array) -> tuple[float, float, float, float]:
 
 
 def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
-    """Return roll, pitch, yaw [rad] of a (3, 3) rotation Rz(yaw) Ry(pitch) Rx(roll).
+    """Return roll, pitch and yaw [rad] of a rotation R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll).
 
     The pitch is within +-pi/2. At a pitch of +-pi/2 only the sum or the difference of roll and yaw
-    is defined; the roll is then 0. For full accuracy near this pitch, roll and pitch are computed
-    from Rz(-yaw) R.
+    is defined; in this case the roll is 0. Roll and pitch are computed from Rz(-yaw) R, which is
+    accurate near a pitch of +-pi/2, too.
     """
     horizontal = math.hypot(R[0, 0], R[1, 0])
     is_level = horizontal > MIN_COS_PITCH

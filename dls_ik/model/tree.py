@@ -20,21 +20,22 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 
 class Description(NamedTuple):
-    """The URDF from which a tree was read; the URDF also contains the shapes of links."""
+    """The URDF text from which a tree was read, which also describes the shapes of links."""
 
-    urdf: str | bytes  # text of the URDF
-    folder: Path | None = None  # folder for relative paths; None if unknown
+    urdf: str | bytes  # URDF text
+    folder: Path | None = None  # folder to which relative paths in the URDF refer; None if unknown
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Links and joints with exactly one root and no cycle, validated on construction.
+    """Kinematic tree of a robot: links and joints, validated on construction.
 
-    Two trees are equal if all names and numbers, and the descriptions with the shapes, are equal.
+    A driven joint has one joint position: it is revolute, continuous or prismatic. Two trees are
+    equal if all their names, all numbers and the texts of their URDFs are equal.
 
     Raises:
         RobotModelError: If a name is duplicate or not printable, a joint has an unknown link, a
-            link has two parents, there is no root or more than one root, or the joints form a
+            link has two parents, there is no root link or more than one, or the joints form a
             cycle.
     """
 
@@ -42,12 +43,14 @@ class Tree:
     links: tuple[str, ...]
     joints: tuple[Joint, ...]
     description: Description | None = field(default=None, repr=False)  # None without a URDF
-    root: str = field(init=False)
+    root: str = field(init=False)  # link without a parent
     joint: dict[str, Joint] = field(init=False, repr=False)  # joints by name
     parent_joint: dict[str, Joint] = field(init=False, repr=False)  # joint above each link
-    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # joints below links
-    mimic_of: dict[str, Mimic] = field(init=False, repr=False)  # mimic relation by driven joint
-    unusable: dict[str, str] = field(init=False, repr=False)  # reason by joint, not in any chain
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # below each link
+    # Results of resolve_mimics: mimic relations of driven joints to independent joints, by joint
+    # name, and the reasons why chains cannot contain the other driven joints, by joint name.
+    mimic_of: dict[str, Mimic] = field(init=False, repr=False)
+    unusable: dict[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate the names, and index links and joints."""
@@ -71,23 +74,23 @@ class Tree:
             object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
-        """Compare all names, numbers and descriptions."""
+        """Return whether all names and numbers and the URDF text of another tree are equal."""
         return isinstance(other, Tree) and (self is other or self.digest == other.digest)
 
     def __hash__(self) -> int:
-        """Return the hash of all names, numbers and descriptions."""
+        """Return the hash of all names and numbers and of the URDF text."""
         return hash(self.digest)
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 digest of the names, numbers and description; equal in every process."""
+        """SHA-256 digest of all names and numbers and of the URDF text, equal in every process."""
         joints = (joint.content for joint in self.joints)
         content = self.name, self.links, self.description, *joints
         return sha256(repr(content).encode()).digest()
 
     @cached_property
     def downward(self) -> tuple[Joint, ...]:
-        """All joints, parents before children."""
+        """All joints of the tree, in an order in which each joint is after the joints above it."""
         joints: list[Joint] = []
         waiting = [self.root]
         while waiting:
@@ -98,19 +101,19 @@ class Tree:
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """Names of the links without a child, in the order of `links`."""
+        """Names of the links without a child link, in the order of `links`."""
         return tuple(link for link in self.links if not self.child_joints[link])
 
     def require(self, link: str, role: str = "link") -> str:
-        """Return the name of a link after checking that the link exists.
+        """Check that a link exists, and return its name `link` unchanged.
 
         Args:
             link: Name of the link.
-            role: Description of the link for the message, such as "base link".
+            role: Description of the link for the error message, such as "base link".
 
         Raises:
-            ChainError: If the link is unknown; the message lists the known links, similar names
-                first.
+            ChainError: If the link is unknown; the message suggests similar names and lists all
+                links.
         """
         if link not in self.child_joints:
             hint = did_you_mean(link, self.links, "{} ")
@@ -142,11 +145,11 @@ class Tree:
     def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the positions of all driven joints by name [rad or m].
 
-        A joint without a given position is at 0, or at the limit closest to 0. Mimic joints follow
-        their master; positions given for mimic joints are ignored.
+        Mimic joints follow their master; positions given for mimic joints are ignored.
 
         Args:
-            given: Joint positions by name [rad or m].
+            given: Joint positions by name [rad or m]. A joint that is missing is at 0, or at its
+                limit closest to 0.
 
         Raises:
             JointValueError: If a joint is unknown, or a position is not finite.
@@ -160,15 +163,15 @@ class Tree:
         return {name: self._value(mimic, given) for name, mimic in self.mimic_of.items()}
 
     def pose(self, link: str, values: Mapping[str, float] | None = None) -> Array:
-        """Return the pose of any link.
+        """Return the pose of any link in the frame of the root link.
 
         Args:
             link: Name of the link.
-            values: Joint positions by name [rad or m]; see :meth:`values` for missing joints.
-                The motion of floating and planar joints is the identity.
+            values: Joint positions by name [rad or m]; :meth:`values` explains the positions of
+                missing joints. Floating and planar joints do not move.
 
         Returns:
-            ``T_root_link`` (4, 4).
+            ``T_root_link`` (4, 4) [m].
 
         Raises:
             ChainError: If the link is unknown.
@@ -193,11 +196,12 @@ class Tree:
         return inverse(product(a[shared:], {})) @ product(b[shared:], {})
 
     def _value(self, mimic: Mimic, given: Mapping[str, float]) -> float:
-        """Return the position [rad or m] of a joint with a mimic relation.
+        """Return the position [rad or m] of a joint from its mimic relation.
 
         Args:
             mimic: Mimic relation of the joint to an independent joint.
-            given: Joint positions by name [rad or m].
+            given: Joint positions by name [rad or m]. If the independent joint is missing, it is at
+                0, or at its limit closest to 0.
         """
         master = self.joint[mimic.master]
         value = given.get(master.name, min(max(0.0, master.lower), master.upper))
@@ -205,11 +209,12 @@ class Tree:
 
 
 def product(joints: tuple[Joint, ...], values: Mapping[str, float]) -> Array:
-    """Return the product (4, 4) of the transforms of successive joints.
+    """Return the transform (4, 4) [m] from the last child frame to the first parent frame.
 
     Args:
-        joints: Joints.
-        values: Joint positions by name [rad or m]; joints that are missing are at 0.
+        joints: Successive joints on a path; the child link of a joint is the parent link of the
+            next joint.
+        values: Joint positions by name [rad or m]; a joint that is missing is at 0.
     """
     T = np.eye(4)
     for joint in joints:
@@ -218,7 +223,12 @@ def product(joints: tuple[Joint, ...], values: Mapping[str, float]) -> Array:
 
 
 def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -> None:
-    """Check that there are links, and that names are unique and printable.
+    """Check that a robot has links, and that all names are unique and printable.
+
+    Args:
+        name: Name of the robot.
+        links: Names of the links.
+        joints: Joints.
 
     Raises:
         RobotModelError: If there is no link, or a name is duplicate or not printable.
@@ -238,10 +248,14 @@ def _check_names(name: str, links: tuple[str, ...], joints: tuple[Joint, ...]) -
 
 
 def _by_child(links: tuple[str, ...], joints: tuple[Joint, ...]) -> dict[str, Joint]:
-    """Return a mapping from each link, except the root, to the joint whose child is this link.
+    """Return the joint above each link, by the name of the link; root links have no entry.
+
+    Args:
+        links: Names of all links.
+        joints: All joints.
 
     Raises:
-        RobotModelError: If a link is unknown, or has two parents.
+        RobotModelError: If a joint has an unknown link, or two joints have the same child link.
     """
     known = set(links)
     found: dict[str, Joint] = {}
@@ -261,7 +275,12 @@ def _only_root(
     parent_joint: Mapping[str, Joint],
     child_joints: Mapping[str, tuple[Joint, ...]],
 ) -> str:
-    """Return the only link without a parent.
+    """Return the name of the root, which is the only link without a parent.
+
+    Args:
+        links: Names of all links.
+        parent_joint: Joint above each link.
+        child_joints: Joints below each link.
 
     Raises:
         RobotModelError: If there is no root or more than one, or the joints form a cycle.
@@ -284,8 +303,13 @@ def _only_root(
 
 
 def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
-    """Return the names of the joints of the cycle above a link as text."""
-    climbed: dict[str, None] = {}  # ordered
+    """Return the names of the joints in a cycle, joined by commas.
+
+    Args:
+        link: Link in the cycle or below it.
+        parent_joint: Joint above each link.
+    """
+    climbed: dict[str, None] = {}  # names of visited joints, in this order
     joint = parent_joint[link]
     while joint.name not in climbed:
         climbed[joint.name] = None
@@ -297,15 +321,18 @@ def _cycle(link: str, parent_joint: Mapping[str, Joint]) -> str:
 def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[str, str]]:
     """Return the mimic relation of every driven joint to an independent joint.
 
-    The relation of an independent joint is to itself, with multiplier 1 and offset 0.
+    An independent joint mimics no other joint; its relation is to itself, with multiplier 1 and
+    offset 0. If a joint mimics a mimic joint, its relation is to the independent joint that the
+    latter follows.
 
     Args:
-        joints: Joints by name.
+        joints: All joints by name.
 
     Returns:
-        Two mappings by joint name: the mimic relations, and the reasons why other driven joints
-        have no relation. Reasons are that the joint has a defect, or mimics an unknown joint, a
-        joint that does not move, or itself.
+        Two mappings by joint name. The first contains the relations. The second contains the driven
+        joints without relation, with the reason as text: the joint has a defect, or mimics
+        (directly or through other mimic joints) itself, an unknown joint, a joint that is not
+        driven, or a joint with a defect.
     """
     mimic_of: dict[str, Mimic] = {}
     unusable: dict[str, str] = {}
@@ -318,11 +345,17 @@ def resolve_mimics(joints: Mapping[str, Joint]) -> tuple[dict[str, Mimic], dict[
 def _resolve(
     joint: Joint, joints: Mapping[str, Joint], mimic_of: dict[str, Mimic], unusable: dict[str, str]
 ) -> None:
-    """Write the mimic relations of a joint and of all its masters.
+    """Add the mimic relations of a joint, of its master, of the master's master etc. to `mimic_of`.
 
-    The masters are followed up to a joint whose relation is known or to an independent joint. The
-    relations of the joints in between are then computed in reverse order. If the relation of a
-    joint cannot be computed, the reason is written to `unusable`.
+    The function goes from joint to master until it finds an independent joint or a joint whose
+    relation is known. It then computes the relations of the joints before in reverse order. If the
+    relation of a joint cannot be computed, the reason is added to `unusable`.
+
+    Args:
+        joint: Driven joint.
+        joints: All joints by name.
+        mimic_of: Known relations to independent joints by joint name; extended in place.
+        unusable: Reasons why joints have no relation by joint name; extended in place.
     """
     followers: dict[str, Mimic] = {}
     try:
@@ -347,8 +380,13 @@ def _resolve(
 def _master(joint: Joint, mimic: Mimic, joints: Mapping[str, Joint]) -> Joint:
     """Return the master joint that a joint mimics.
 
+    Args:
+        joint: Mimic joint, for the error message.
+        mimic: Relation of the mimic joint to its master.
+        joints: All joints by name.
+
     Raises:
-        RobotModelError: If the master is unknown or does not move.
+        RobotModelError: If the master is unknown or is not a driven joint.
     """
     master = joints.get(mimic.master)
     if master is None:
@@ -363,8 +401,8 @@ def _compose(joint: Joint, mimic: Mimic, master: Mimic) -> Mimic:
     """Return the mimic relation of a joint to the independent joint that its master follows.
 
     Args:
-        joint: Joint, for the message.
-        mimic: Relation of the joint to its master.
+        joint: Mimic joint, for the error message.
+        mimic: Relation of the mimic joint to its master.
         master: Relation of the master to an independent joint.
 
     Raises:

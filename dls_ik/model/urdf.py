@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of URDF files and text from sources that need not be trusted.
+"""Reader of URDF files and URDF texts, which need not be trusted.
 
-A single pass of the XML parser rejects document types, entities and oversized documents. The pass
-keeps only the elements that the kinematics need. All other elements (meshes, transmissions,
-simulator and controller settings) are dropped before the URDF library converts the joints.
+A single pass of the XML parser rejects document types, entities and oversized documents, and copies
+only the elements that the kinematics need. All other elements (meshes, transmissions, simulator and
+controller settings) are dropped before the library urdf_parser_py converts the joints.
 """
 
 import logging
@@ -25,10 +25,11 @@ from dls_ik.text import listing
 
 LOG = logging.getLogger("dls_ik")
 
-DEFAULT_NAME = "robot"  # name of a robot if a URDF text has no robot name
+DEFAULT_NAME = "robot"  # name of a robot if its URDF text has no robot name
 MAX_PARTS = 5000  # maximum number of links and joints together
-# For each element of a joint that is kept: the attributes that are kept, and their defaults. The
-# effort is not used, but the URDF library requires the attribute.
+# Child elements of a <joint> that are copied, with the attributes that are copied and the default
+# value of each attribute; None if the attribute is required. The effort is not used, but
+# urdf_parser_py requires this attribute.
 KEPT: dict[str, dict[str, str | None]] = {
     "origin": {"xyz": "0 0 0", "rpy": "0 0 0"},
     "axis": {"xyz": "1 0 0"},
@@ -42,19 +43,19 @@ KEPT: dict[str, dict[str, str | None]] = {
 def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tree:
     """Read a URDF, and return the tree of its links and joints.
 
-    Joints without limits, and mimic joints whose master does not move, are not usable: chains must
-    not contain such joints. A warning in Python's log names these joints.
+    A revolute or prismatic joint without limits, and a mimic joint whose master does not move, are
+    not usable: a chain must not contain these joints. A warning in Python's log names them.
 
     Args:
-        source: Path of a file, or the XML text, a string whose first visible character is ``<``.
-            The source need not be trusted: entities and external files are not read, and sizes are
-            bounded.
+        source: Path of a URDF file, or URDF text. A string whose first character after white space
+            is ``<`` is a text. The source need not be trusted: entities and external files are not
+            read, and sizes are bounded.
         folder: Folder to which relative paths of meshes refer. None stands for the folder of the
-            file; if the source is a text, for an unknown folder.
+            URDF file; if the source is a text, the folder is unknown in this case.
 
     Raises:
-        RobotModelError: If the description is not a usable robot; the message names the joint or
-            the line.
+        RobotModelError: If the URDF cannot be read or does not describe a robot. The message gives
+            the joint or the line.
     """
     description = read_description(source, folder)
     robot = sanitized_urdf(description.urdf)
@@ -75,14 +76,23 @@ def load_urdf(source: str | os.PathLike[str], folder: Path | None = None) -> Tre
 
 
 def _default_name(source: str | os.PathLike[str]) -> str:
-    """Return the robot name for a URDF without robot name: the file's stem, or ``robot``."""
+    """Return the name of a robot whose URDF contains no robot name.
+
+    The name is the part of the file name before the first dot, or ``robot`` if the source is a text
+    or the file name is not printable.
+
+    Args:
+        source: Path of the URDF file, or URDF text.
+    """
     text = os.fsdecode(source)
     name = "" if text.lstrip("\ufeff \t\r\n").startswith("<") else Path(text).name.partition(".")[0]
     return name if name.isprintable() and name else DEFAULT_NAME
 
 
 def read_description(source: str | os.PathLike[str], folder: Path | None = None) -> Description:
-    """Return the text of a URDF given as for :func:`load_urdf`, without validation.
+    """Return the text and the folder of a URDF, without validation.
+
+    The arguments are those of :func:`load_urdf`.
 
     Raises:
         RobotModelError: If the source is neither text nor a readable file.
@@ -92,7 +102,7 @@ def read_description(source: str | os.PathLike[str], folder: Path | None = None)
 
 
 def _joint(element: ET.Element) -> Joint:
-    """Return the joint that a ``<joint>`` element describes."""
+    """Convert a ``<joint>`` element of a URDF to a :class:`Joint`."""
     joint = _parsed(element)
     limit, mimic = joint.limit, joint.mimic
     return Joint(
@@ -111,7 +121,7 @@ def _joint(element: ET.Element) -> Joint:
 
 
 def _parsed(element: ET.Element) -> Any:
-    """Return the joint object of the URDF library for a ``<joint>`` element.
+    """Convert a ``<joint>`` element to a joint object of the library urdf_parser_py.
 
     Raises:
         RobotModelError: If the library rejects the element; the message names the joint.
@@ -129,10 +139,10 @@ def _parsed(element: ET.Element) -> Any:
 
 
 def _origin(joint: Any) -> Array:
-    """Return the origin T_parent_child (4, 4) [m] of a joint of the URDF library.
+    """Return the origin T_parent_child (4, 4) [m] of a joint object of urdf_parser_py.
 
     Raises:
-        RobotModelError: If the rotation is not finite.
+        RobotModelError: If a roll, pitch or yaw angle is not finite.
     """
     if joint.origin is None:
         return np.eye(4)
@@ -143,9 +153,10 @@ def _origin(joint: Any) -> Array:
 
 
 def _defect(joint: ET.Element) -> str:
-    """Return the reason why a joint without position limits is not usable, or "" if it is usable.
+    """Return the reason why a ``<joint>`` element is not usable, or "" if it is usable.
 
-    The default of missing limits in URDF is 0, with which the joint could not move.
+    A revolute or prismatic joint is not usable if it has neither a lower nor an upper limit. URDF
+    defines 0 as the default of both limits, but with these limits the joint could not move.
     """
     kind, limit = joint.get("type"), joint.find("limit")
     is_limited = limit is not None and not {"lower", "upper"}.isdisjoint(limit.attrib)
@@ -156,7 +167,10 @@ def _defect(joint: ET.Element) -> str:
 
 
 def sanitized_urdf(text: str | bytes) -> ET.Element:
-    """Return the ``<robot>`` element of a URDF with only the links and joints, and with defaults.
+    """Return the ``<robot>`` element of a URDF, reduced to the data that the kinematics need.
+
+    The element contains the names of links, and the joints with their kinematic data. Missing
+    optional attributes have their default values.
 
     Raises:
         RobotModelError: If the text is not well-formed XML, has a document type or entity
@@ -169,13 +183,13 @@ def sanitized_urdf(text: str | bytes) -> ET.Element:
 
 
 class _Sanitizer(BoundedXml):
-    """Parser handlers that keep links, joints, and the kinematic data of joints."""
+    """Parser that copies links, joints and the kinematic data of joints to the element `robot`."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
-        self.parts = 0
+        self.parts = 0  # number of links and joints so far
         self.robot = ET.Element("robot")
-        self.joint: ET.Element | None = None  # joint that is being read
+        self.joint: ET.Element | None = None  # joint that the parser is reading
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
         if self.depth == 1:
@@ -191,7 +205,12 @@ class _Sanitizer(BoundedXml):
             self.joint = None
 
     def start_part(self, tag: str, attributes: dict[str, str]) -> None:
-        """Add a link or a joint."""
+        """Add a link or a joint to the element `robot`.
+
+        Args:
+            tag: ``link`` or ``joint``.
+            attributes: Attributes of the element by name.
+        """
         part = ET.SubElement(self.robot, tag)
         part.set("name", self.required(tag, attributes, "name"))
         if tag == "joint":
@@ -202,7 +221,13 @@ class _Sanitizer(BoundedXml):
             self.refuse(f"more than {MAX_PARTS} links and joints")
 
     def start_detail(self, joint: ET.Element, tag: str, attributes: dict[str, str]) -> None:
-        """Add an element with kinematic data to a joint."""
+        """Add a child element with kinematic data, such as ``<origin>``, to a joint.
+
+        Args:
+            joint: Element of the joint, which is extended.
+            tag: Tag of the child element, a key of `KEPT`.
+            attributes: Attributes of the child element by name.
+        """
         name = joint.get("name")
         if joint.find(tag) is not None:
             self.refuse(f"joint {name!r} has a second <{tag}>")
@@ -211,7 +236,7 @@ class _Sanitizer(BoundedXml):
         detail = ET.SubElement(joint, tag)
         for key, default in KEPT[tag].items():
             if key in ("lower", "upper") and key not in attributes:
-                continue  # a joint without both attributes gets a defect
+                continue  # _defect needs to know which limits are missing
             given = "0" if key == "effort" else attributes.get(key, default)
             if given is None:
                 self.refuse(f"joint {name!r}: <{tag}> has no {key!r}")

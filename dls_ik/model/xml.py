@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded reading of XML documents that need not be trusted: URDF, SRDF, COLLADA.
+"""Reader of XML documents (URDF, SRDF, COLLADA) that need not be trusted.
 
-A document is parsed in one pass of the parser expat, without entities and external files. The size,
-nesting depth and number of elements of a document, and the length of tags, are bounded.
+The parser expat reads a document in one pass, without entities and external files. The size, the
+nesting depth, the number of elements and the length of tags are bounded.
 """
 
 from __future__ import annotations
@@ -19,25 +19,30 @@ from dls_ik.errors import DlsIkError, RobotModelError
 from dls_ik.model.files import read_file
 from dls_ik.text import quoted
 
-# A URDF within these bounds is read in approximately one second.
+# Reading the largest URDF that these bounds permit takes approximately one second.
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ELEMENTS = 200_000
 MAX_DEPTH = 100
 MAX_NAME_LENGTH = 256  # maximum number of characters of a name
 MAX_TAG_BYTES = 16 * 1024  # approximate maximum size of a tag with its attributes
-CHUNK_BYTES = 16 * 1024  # bytes per call of expat; other threads can run between the calls
+CHUNK_BYTES = 16 * 1024  # size of the pieces given to expat; other threads run between the pieces
 MAX_SHOWN_TAG = 80  # maximum number of characters of a tag in a message
 
 
 def read_document(
     source: str | os.PathLike[str], kind: str, error: type[DlsIkError] = RobotModelError
 ) -> tuple[str | bytes, Path | None]:
-    """Return the text of a document, and the folder of the file, which is None for a given text.
+    """Return the text of an XML document and the folder of its file.
 
     Args:
-        source: Path of a file, or the XML text, a string whose first visible character is ``<``.
-        kind: Name of the format for messages.
-        error: Type of the errors raised.
+        source: Path of a file, or XML text. A string whose first character after white space is
+            ``<`` is a text.
+        kind: Name of the document format, such as ``URDF``, for error messages.
+        error: Type of error to raise.
+
+    Returns:
+        Text of the document, and the folder of the file; the folder is None if the source is a
+        text.
 
     Raises:
         DlsIkError: If the source is neither text nor a readable file.
@@ -60,13 +65,15 @@ def read_document(
 
 
 class BoundedXml:
-    """Parser handlers for one pass over a document; subclasses handle the elements.
+    """Base class of XML parsers that bound the size, depth and number of elements of a document.
+
+    Subclasses process the elements by the methods :meth:`started`, :meth:`ended` and :meth:`text`.
 
     Args:
-        kind: Name of the format for messages.
-        root: Tag of the root element.
-        error: Type of the errors raised.
-        max_bytes: Maximum size of the document.
+        kind: Name of the document format, such as ``URDF``, for error messages.
+        root: Required tag of the root element.
+        error: Type of error to raise.
+        max_bytes: Maximum size of the document [bytes].
     """
 
     def __init__(
@@ -80,23 +87,37 @@ class BoundedXml:
         self.depth = self.elements = self.line_before = 0
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element; `self.depth` is 1 for the root element."""
+        """Process the start tag of an element; subclasses override this method.
+
+        During the call, `self.depth` is the nesting depth of the element, 1 for the root element.
+
+        Args:
+            tag: Tag of the element.
+            attributes: Values of the attributes by name.
+        """
         raise NotImplementedError
 
     def ended(self, tag: str) -> None:
-        """Handle the end of an element; `self.depth` is the depth of the parent element."""
+        """Process the end tag of an element; subclasses override this method.
+
+        During the call, `self.depth` is the nesting depth of the parent element, 0 if the element
+        is the root element.
+        """
         raise NotImplementedError
 
     def text(self, text: str) -> None:
-        """Handle a piece of text; not called unless a subclass overrides this method."""
+        """Process text between tags; by default, text is ignored.
+
+        The parser may split a text, and call this method with each piece.
+        """
 
     def parse(self, given: str | bytes) -> None:
-        """Parse a document.
+        """Parse a document given as text or bytes.
 
         Raises:
-            DlsIkError: If the text is not well-formed XML, has a document type or entity
-                declaration, is too large, is nested too deep, or has another root element. The
-                message gives the line.
+            DlsIkError: If the document is not well-formed XML, has a document type or entity
+                declaration, is too large, is nested too deep, has too many elements, or has a root
+                element with another tag than required. The message gives the line.
         """
         if isinstance(given, str):
             stripped = given.lstrip("\ufeff \t\r\n")
@@ -106,7 +127,7 @@ class BoundedXml:
             data, parser = given, expat.ParserCreate()
         if max(len(given), len(data)) > self.max_bytes:
             raise self.error(f"the {self.kind} is larger than {self.max_bytes} bytes")
-        if hasattr(parser, "SetReparseDeferralEnabled"):  # check_tag needs to see each tag
+        if hasattr(parser, "SetReparseDeferralEnabled"):  # else check_tag would see tags too late
             parser.SetReparseDeferralEnabled(False)
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.start
@@ -117,7 +138,11 @@ class BoundedXml:
         self._feed(data)
 
     def _feed(self, data: bytes) -> None:
-        """Parse the bytes of a document piece by piece."""
+        """Parse the bytes of a document in pieces of `CHUNK_BYTES`.
+
+        Raises:
+            DlsIkError: If the bytes are not XML, or the parser methods reject the document.
+        """
         try:
             for begin in range(0, len(data), CHUNK_BYTES):
                 self.parser.Parse(data[begin : begin + CHUNK_BYTES], False)
@@ -131,11 +156,17 @@ class BoundedXml:
             raise self.error(f"line {self.line}: not XML: {error}") from error
 
     def check_tag(self, data: bytes, end: int) -> None:
-        """Reject a tag that is too long before all its bytes are read; expat parses whole tags.
+        """Check the length of an incomplete tag at the end of the bytes that the parser has read.
+
+        The parser reports a tag only when it is complete. This check rejects a tag that is too long
+        before the parser reads all of it.
 
         Args:
-            data: The document.
+            data: All bytes of the document.
             end: Number of bytes given to the parser so far.
+
+        Raises:
+            DlsIkError: If the tag is too long.
         """
         begin = self.parser.CurrentByteIndex
         is_tag = data[begin : begin + 1] == b"<" and data[begin + 1 : begin + 2] not in (b"!", b"?")
@@ -144,19 +175,26 @@ class BoundedXml:
 
     @property
     def line(self) -> int:
-        """Number of the line that is being read, from 1."""
+        """Number, from 1, of the line of the document that the parser is reading."""
         return int(self.parser.CurrentLineNumber) + self.line_before
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise an error with the number of the line that is being read."""
+        """Raise an error with a message and the number of the line that the parser is reading."""
         raise self.error(f"line {self.line}: {message}")
 
     def doctype(self, *_: object) -> None:
-        """Reject a document type declaration."""
+        """Raise an error, because the document contains a document type declaration."""
         self.refuse(f"document type and entity declarations are not supported in {self.kind}")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Check the start of an element against the bounds, and call :meth:`started`."""
+        """Check depth, number and tag of an element at its start tag, and call :meth:`started`.
+
+        The parser calls this method for each start tag, with the attributes by name.
+
+        Raises:
+            DlsIkError: If the document has too many elements, is nested too deep, has a root
+                element with another tag than required, or contains a xacro element.
+        """
         self.depth += 1
         self.elements += 1
         if self.elements > MAX_ELEMENTS:
@@ -170,20 +208,20 @@ class BoundedXml:
         self.started(tag, attributes)
 
     def end(self, tag: str) -> None:
-        """Decrease the depth at the end of an element, and call :meth:`ended`."""
+        """Decrease the depth at an end tag, and call :meth:`ended`."""
         self.depth -= 1
         self.ended(tag)
 
     def required(self, tag: str, attributes: Mapping[str, str], key: str) -> str:
-        """Return the value of a required attribute that is a name.
+        """Return the value of a required attribute whose value is a name.
 
         Args:
-            tag: Tag of the element, for the message.
-            attributes: Attributes of the element.
+            tag: Tag of the element, for the error message.
+            attributes: Values of the attributes of the element by name.
             key: Name of the attribute.
 
         Raises:
-            DlsIkError: If the attribute is missing, too long, or not printable.
+            DlsIkError: If the attribute is missing or empty, too long, or not printable.
         """
         value = attributes.get(key)
         if not value:
@@ -193,10 +231,10 @@ class BoundedXml:
         return self.brief(value)
 
     def brief(self, value: str) -> str:
-        """Return the value of an attribute after checking its length.
+        """Check the length of the value of an attribute, and return the value unchanged.
 
         Raises:
-            DlsIkError: If the attribute is too long.
+            DlsIkError: If the value is longer than `MAX_NAME_LENGTH`.
         """
         if len(value) > MAX_NAME_LENGTH:
             self.refuse(f"an attribute has more than {MAX_NAME_LENGTH} characters")
@@ -204,45 +242,50 @@ class BoundedXml:
 
 
 def brief_tag(tag: str) -> str:
-    """Return the tag of an element, shortened for a message."""
+    """Return the tag of an element, shortened to `MAX_SHOWN_TAG` characters for a message."""
     return tag if len(tag) <= MAX_SHOWN_TAG else f"{tag[:MAX_SHOWN_TAG]}..."
 
 
-# Documents as trees of the elements that a format uses
+# Reader of a document as a tree of its elements
 
-Schema = Mapping[str, Any]  # schema of each child element, by tag; * stands for any other tag
+# Tags of the elements to read: the schema of each child element by its tag. The tag * stands for
+# all tags that are not listed.
+Schema = Mapping[str, Any]
 MAX_ATTRIBUTE_LENGTH = 1024  # maximum number of characters of an attribute, such as a file path
 
 
 @dataclass(eq=False)
 class XmlElement:
-    """An XML element with the children that are in the schema of the format."""
+    """An element of an XML document, with the child elements that the reader's schema lists."""
 
     tag: str
-    attributes: dict[str, str]
-    line: int  # line number in the document
-    error: type[DlsIkError]  # type of the errors raised
+    attributes: dict[str, str]  # values by name
+    line: int  # line number of the start tag in the document, from 1
+    error: type[DlsIkError]  # type of error to raise
     children: list[XmlElement] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)  # pieces of the text between the tags
 
     @property
     def text(self) -> str:
-        """Text between the tags of the element."""
+        """Text between the start tag and the end tag, without the text in child elements."""
         return "".join(self.pieces)
 
     def all(self, *tags: str) -> Iterator[XmlElement]:
-        """Yield the children with one of the given tags, in document order."""
+        """Yield the child elements that have one of the given tags, in document order."""
         return (child for child in self.children if child.tag in tags)
 
     def first(self, tag: str) -> XmlElement | None:
-        """Return the first child with a tag, or None."""
+        """Return the first child element with a given tag, or None if there is none."""
         return next(self.all(tag), None)
 
     def name(self, key: str = "name") -> str:
-        """Return the value of a required attribute that is a name.
+        """Return the value of a required attribute whose value is a name.
+
+        Args:
+            key: Name of the attribute.
 
         Raises:
-            DlsIkError: If the attribute is missing, or not printable.
+            DlsIkError: If the attribute is missing or empty, or its value is not printable.
         """
         value = self.attributes.get(key, "").strip()
         if not value:
@@ -252,12 +295,12 @@ class XmlElement:
         return value
 
     def numbers(self, key: str, count: int, default: str | None = None) -> list[float]:
-        """Return the numbers of an attribute that is a list of numbers.
+        """Return the numbers of an attribute whose value is a list of numbers, such as "0 0 1".
 
         Args:
             key: Name of the attribute.
-            count: Required number of numbers.
-            default: Value of a missing attribute; None if the attribute is required.
+            count: Required length of the list.
+            default: Text to use if the attribute is missing; None if the attribute is required.
 
         Raises:
             DlsIkError: If the attribute is missing and has no default, or is not `count` numbers.
@@ -275,17 +318,24 @@ class XmlElement:
         return values
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise an error with the line number of the element."""
+        """Raise an error with a message and the line number of the element."""
         raise self.error(f"line {self.line}: {message}")
 
 
 class _TreeReader(BoundedXml):
-    """Parser handlers that build the tree of the elements in a schema."""
+    """Parser that builds a tree of the elements that a schema lists.
+
+    Args:
+        schema: Schema of the root element.
+        *about: Arguments of :class:`BoundedXml`.
+    """
 
     def __init__(self, schema: Schema, *about: Any) -> None:
         super().__init__(*about)
         self.root: XmlElement | None = None
-        self.open: list[tuple[XmlElement | None, Schema]] = []  # None for an ignored element
+        # Elements whose end tag has not been read, from the root inward, with their schemas; None
+        # stands for an element that is not in the schema
+        self.open: list[tuple[XmlElement | None, Schema]] = []
         self.schema = schema
 
     def started(self, tag: str, attributes: dict[str, str]) -> None:
@@ -321,18 +371,19 @@ def read_elements(
     error: type[DlsIkError],
     max_bytes: int = MAX_BYTES,
 ) -> XmlElement:
-    """Return the root element of a document, with the elements that a schema lists.
+    """Parse an XML document, and return its root element with the elements that a schema lists.
 
-    Elements that are not in the schema are ignored.
+    All other elements are ignored.
 
     Args:
-        given: The document.
-        schema: Schema of the root element: a mapping from the tag of each child to the schema of
-            the child. The tag ``*`` stands for all other tags. Prefixes of tags are ignored.
-        kind: Name of the format for messages.
-        root: Tag of the root element.
-        error: Type of the errors raised.
-        max_bytes: Maximum size of the document.
+        given: Text or bytes of the document.
+        schema: Schema of the root element: a mapping from the tag of each child element to the
+            schema of the child element. The tag ``*`` stands for all tags that are not listed. Tags
+            are compared without their namespace prefixes.
+        kind: Name of the document format, such as ``SRDF``, for error messages.
+        root: Required tag of the root element.
+        error: Type of error to raise.
+        max_bytes: Maximum size of the document [bytes].
 
     Raises:
         DlsIkError: If the document is not valid (see :meth:`BoundedXml.parse`), or an attribute is

@@ -284,7 +284,7 @@ def _build_group(
 
 
 def _prepared(robot: RobotModel, method: str, timeout: float, parameters: Parameters) -> Group:
-    return Group(IkSolver(robot, method, **parameters.solver_options()), method, timeout)
+    return Group(IkSolver(robot, method, **parameters.service_options(method)), method, timeout)
 
 
 def attached_pair(tree: Tree, links: Iterable[str]) -> tuple[str, str] | None:
@@ -310,7 +310,7 @@ class SolverCache:
 
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
         self._tree = tree
-        self._options = parameters.solver_options()
+        self._parameters = parameters
         self._chain = lru_cache(MAX_CACHED_CHAINS)(self._new_chain)
 
     def find(self, group: Group, links: Sequence[str]) -> IkChain:
@@ -370,7 +370,7 @@ class SolverCache:
         start = base if all(base in each for each in above) else self._tree.root
         try:
             chain = RobotModel.from_tree(self._tree, start, links)
-            return IkSolver(chain, method, **self._options)
+            return IkSolver(chain, method, **self._parameters.service_options(method))
         except ChainError as error:
             message = f"link {listing(map(repr, links))} cannot be solved for: {error}"
             raise self._refused(message) from error

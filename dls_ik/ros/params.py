@@ -14,7 +14,7 @@ from dls_ik.ros.declare import ParameterSet, checked, declared, option, paramete
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
 from dls_ik.solver.method import AUTO as AUTO_METHOD
 from dls_ik.solver.method import parse_method
-from dls_ik.solver.options import SolverOptions, solver_options
+from dls_ik.solver.options import RESTARTS_UNTIL_TIMEOUT, SolverOptions, solver_options
 from dls_ik.solver.plugins import load_plugin
 from dls_ik.solver.solver import CLEARANCE
 from dls_ik.text import listing
@@ -467,6 +467,17 @@ class Parameters(GroupsParameters):
         if given["solve_type"] == CLEARANCE:
             given["solve_type"] = defaults["solve_type"]
         return {name: value for name, value in given.items() if value != defaults[name]}
+
+    def service_options(self, method: str) -> dict[str, Any]:
+        """Return the options of the solver of a service, which searches until a request's timeout.
+
+        Args:
+            method: Name of the method. Methods other than "auto" keep their number of restarts.
+        """
+        options = self.solver_options()
+        if parse_method(method).name == AUTO_METHOD:
+            options["max_restarts"] = RESTARTS_UNTIL_TIMEOUT
+        return options
 
     def controller_options(self) -> dict[str, Any]:
         """Return the options of a controller by name, without the options of its method."""

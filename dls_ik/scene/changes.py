@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Application of changes to a snapshot of a scene; the result is a new snapshot."""
+"""Functions that apply changes to a snapshot of a planning scene and return a new snapshot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dls_ik.text import listing, quoted, suggest_names
 
 MAX_PADDING = 10.0  # [m]
 MIN_SCALE, MAX_SCALE = 0.01, 100.0
-OBJECT_CHANGES = (AddObject, MoveObject, AttachObject)  # their error messages name the object
+OBJECT_CHANGES = (AddObject, MoveObject, AttachObject)  # operations whose errors name the object
 
 
 def apply_changes(
@@ -46,14 +46,14 @@ def apply_changes(
     pairs: Mapping[Pair, Any],
     at: Mapping[str, float] | None = None,
 ) -> SceneSnapshot:
-    """Return the snapshot after some operations.
+    """Apply operations to a snapshot, and return the resulting new snapshot.
 
     Args:
         snapshot: Snapshot before the operations.
         operations: Operations, applied in order.
         pairs: Pairs of links that may touch by default; :class:`ResetAllowed` restores them.
-        at: Joint positions by name [rad or m] at which the poses of links are computed; None: the
-            joint positions of the snapshot.
+        at: Joint positions by name [rad or m] at which the poses of links are computed. Joints that
+            are missing have their positions in the snapshot.
 
     Raises:
         SceneError: If a link, object or frame is unknown, or a value is out of range.
@@ -69,11 +69,15 @@ def apply_changes(
 
 
 def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
-    """Return a change without the positions of joints that the robot does not have.
+    """Return a change without positions of unknown joints, and with notes on parts without effect.
 
-    The joint positions may describe a larger system than the robot; MoveIt also ignores unknown
-    joints. The notes of the result list the ignored joints, and removals and touch links that have
-    no effect.
+    Unknown joints are those that the robot does not have. They are ignored, as in MoveIt, because a
+    scene may describe a larger system than the robot. The notes of the returned change list the
+    ignored joints, removals of objects that do not exist, and touch links that do not exist.
+
+    Args:
+        change: Change.
+        now: Snapshot to which the change will be applied.
     """
     kept, notes = list[Operation](), dict.fromkeys(change.notes)
     objects, held = set(now.objects), set(now.attached)
@@ -110,7 +114,15 @@ def for_scene(change: SceneChange, now: SceneSnapshot) -> SceneChange:
 
 
 def about_object(change: Operation | None, error: Exception) -> str:
-    """Return the message of an error; if it does not name the changed object, add the name."""
+    """Return the message of an error, with the name of the object that an operation changes.
+
+    The name is added if the message does not contain it. If the operation does not change a single
+    object, the message is unchanged.
+
+    Args:
+        change: Operation that caused the error.
+        error: Error.
+    """
     is_named = isinstance(change, OBJECT_CHANGES)
     name = quoted(getattr(change, "name", "")) if is_named else ""
     return str(error) if name in str(error) else f"object {name}: {error}"
@@ -119,7 +131,13 @@ def about_object(change: Operation | None, error: Exception) -> str:
 def _apply(
     now: SceneSnapshot, change: Operation, pairs: Mapping[Pair, Any], at: Mapping[str, float] | None
 ) -> SceneSnapshot:
-    """Return the snapshot after one operation.
+    """Apply a single operation to a snapshot, and return the resulting new snapshot.
+
+    Args:
+        now: Snapshot before the operation.
+        change: Operation.
+        pairs: Pairs of links that may touch by default.
+        at: Joint positions by name [rad or m] that replace those of the snapshot for link poses.
 
     Raises:
         SceneError: If the operation is not possible.
@@ -159,7 +177,12 @@ def _apply(
 
 
 def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) -> SceneSnapshot:
-    """Return the snapshot with an object added, replaced or extended.
+    """Return a snapshot in which an object of the world is added, replaced or extended.
+
+    Args:
+        now: Snapshot before the operation.
+        change: Operation.
+        at: Joint positions by name [rad or m] that replace those of the snapshot for link poses.
 
     Raises:
         SceneError: If the name is not valid or already used, or the frame is unknown.
@@ -186,11 +209,16 @@ def _add(now: SceneSnapshot, change: AddObject, at: Mapping[str, float] | None) 
 def _attach(
     now: SceneSnapshot, change: AttachObject, at: Mapping[str, float] | None
 ) -> SceneSnapshot:
-    """Return the snapshot with an object attached to a link.
+    """Return a snapshot in which an object is attached to a link.
+
+    Args:
+        now: Snapshot before the operation.
+        change: Operation.
+        at: Joint positions by name [rad or m] that replace those of the snapshot for link poses.
 
     Raises:
-        SceneError: If the link or the object is unknown, the name is already used, or a shape is a
-            plane.
+        SceneError: If the link or the object is unknown, the name of the object is the name of a
+            link, or a shape is a plane.
     """
     name, link = change.name, change.link
     known_links(now, [link])
@@ -226,7 +254,14 @@ def _attach(
 def _detach(
     now: SceneSnapshot, change: DetachObject, at: Mapping[str, float] | None
 ) -> SceneSnapshot:
-    """Return the snapshot with attached objects moved to the world at their current poses."""
+    """Return a snapshot in which attached objects are moved to the world at their current poses.
+
+    Args:
+        now: Snapshot before the operation.
+        change: Operation with the name of the object and the name of the link; an empty name stands
+            for all objects or all links.
+        at: Joint positions by name [rad or m] that replace those of the snapshot for link poses.
+    """
     objects, attached = dict(now.objects), dict(now.attached)
     for name, held in now.attached.items():
         if change.name in ("", name) and change.link in ("", held.link):
@@ -241,8 +276,8 @@ def frame_pose(now: SceneSnapshot, frame: str, at: Mapping[str, float] | None = 
     Args:
         now: Snapshot.
         frame: Name of the frame; "" is the root link.
-        at: Joint positions by name [rad or m] at which the poses of links are computed; None: the
-            joint positions of the snapshot.
+        at: Joint positions by name [rad or m] at which the poses of links are computed. Joints that
+            are missing have their positions in the snapshot.
 
     Raises:
         SceneError: If the frame is unknown.
@@ -268,7 +303,7 @@ def known_object(now: SceneSnapshot, name: str) -> PlacedBody:
     """Return the object of the world that has a given name.
 
     Raises:
-        SceneError: If there is no such object.
+        SceneError: If there is no such object; the message suggests similar names.
     """
     if name not in now.objects:
         where = (
@@ -280,7 +315,7 @@ def known_object(now: SceneSnapshot, name: str) -> PlacedBody:
 
 
 def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
-    """Check that links exist.
+    """Check that the robot has all given links.
 
     Raises:
         SceneError: If a link does not exist.
@@ -294,14 +329,14 @@ def known_links(now: SceneSnapshot, links: Iterable[str]) -> None:
 def _by_link(
     now: SceneSnapshot, what: str, values: Mapping[str, float], low: float, high: float
 ) -> dict[str, float]:
-    """Return values by link as floats, after checking the links and the range of the values.
+    """Check the links and the range of values by link, and return the values as floats.
 
     Args:
-        now: Snapshot.
-        what: Name of the value for error messages.
+        now: Snapshot of the scene.
+        what: Name of the quantity, such as ``padding``, for error messages.
         values: Values by link.
-        low: Smallest valid value.
-        high: Largest valid value.
+        low: Minimum valid value.
+        high: Maximum valid value.
 
     Raises:
         SceneError: If a link is unknown, or a value is out of range.
@@ -320,5 +355,5 @@ def _by_link(
 
 
 def _without(bodies: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a copy of a mapping of bodies without the body `name`."""
+    """Return a copy of a mapping of bodies by name, without the body `name`."""
     return {each: body for each, body in bodies.items() if each != name}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the triangles in COLLADA files (.dae), for files from untrusted sources too."""
+"""Reader of the triangles in COLLADA files (.dae), which need not be trusted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +15,8 @@ from dls_ik.model.xml import MAX_DEPTH, XmlElement, read_elements
 from dls_ik.text import quoted
 
 MAX_TRIANGLES = 500_000
-MAX_NODES = 20_000  # maximum number of visited nodes; instances may be nested and repeated
-MAX_INPUTS = 64  # maximum number of inputs of a primitive
+MAX_NODES = 20_000  # maximum number of visited nodes; a node counts at each of its instances
+MAX_INPUTS = 64  # maximum number of <input> elements of a primitive
 MAX_COLLADA_BYTES = 64 * 1024 * 1024
 
 _LEAF: dict[str, Any] = {}
@@ -26,7 +26,8 @@ _NODE: dict[str, Any] = dict.fromkeys(
 )
 _NODE |= {"instance_node": _LEAF, "instance_controller": _LEAF, "node": _NODE}
 _SOURCE = {"float_array": _LEAF, "technique_common": {"accessor": _LEAF}}
-_AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")  # lines have no area
+# Tags of primitives with an area; lines are ignored
+_AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _MESH = {"source": _SOURCE, "vertices": {"input": _LEAF}, **dict.fromkeys(_AREAS, _PRIMITIVE)}
 _GEOMETRY = {"mesh": _MESH, "convex_mesh": _LEAF, "spline": _LEAF}
 SCHEMA = {
@@ -43,7 +44,7 @@ def read_collada(content: bytes) -> Part:
     """Return vertices (k, 3) [m] and triangles (m, 3) (vertex indices) of a COLLADA file.
 
     Raises:
-        SceneError: If the text is not COLLADA, or a geometry is skinned, broken or not made of
+        SceneError: If the content is not COLLADA, a geometry is skinned, not valid or not made of
             polygons, or there are too many triangles. The message gives the line.
     """
     root = read_elements(content, SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
@@ -56,17 +57,17 @@ def read_collada(content: bytes) -> Part:
 
 
 def read_unit(content: bytes) -> float:
-    """Return the length unit of a COLLADA file [m]; 1 by default.
+    """Return the length unit [m] of a COLLADA file; 1 if the file does not define a unit.
 
     Raises:
-        SceneError: If the text is not COLLADA, or its unit is not positive.
+        SceneError: If the content is not COLLADA, or the unit is not positive.
     """
     schema = {"asset": SCHEMA["asset"]}
     return _unit(read_elements(content, schema, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES))
 
 
 def _unit(root: XmlElement) -> float:
-    """Return the length unit of a document [m].
+    """Return the length unit [m] that the root element of a document defines; 1 by default.
 
     Raises:
         SceneError: If the unit is not positive.
@@ -82,7 +83,10 @@ def _unit(root: XmlElement) -> float:
 
 
 class _Document:
-    """The elements of a COLLADA document by id, and the triangles of its scene."""
+    """The elements of a COLLADA document by id, and a reader of the triangles in its scene.
+
+    The attribute `parts` has the triangles read so far.
+    """
 
     def __init__(self, root: XmlElement) -> None:
         self.root = root
@@ -98,12 +102,16 @@ class _Document:
                 node = waiting.pop()
                 self.nodes.setdefault(node.attributes.get("id", ""), node)
                 waiting += node.all("node")
-        self.read: dict[str, list[Part]] = {}  # triangles read so far, by geometry id
+        self.read: dict[str, list[Part]] = {}  # triangles of a geometry in its frame, by its id
         self.parts: list[Part] = []
-        self.triangles = self.drawn = 0
+        self.triangles = self.drawn = 0  # numbers of triangles and of nodes so far
 
     def draw(self) -> list[Part]:
-        """Return the triangles of the scene, in parts, with vertices in [m]."""
+        """Return the triangles of the scene as a list of parts.
+
+        A part has vertices (k, 3) in the frame of the scene [m], and triangles (m, 3) of vertex
+        indices.
+        """
         scene = self._scene()
         meter = _unit(self.root)
         for node in scene.all("node"):
@@ -111,10 +119,11 @@ class _Document:
         return self.parts
 
     def _scene(self) -> XmlElement:
-        """Return the scene of the document.
+        """Return the <visual_scene> element that the document shows.
 
         Raises:
-            SceneError: If there is no scene, or the document does not choose one of several scenes.
+            SceneError: If there is no scene, or there are several scenes and no <scene> element
+                that selects one.
         """
         scenes = [
             each
@@ -131,15 +140,15 @@ class _Document:
         return scenes[0]
 
     def _draw(self, node: XmlElement, T_above: Array, depth: int) -> None:
-        """Add the triangles of a node and its children to `parts`.
+        """Add the triangles of a <node> element and of its child nodes to `parts`.
 
         Args:
-            node: Node.
-            T_above: (4, 4) affine transform from the parent of the node to the scene.
+            node: Element.
+            T_above: (4, 4) affine transform from the parent node's frame to the scene [m].
             depth: Number of nodes above the node.
 
         Raises:
-            SceneError: If the node is not valid, or a limit is exceeded.
+            SceneError: If the node is not valid, or there are too many nodes or triangles.
         """
         self.drawn += 1
         if self.drawn > MAX_NODES:
@@ -147,7 +156,7 @@ class _Document:
         if depth > MAX_DEPTH:
             node.refuse(f"nodes are nested deeper than {MAX_DEPTH} levels")
         T = T_above
-        for child in node.children:  # transforms come before contents in the file
+        for child in node.children:  # the transforms are applied to all contents of the node
             if child.tag in _TRANSFORMS:
                 T = T @ _transform(child)
             elif child.tag in ("lookat", "skew", "instance_controller"):
@@ -163,7 +172,11 @@ class _Document:
                 self._draw(child, T, depth + 1)
 
     def _place(self, instance: XmlElement, T: Array) -> None:
-        """Add the triangles of an instance of a geometry to `parts`, transformed by T (4, 4).
+        """Add the transformed triangles of a geometry to `parts`.
+
+        Args:
+            instance: <instance_geometry> element, which refers to the geometry.
+            T: (4, 4) affine transform from the geometry's frame to the scene [m].
 
         Raises:
             SceneError: If the geometry is not valid, or there are too many triangles.
@@ -182,7 +195,11 @@ class _Document:
 
 
 def _rotation(values: Array) -> Array:
-    """Return a rotation (4, 4) from an axis x y z and an angle [deg]; for a zero axis, identity."""
+    """Return the transform (4, 4) of a rotation; the identity if the axis is zero.
+
+    Args:
+        values: (4,) axis x y z and angle [deg].
+    """
     length = np.linalg.norm(values[:3])
     if not length > 0.0:
         return np.eye(4)
@@ -214,10 +231,10 @@ def _transform(element: XmlElement) -> Array:
 
 
 def _target(instance: XmlElement) -> str:
-    """Return the id of the element to which an instance refers.
+    """Return the id of the element to which the ``url`` attribute of an element refers.
 
     Raises:
-        SceneError: If the instance refers to another file.
+        SceneError: If the attribute refers to another file.
     """
     url = instance.attributes.get("url", "")
     if not url.startswith("#"):
@@ -226,14 +243,14 @@ def _target(instance: XmlElement) -> str:
 
 
 def _found(known: dict[str, XmlElement], instance: XmlElement) -> XmlElement:
-    """Return the element to which an instance refers.
+    """Return the element to which the ``url`` attribute of an element refers.
 
     Args:
-        known: Elements by id.
-        instance: Element with a ``url`` attribute.
+        known: Possible elements by id.
+        instance: Element with the attribute.
 
     Raises:
-        SceneError: If the element does not exist.
+        SceneError: If `known` does not have the element, or the attribute refers to another file.
     """
     target = known.get(_target(instance))
     if target is None:
@@ -242,10 +259,10 @@ def _found(known: dict[str, XmlElement], instance: XmlElement) -> XmlElement:
 
 
 def _floats(element: XmlElement) -> Array:
-    """Return the numbers in the text of an element.
+    """Return the numbers in the text of an element as an array.
 
     Raises:
-        SceneError: If the text is not numbers.
+        SceneError: If a word of the text is not a number.
     """
     try:
         return np.array(element.text.split(), np.float64)
@@ -254,10 +271,10 @@ def _floats(element: XmlElement) -> Array:
 
 
 def _integers(element: XmlElement) -> NDArray[np.int64]:
-    """Return the integers in the text of an element.
+    """Return the integers in the text of an element as an array.
 
     Raises:
-        SceneError: If the text is not integers.
+        SceneError: If a word of the text is not an integer.
     """
     try:
         return np.array(element.text.split(), np.int64)
@@ -266,7 +283,10 @@ def _integers(element: XmlElement) -> NDArray[np.int64]:
 
 
 def _geometry(geometry: XmlElement) -> list[Part]:
-    """Return the triangles of a geometry, in the frame and unit of the geometry.
+    """Return the triangles of a <geometry> element, one part for each primitive such as <polylist>.
+
+    A part has vertices (k, 3) in the frame and length unit of the geometry, and triangles (m, 3) of
+    vertex indices.
 
     Raises:
         SceneError: If the geometry is not valid.
@@ -292,10 +312,10 @@ def _semantic(element: XmlElement) -> str:
 
 
 def _positions(source: XmlElement) -> Array:
-    """Return the vertex positions (k, 3) in a <source> element.
+    """Return the vertex positions (k, 3) in a <source> element, in the geometry's length unit.
 
     Raises:
-        SceneError: If the source is not valid.
+        SceneError: If the element has no numbers, or the number of numbers is wrong.
     """
     array = source.first("float_array")
     if array is None:
@@ -312,10 +332,16 @@ def _positions(source: XmlElement) -> Array:
 
 
 def _natural(element: XmlElement, attributes: dict[str, str], key: str, default: int) -> int:
-    """Return the attribute `key` as an integer of at least 0 with at most 9 digits.
+    """Return the value of an attribute that is an integer from 0 to 999999999.
+
+    Args:
+        element: Element, for the error message.
+        attributes: Values of attributes by name.
+        key: Name of the attribute.
+        default: Value of a missing attribute.
 
     Raises:
-        SceneError: If the attribute is not such an integer.
+        SceneError: If the value is not an integer in this range.
     """
     text = attributes.get(key, str(default)).strip()
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -324,11 +350,14 @@ def _natural(element: XmlElement, attributes: dict[str, str], key: str, default:
 
 
 def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
-    """Return the triangles of a primitive, such as <polylist>; split polygons into triangle fans.
+    """Return the polygons of a primitive, such as <polylist>, split into triangles.
 
     Args:
         primitive: Element with polygons.
-        positions: Vertex positions (k, 3) by the id of their source.
+        positions: Vertex positions (k, 3) by the id of a <vertices> element.
+
+    Returns:
+        Vertex positions (k, 3), and triangles (m, 3) of vertex indices.
 
     Raises:
         SceneError: If the primitive is not valid.
@@ -346,7 +375,7 @@ def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
     if primitive.first("ph") is not None:
         primitive.refuse("polygons with holes are not supported")
     width, column = max(offsets) + 1, offsets[vertex[0]]
-    runs = []  # vertex indices of each <p>
+    runs = []  # vertex indices of each <p> element
     for indices in map(_integers, primitive.all("p")):
         if len(indices) % width:
             primitive.refuse(f"{len(indices)} indices cannot be divided among {width} inputs")
@@ -358,14 +387,14 @@ def _polygons(primitive: XmlElement, positions: dict[str, Array]) -> Part:
 
 
 def _triangles(primitive: XmlElement, runs: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the polygons of a primitive as triangles: vertex indices (m, 3).
+    """Split the polygons of a primitive into triangles (m, 3) of vertex indices.
 
     Args:
-        primitive: Element with polygons.
-        runs: Vertex indices of each <p> element.
+        primitive: Element with polygons; its tag says what the sequences mean.
+        runs: Sequence of vertex indices in each <p> element.
 
     Raises:
-        SceneError: If the numbers of corners are not consistent.
+        SceneError: If the number of vertex indices does not fit the polygons.
     """
     if primitive.tag == "triangles":
         joined = np.concatenate([*runs, np.empty(0, np.int64)])

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact collision checks and distances between two shapes, computed by the library coal.
 
-Watertight meshes are solids; other meshes are surfaces. The library compares only the surfaces of
-two meshes. A test of one point of each part of a shape then shows whether a solid contains the
-part.
+A watertight mesh is a solid; any other mesh is a surface. If a mesh is not convex, coal uses only
+its surface, and does not notice that the mesh contains another shape. Therefore this module also
+tests whether a solid mesh contains a point of each connected part of the other shape.
 """
 
 from functools import lru_cache
@@ -19,31 +19,42 @@ from dls_ik.errors import SceneError
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.weak_memo import kept_with_owner
 
-GJK_TOLERANCE = 1e-9  # [m] tolerance of distances
-EPA_TOLERANCE = 1e-6  # [m] tolerance of penetration depths; below 1e-7 the library diverges
+GJK_TOLERANCE = 1e-9  # [m] tolerance of distances, which the algorithm GJK computes
+# [m] tolerance of penetration depths, which the algorithm EPA computes; EPA diverges below 1e-7
+EPA_TOLERANCE = 1e-6
 MAX_ITERATIONS = 1000  # maximum number of iterations of GJK and of EPA
-CONVEXITY_TOLERANCE = 1e-9  # distance of a vertex beyond a triangle's plane, relative to the size
-MAX_CONVEX_TRIANGLES = 2000  # larger meshes are not tested for convexity
-MAX_CONTACTS = 200  # contacts of two meshes among which the deepest is chosen
+# Maximum distance of a vertex of a convex mesh beyond the plane of any triangle, relative to the
+# size of the mesh
+CONVEXITY_TOLERANCE = 1e-9
+MAX_CONVEX_TRIANGLES = 2000  # meshes with more triangles are not tested for convexity
+MAX_CONTACTS = 200  # maximum number of contacts of two meshes that are compared in depth
 
 
 class Separation(NamedTuple):
-    """Distance between two shapes, or their penetration depth."""
+    """Distance between two shapes; if they overlap, penetration depth.
 
-    distance: float  # [m]; if negative, minus the penetration depth (length that separates them)
+    The penetration depth is the length of the shortest translation that separates the shapes.
+    """
+
+    distance: float  # [m]; minus the penetration depth if the shapes overlap
     points: Array  # (2, 3) closest points on the first and the second shape [m]
     normal: Array  # (3,) unit vector from the first to the second shape
 
 
 class PlacedShape(NamedTuple):
-    """A shape and its pose T (4, 4) in a common frame."""
+    """A shape and its pose T (4, 4) [m] in a frame that all compared shapes have in common."""
 
     shape: Shape
     T: Array
 
 
 def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
-    """Return whether two shapes touch, or are closer than a margin [m].
+    """Return whether two shapes touch or overlap, or are closer than a margin.
+
+    Args:
+        a: First shape.
+        b: Second shape.
+        margin: Distance below which shapes count as touching [m].
 
     Raises:
         SceneError: If coal is not installed.
@@ -58,10 +69,10 @@ def collide(a: PlacedShape, b: PlacedShape, margin: float = 0.0) -> bool:
 
 
 def separation(a: PlacedShape, b: PlacedShape) -> Separation:
-    """Return the distance between two shapes, the closest points and the direction.
+    """Return the distance between two shapes, the closest points and the direction between them.
 
-    A penetration depth is at most the overlap of the shapes along each of their axes, even if the
-    library returns a larger depth.
+    If the shapes overlap, the penetration depth of coal is reduced to the overlap of the shapes
+    along an axis of one of them, if this overlap is smaller.
 
     Raises:
         SceneError: If coal is not installed.
@@ -81,15 +92,15 @@ def separation(a: PlacedShape, b: PlacedShape) -> Separation:
 
 
 def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
-    """Return the deepest contact of two overlapping shapes, at least one of which is a mesh.
+    """Return the separation at the deepest contact of two overlapping shapes.
 
-    If their surfaces do not touch, one shape contains the other; the depth is then the distance
-    between the surfaces.
+    At least one of the shapes is a mesh. If their surfaces do not touch, one shape contains the
+    other, and the depth is the distance between the surfaces.
 
     Args:
         a: First shape.
         b: Second shape.
-        found: Separation of the surfaces, as returned by the library.
+        found: Separation that coal computed for the surfaces of the shapes.
     """
     coal = library()
     request, result = coal.CollisionRequest(), coal.CollisionResult()
@@ -97,7 +108,7 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
     request.enable_contact, request.num_max_contacts = True, MAX_CONTACTS
     coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
     contacts = [result.getContact(i) for i in range(result.numContacts())]
-    if not contacts:  # one shape contains the other; the closest surface gives the depth
+    if not contacts:  # one shape contains the other without touching its surface
         return found._replace(distance=-abs(found.distance), normal=-found.normal)
     deepest = max(contacts, key=lambda contact: float(contact.penetration_depth))
     points = np.array([deepest.getNearestPoint1(), deepest.getNearestPoint2()])
@@ -106,10 +117,16 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
 
 
 def _limit_depth(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
-    """Return a separation whose depth is at most the overlap of the shapes along any tested axis.
+    """Reduce a penetration depth to the smallest overlap of two shapes along one of several axes.
 
-    A translation by the overlap along an axis separates the shapes. The depth is the length of the
-    shortest separating translation, and therefore no larger than any overlap.
+    A translation by the overlap along an axis separates the shapes. The penetration depth is the
+    length of the shortest separating translation; therefore it is at most the smallest overlap. The
+    axes are those of the frames of both shapes, and the normals of planes.
+
+    Args:
+        a: First shape.
+        b: Second shape.
+        found: Separation of the shapes; it is returned unchanged if its depth is small enough.
     """
     axes = np.concatenate([a.T[:3, :3].T, b.T[:3, :3].T, _plane_normals(a, b)])
     for normal in np.concatenate([axes, -axes]):
@@ -123,7 +140,7 @@ def _limit_depth(a: PlacedShape, b: PlacedShape, found: Separation) -> Separatio
 
 
 def _plane_normals(*shapes: PlacedShape) -> Array:
-    """Return the unit normals (k, 3) of those shapes that are planes."""
+    """Return the unit normals (k, 3) of those k shapes that are planes, in the common frame."""
     planes = [
         each.T[:3, :3] @ each.shape.normal for each in shapes if isinstance(each.shape, Plane)
     ]
@@ -131,9 +148,9 @@ def _plane_normals(*shapes: PlacedShape) -> Array:
 
 
 def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
-    """Return the point (3,) of a shape that is farthest along a unit vector (3,).
+    """Return the point (3,) [m] of a shape that is farthest along a unit vector `direction` (3,).
 
-    None is returned if the shape is unbounded in that direction.
+    The result is None if the shape is unbounded in this direction.
     """
     n = direction @ placed.T[:3, :3]
     match placed.shape:
@@ -158,7 +175,7 @@ def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """Return the module coal.
+    """Import and return the module coal.
 
     Raises:
         SceneError: If coal is not installed.
@@ -172,19 +189,19 @@ def library() -> Any:
 
 
 def _set_precision(request: Any) -> None:
-    """Set the tolerances and iteration limits of a request."""
+    """Set the tolerances and iteration limits of a collision or distance request of coal."""
     request.gjk_tolerance, request.epa_tolerance = GJK_TOLERANCE, EPA_TOLERANCE
     request.gjk_max_iterations = request.epa_max_iterations = MAX_ITERATIONS
 
 
 def _pose(placed: PlacedShape) -> Any:
-    """Return the pose of a shape in the type of the library."""
+    """Return the pose of a shape as a ``coal.Transform3s``."""
     return library().Transform3s(placed.T[:3, :3], placed.T[:3, 3])
 
 
 @kept_with_owner
 def _geometry(shape: Shape, /) -> Any:
-    """Return the library's geometry of a shape; cached by the identity of the shape."""
+    """Return coal's geometry object of a shape; it is cached as long as the shape exists."""
     coal = library()
     match shape:
         case Box(size=size):
@@ -203,7 +220,7 @@ def _geometry(shape: Shape, /) -> Any:
 
 
 def _surface(mesh: Mesh) -> Any:
-    """Return the library's geometry of a mesh as a surface."""
+    """Return coal's geometry object of a mesh as a surface, for meshes that are not convex."""
     model = library().BVHModelOBBRSS()
     model.beginModel(len(mesh.triangles), len(mesh.vertices))
     model.addVertices(np.array(mesh.vertices))
@@ -213,7 +230,7 @@ def _surface(mesh: Mesh) -> Any:
 
 
 def _convex(mesh: Mesh) -> Any:
-    """Return the library's geometry of a convex mesh."""
+    """Return coal's geometry object of a convex mesh, which is a solid."""
     coal = library()
     vertices, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     for vertex in mesh.vertices:
@@ -225,7 +242,10 @@ def _convex(mesh: Mesh) -> Any:
 
 @kept_with_owner
 def is_convex(mesh: Mesh, /) -> bool:
-    """Return whether a mesh is convex: closed, and no vertex is outside the plane of a triangle."""
+    """Return whether a mesh is watertight, and no vertex is outside the plane of any triangle.
+
+    The result is also False if the mesh has more than `MAX_CONVEX_TRIANGLES` triangles.
+    """
     if not mesh.is_watertight or len(mesh.triangles) > MAX_CONVEX_TRIANGLES:
         return False
     a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
@@ -237,14 +257,14 @@ def is_convex(mesh: Mesh, /) -> bool:
 
 
 def _contains(outer: PlacedShape, inner: PlacedShape) -> bool:
-    """Return whether a solid mesh contains a connected part of a shape.
+    """Return whether the solid mesh `outer` contains a connected part of the shape `inner`.
 
-    The surfaces of `outer` and `inner` must not touch. The result is also False if the library
-    handles `outer` as a convex solid.
+    The surfaces of `outer` and `inner` must not touch. The result is False if `outer` is not a
+    watertight mesh. It is also False if `outer` is convex, because coal checks convex solids.
     """
     if not isinstance(outer.shape, Mesh) or isinstance(inner.shape, Plane):
         return False
-    if not outer.shape.is_watertight or is_convex(outer.shape):  # the library knows convex solids
+    if not outer.shape.is_watertight or is_convex(outer.shape):  # coal checks these
         return False
     points = _part_points(inner.shape) @ inner.T[:3, :3].T + inner.T[:3, 3]
     local = np.ascontiguousarray((points - outer.T[:3, 3]) @ outer.T[:3, :3])

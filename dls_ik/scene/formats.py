@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scene files: YAML of MoveIt messages, and MoveIt's ``.scene`` text."""
+"""Readers and writers of scene files: YAML of MoveIt messages, and MoveIt's ``.scene`` format."""
 
 import math
 import os
@@ -34,8 +34,8 @@ from dls_ik.text import listing, quoted
 
 MAX_SCENE_BYTES = 64 * 1024 * 1024
 MAX_YAML_BYTES = 16 * 1024 * 1024
-MAX_NESTING = 30  # maximum nesting depth of YAML
-TEXT = "the text"  # name in error messages of a source that is not a file
+MAX_NESTING = 30  # maximum nesting depth of lists and mappings in YAML
+TEXT = "the text"  # name for a source that is not a file, in error messages
 SUFFIXES = (".scene", ".yaml", ".yml", ".json")
 
 
@@ -45,19 +45,20 @@ def read_scene(
     folder: str | os.PathLike[str] | None = None,
     allow: Iterable[str | os.PathLike[str]] = (),
 ) -> SceneChange:
-    """Read a scene, also from an untrusted source.
+    """Read a scene or a change of a scene; the source need not be trusted.
 
     Args:
-        source: A file (``.scene``, or YAML with one or more documents); the text of such a file; a
-            message moveit_msgs/PlanningScene, PlanningSceneWorld, CollisionObject or
+        source: Path of a file (``.scene``, or YAML with one or more documents); text of such a
+            file; a message moveit_msgs/PlanningScene, PlanningSceneWorld, CollisionObject or
             AttachedCollisionObject; a mapping with the same fields as a message; or a sequence of
             messages or mappings.
-        folder: Folder for relative paths of mesh files; None: the folder of the file.
+        folder: Folder to which relative paths of mesh files refer. None stands for the folder of
+            the file; if the source is not a file, the folder is unknown in this case.
         allow: Folders from which meshes may be read, in addition to `folder` and ROS packages.
 
     Raises:
-        SceneError: If the file cannot be read, or a part of the scene is not usable; the message
-            names the object or the line.
+        SceneError: If the file cannot be read, or the scene is not valid; the message names the
+            object or the line.
     """
     where = None if folder is None else Path(folder)
     if not isinstance(source, (str, os.PathLike)):
@@ -81,10 +82,14 @@ def read_scene(
 
 
 def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
-    """Return the change that a text describes.
+    """Return the change that a text in the ``.scene`` format or in YAML describes.
+
+    Args:
+        text: Text.
+        meshes: Reader of the mesh files that the text names.
 
     Raises:
-        SceneError: If the text is empty or not a scene.
+        SceneError: If the text is empty, or does not describe a scene.
     """
     if not text.strip():
         raise SceneError("it is empty")
@@ -100,11 +105,13 @@ def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
 
 
 def read_yaml(text: str) -> Iterator[Any]:
-    """Yield the documents of a YAML text of mappings, lists, strings, numbers, booleans and nulls.
+    """Yield the documents of a YAML text as Python objects.
+
+    A document consists of mappings, lists, strings, numbers, booleans and nulls.
 
     Raises:
-        SceneError: If the text is not YAML, has anchors or tags, or is nested too deeply; the
-            message gives the line.
+        SceneError: If the text is not YAML, is too long, has anchors, aliases or tags, or is nested
+            too deep; the message gives the line.
     """
     import yaml
 
@@ -124,12 +131,15 @@ def read_yaml(text: str) -> Iterator[Any]:
 
 
 def _documents(events: Iterable[Any]) -> Iterator[Any]:
-    """Yield documents from the events of a YAML parser.
+    """Yield the documents that the events of a YAML parser describe, as Python objects.
 
     Raises:
-        SceneError: If an event is not supported.
+        SceneError: If the document has an anchor, an alias, a tag, a key that is repeated or not a
+            scalar, or is nested too deep.
     """
-    open_ones: list[tuple[Any, list[Any]]] = []  # open containers, each with its pending key
+    # Mappings and lists whose end has not been read, from the outermost inward. The list with each
+    # of them holds the key whose value has not been read, if any.
+    open_ones: list[tuple[Any, list[Any]]] = []
     for event in events:
         kind = type(event).__name__
         line = event.start_mark.line + 1
@@ -169,7 +179,7 @@ WORDS: dict[str, Any] = {
 
 
 def _scalar(word: str) -> Any:
-    """Return the value of an unquoted YAML word: a number, boolean, null or string."""
+    """Return the value of an unquoted YAML scalar: a number, boolean, null or string."""
     if word.lower() in WORDS:
         return WORDS[word.lower()]
     if word[:1] not in "+-.0123456789" or "_" in word:
@@ -181,13 +191,14 @@ def _scalar(word: str) -> Any:
         return word
 
 
-# MoveIt's text
+# MoveIt's .scene format
 
 
 def _is_scene_text(text: str) -> bool:
     """Return whether a text has MoveIt's ``.scene`` format.
 
-    The second line that is not empty then starts an object (``*``) or ends the file (``.``).
+    In this format, the first line that is not empty after line 1 starts an object (``* NAME``) or
+    ends the file (``.``).
     """
     lines = (line.strip() for line in text.splitlines()[1:])
     first = next((line for line in lines if line), "")
@@ -195,18 +206,18 @@ def _is_scene_text(text: str) -> bool:
 
 
 class _Words:
-    """Reader of a text, one word after another."""
+    """Reader that returns the words of a text in ``.scene`` format one after another."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
         self.at = 0  # index of the next line
-        self.words: list[str] = []  # remaining words of the current line, reversed
+        self.words: list[str] = []  # unread words of the current line, in reverse order
 
     def word(self) -> str:
         """Return the next word.
 
         Raises:
-            SceneError: If the text has no further word.
+            SceneError: If there are no more words.
         """
         while not self.words:
             if self.at == len(self.lines):
@@ -240,10 +251,10 @@ class _Words:
             raise self.error(f"expected {count} numbers; got {quoted(' '.join(words))}") from None
 
     def count(self) -> int:
-        """Return the next word as an integer of at least 0.
+        """Return the next word as an integer of at least 0 with at most 7 digits.
 
         Raises:
-            SceneError: If the word is not such an integer.
+            SceneError: If the word is not an integer in this range.
         """
         word = self.word()
         if not (word.isascii() and word.isdigit() and len(word) < 8):
@@ -251,10 +262,12 @@ class _Words:
         return int(word)
 
     def pose(self) -> Array:
-        """Return the next seven numbers, a position and a quaternion x y z w, as a pose (4, 4).
+        """Return the pose (4, 4) [m] that the next seven words describe.
+
+        The words are a position x y z and a quaternion x y z w.
 
         Raises:
-            SceneError: If the words are not numbers, or the numbers are not a pose.
+            SceneError: If the words are not numbers, or the numbers are not a valid pose.
         """
         values = self.numbers(7)
         try:
@@ -264,14 +277,17 @@ class _Words:
             raise self.error(str(error)) from None
 
     def error(self, message: str) -> SceneError:
-        """Return an error whose message starts with the number of the current line."""
+        """Return an error with a message and the number of the current line."""
         return SceneError(f"line {self.at}: {message}")
 
 
 def read_scene_text(text: str) -> SceneChange:
-    """Read a text in MoveIt's ``.scene`` format, in its older or newer version.
+    """Read a text in the older or newer version of MoveIt's ``.scene`` format.
 
-    The returned change replaces all objects of the world. Colours are ignored.
+    Only the newer version has poses and subframes of objects. Colours are ignored.
+
+    Returns:
+        A change that replaces all objects of the world by those in the text.
 
     Raises:
         SceneError: If the text has another format, or a shape is not valid; the message gives the
@@ -304,7 +320,7 @@ def read_scene_text(text: str) -> SceneChange:
 
 
 def _shape_of_text(words: _Words) -> Shape:
-    """Return the next shape of a ``.scene`` text.
+    """Read the next words of a ``.scene`` text as a shape, and return the shape.
 
     Raises:
         SceneError: If the shape is unknown or not valid.
@@ -327,14 +343,17 @@ def _shape_of_text(words: _Words) -> Shape:
 
 
 def _plane_of_text(words: _Words) -> Plane:
-    """Return the next plane of a ``.scene`` text: four numbers for a x + b y + c z + d = 0."""
+    """Read the next words of a ``.scene`` text as a plane, and return the plane.
+
+    The words are the coefficients a, b, c, d of the plane a x + b y + c z + d = 0.
+    """
     a, b, c, d = words.numbers(4)
     length = math.hypot(a, b, c)
     return Plane(np.array([a, b, c]), -d / length if length > 0.0 else 0.0)
 
 
 def _mesh_of_text(words: _Words) -> Mesh:
-    """Return the next mesh of a ``.scene`` text.
+    """Read the next words of a ``.scene`` text as a mesh, and return the mesh.
 
     Raises:
         SceneError: If the mesh is not valid.
@@ -349,7 +368,7 @@ def _mesh_of_text(words: _Words) -> Mesh:
     return Mesh(points, corners)
 
 
-# Writing
+# Writer of MoveIt's .scene format
 
 
 def scene_text(
@@ -360,11 +379,11 @@ def scene_text(
     """Return the objects of the world as text in MoveIt's ``.scene`` format.
 
     Args:
-        objects: By object name: the body, ``T_root_body`` (4, 4), and optionally
-            ``T_body_subframe`` (4, 4) by subframe name.
+        objects: For each object, by its name: the body, ``T_root_body`` (4, 4), and optionally a
+            mapping from subframe names to ``T_body_subframe`` (4, 4).
         name: Name of the scene.
-        has_poses: Whether to write poses and subframes of objects; False: write the older format,
-            of versions before MoveIt 2 and MoveIt 1.1.
+        has_poses: Whether to write the newer format, with poses and subframes of objects. If False,
+            the format is that of versions before MoveIt 1.1 and MoveIt 2.
 
     Raises:
         SceneError: If the name of a subframe is not a single word, or a shape is not supported.
@@ -389,14 +408,16 @@ def scene_text(
 
 
 def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
-    """Return a capsule as a cylinder and two spheres, because MoveIt has no capsules.
+    """Return the shapes that represent a shape in MoveIt, which has no capsules.
+
+    A capsule is represented by a cylinder and two spheres, any other shape by itself.
 
     Args:
-        shape: Shape; a shape other than a capsule is returned unchanged.
+        shape: Shape.
         T: (4, 4) pose of the shape.
 
     Returns:
-        The shapes with their poses (4, 4).
+        Shapes with their poses (4, 4).
     """
     if not isinstance(shape, Capsule):
         return [(shape, T)]
@@ -406,20 +427,20 @@ def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
 
 
 def _row(values: Iterable[float]) -> str:
-    """Return numbers as text, separated by spaces, in full precision."""
+    """Return numbers as text in full precision, separated by spaces."""
     return " ".join(repr(float(value)) for value in values)
 
 
 def _pose_lines(T: Array) -> list[str]:
-    """Return the two lines of a pose (4, 4): the position, and the quaternion x y z w."""
+    """Return a pose (4, 4) as two lines of text: position x y z, and quaternion x y z w."""
     return [_row(T[:3, 3]), _row(quaternion_from_rotation(T[:3, :3]))]
 
 
 def _shape_lines(shape: Shape) -> list[str]:
-    """Return the lines of a shape in MoveIt's ``.scene`` format.
+    """Return the lines of text that describe a shape in MoveIt's ``.scene`` format.
 
     Raises:
-        SceneError: If the shape is not supported.
+        SceneError: If the format does not support the shape.
     """
     if isinstance(shape, Box):
         return ["box", _row(shape.size)]
@@ -433,4 +454,4 @@ def _shape_lines(shape: Shape) -> list[str]:
         lines = ["mesh", f"{len(shape.vertices)} {len(shape.triangles)}"]
         lines += [_row(vertex) for vertex in shape.vertices]
         return lines + [" ".join(map(str, corners)) for corners in shape.triangles.tolist()]
-    raise SceneError(f"a {type(shape).__name__} cannot be written")  # the caller splits capsules
+    raise SceneError(f"a {type(shape).__name__} cannot be written")  # e.g. a capsule

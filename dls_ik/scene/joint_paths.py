@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Planning of collision-free joint paths."""
+"""Planning of collision-free joint paths.
+
+A margin is a distance that a pair of shapes must keep along a path. A configuration or a path keeps
+the margins if no pair is closer than its margin.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +24,27 @@ from dls_ik.text import quoted
 
 MAX_BRANCH_LENGTH = 0.7  # [rad or m] longest segment that is added to a tree
 MAX_TREE_NODES = 10_000  # default maximum number of configurations in both trees together
-MAX_SHORTCUTS, MAX_FAILURES = 200, 30  # attempts to shorten a path: total, consecutive failures
-SEARCH_TIMEOUT = 10.0  # [s] longest time of a search, for scenes in which checks are slow
-ESCAPE_SPREADS = np.geomspace(
-    0.01, 1.0, 12
-)  # [rad or m] standard deviations of random configurations around the start or a goal
-NUM_ESCAPE_SAMPLES = 32  # random configurations per standard deviation
+# Maximum number of attempts to shorten a path, and maximum number of consecutive failed attempts
+MAX_SHORTCUTS, MAX_FAILURES = 200, 30
+SEARCH_TIMEOUT = 10.0  # [s] maximum time of a search, for scenes in which checks are slow
+# [rad or m] standard deviations, tried in this order, of random configurations around a start or
+# goal that violates margins
+ESCAPE_SPREADS = np.geomspace(0.01, 1.0, 12)
+NUM_ESCAPE_SAMPLES = 32  # number of random configurations for each standard deviation
 APPROACH_TOLERANCE = 1e-6  # [m] allowed decrease of a distance that is below its margin
-MIN_CLEARANCE = 1e-6  # [m] minimum distance of collision-free shapes
+MIN_CLEARANCE = 1e-6  # [m] minimum margin of a pair
 
 
 class JointPath(NamedTuple):
-    """A joint path between two configurations, or the pair that blocks the path."""
+    """Result of a search for a joint path.
+
+    If no path was found, `names` is a pair that is too close on the straight path to the first goal
+    that keeps its margins, at the start, or at a goal.
+    """
 
     q: Array  # (m, n) configurations joined by straight segments; (0, n) if no path was found
     goal: int  # index of the reached goal; -1 if no path was found
-    names: Pair | None  # pair that blocks the straight path to the first goal, the start or a goal
+    names: Pair | None  # names of the blocking pair; None if a path was found
     nodes: int  # number of path segments that were checked
 
     @property
@@ -45,27 +54,33 @@ class JointPath(NamedTuple):
 
 
 class PathPairs(NamedTuple):
-    """Pairs of shapes that must keep a distance along paths.
+    """Pairs of shapes that must keep margins (minimum distances) along paths.
 
-    There are p pairs of moving shapes and s pairs of a moving and a standing shape.
+    There are p pairs of two moving shapes (of links or attached objects), followed by s pairs of a
+    moving shape and a standing shape (of an object of the world).
     """
 
     packed: tuple[Array, Indices]  # arrays of the kernels in :mod:`dls_ik.core.distance_bounds`
-    reach: Array  # (p + s, n) maximum approach of the shapes per joint motion [m/rad or m/m]
-    names: tuple[Pair, ...]  # (p + s,)
-    margins: Array  # (p + s,) distance that each pair must keep [m], above 0
+    # (p + s, n) maximum decrease of the distance of a pair per motion of a joint [m/rad or m/m]
+    reach: Array
+    names: tuple[Pair, ...]  # (p + s,) names of the links or objects of each pair
+    margins: Array  # (p + s,) minimum distance of each pair [m], above 0
 
     def block(self, q0: Array, q1: Array) -> Pair | None:
-        """Return a pair that may violate its margin on the straight path from q0 to q1 (n,).
+        """Return a pair that is not proven to keep its margin on a straight path.
 
-        None is returned if all pairs are proven to keep their margins.
+        The result is None if all pairs are proven to keep their margins.
+
+        Args:
+            q0: (n,) start of the path [rad or m].
+            q1: (n,) end of the path [rad or m].
         """
         speed = self.reach @ np.abs(q1 - q0)
         k = block_of_path(*self.packed, (q0, q1), speed, self.margins, np.empty(1))
         return None if k < 0 else self.names[k]
 
     def distances(self, q: Array) -> Array:
-        """Return lower bounds (p + s,) on the distances at q (n,) [m].
+        """Return lower bounds (p + s,) on the distances [m] of all pairs at configuration q (n,).
 
         The bounds are tight for distances up to the largest margin.
         """
@@ -74,20 +89,23 @@ class PathPairs(NamedTuple):
         return bounds[:, 0]
 
     def near(self, q: Array) -> Pair | None:
-        """Return a pair that is closer than its margin at q (n,), or None."""
+        """Return the pair with the largest violation of its margin at configuration q (n,).
+
+        The result is None if all pairs keep their margins.
+        """
         below = self.distances(q) - self.margins
         k = int(below.argmin()) if len(below) else -1
         return self.names[k] if k >= 0 and below[k] <= 0.0 else None
 
 
 def path_pairs(world: SceneSnapshot, min_distance: float = 0.0) -> PathPairs:
-    """Return all pairs of a scene; each pair must keep `min_distance` [m]."""
+    """Return all checked pairs of a scene, with `min_distance` [m] as the margin of each pair."""
     margins = np.full(len(world.names), max(min_distance, MIN_CLEARANCE))
     return PathPairs(world.packed, world.leverage[0], world.names, margins)
 
 
 class PathLimits(NamedTuple):
-    """Limits of a search for a path."""
+    """Limits of a search for a path: ranges of joint positions, and number of configurations."""
 
     lower: Array  # (n,) lower bounds on random configurations [rad or m]
     upper: Array  # (n,) upper bounds on random configurations [rad or m]
@@ -102,10 +120,17 @@ def path_limits(
     max_nodes: int = MAX_TREE_NODES,
     seed: int = 0,
 ) -> PathLimits:
-    """Return the limits of a search from a start configuration (n,) to goals (g, n).
+    """Return the limits of a search for a path.
 
-    For a joint without limits, random positions are at most half a turn beyond the start and the
-    goals.
+    Random positions of a joint without limits are at most half a turn below the smallest and above
+    the largest position at the start and at the goals.
+
+    Args:
+        robot: Robot with the joint limits.
+        start: (n,) start configuration [rad or m].
+        goals: (g, n) goal configurations [rad or m].
+        max_nodes: Maximum number of configurations in both search trees together.
+        seed: Seed of the random configurations.
 
     Raises:
         OptionError: If `max_nodes` is negative or not finite.
@@ -129,23 +154,24 @@ def plan_path(
     limits: PathLimits,
     pairs: PathPairs | None = None,
 ) -> JointPath:
-    """Find a collision-free path from a configuration (n,) to one of several goals (g, n).
+    """Find a path that keeps all margins from a start configuration to one of several goals.
 
-    The first goal to which the straight path is collision-free is chosen. If there is no such goal,
-    two trees of collision-free configurations grow toward random configurations and toward each
-    other (RRT-Connect; Kuffner & LaValle 2000), one tree from the start and one from all goals.
-    Each branch is proven collision-free along its whole length. The path is then shortened. The
-    result is deterministic.
+    The first goal to which the straight path keeps all margins is chosen. If there is no such goal,
+    two trees of configurations grow toward random configurations and toward each other
+    (RRT-Connect; Kuffner & LaValle 2000), one tree from the start and one from all goals. Each
+    branch is proven to keep all margins along its whole length. The path is then shortened. The
+    result is deterministic, unless the search reaches its maximum time.
 
-    If a pair is closer than its margin at the start or at a goal, the path first moves from there
-    to a nearby configuration that keeps all margins.
+    If the start or a goal violates a margin, the first or last segment of the path is between this
+    configuration and a nearby configuration that keeps all margins. A goal in collision is ignored.
 
     Args:
         world: Scene.
-        start: Start configuration (n,).
-        goals: Goal configurations (g, n), in the order of preference.
+        start: (n,) start configuration [rad or m].
+        goals: (g, n) goal configurations [rad or m], in the order of preference.
         limits: Limits of the search.
-        pairs: Pairs that must keep a distance; None: all pairs of the scene.
+        pairs: Pairs with their margins. None stands for all checked pairs of the scene, which must
+            not touch.
     """
     return _PathSearch(world, start, limits, pairs).run(goals)
 
@@ -153,19 +179,20 @@ def plan_path(
 def escape_path(
     world: SceneSnapshot, start: Array, limits: PathLimits, pairs: PathPairs | None = None
 ) -> JointPath:
-    """Find a path from a configuration (n,) that violates margins to one that keeps all margins.
+    """Find a path from a configuration that violates margins to one that keeps all margins.
 
     Args:
         world: Scene.
-        start: Start configuration (n,).
+        start: (n,) start configuration [rad or m].
         limits: Limits of the search.
-        pairs: Pairs that must keep a distance; None: all pairs of the scene.
+        pairs: Pairs with their margins. None stands for all checked pairs of the scene, which must
+            not touch.
     """
     return _PathSearch(world, start, limits, pairs).out()
 
 
 class _PathSearch:
-    """A search for a path from one start configuration."""
+    """Search for a path from a start configuration; see :func:`plan_path` for the arguments."""
 
     def __init__(
         self, world: SceneSnapshot, start: Array, limits: PathLimits, pairs: PathPairs | None
@@ -177,7 +204,7 @@ class _PathSearch:
         self._checks = 0  # number of path segments that were checked
 
     def run(self, goals: Array) -> JointPath:
-        """Return the path to one of the goals (g, n)."""
+        """Search for a path to one of the goals (g, n), and return the result."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
             return self._none(self._pairs.near(self._start))
@@ -202,35 +229,44 @@ class _PathSearch:
         return self._found([*first[:-1], *found, *lasts[which][-2::-1]], numbers[which])
 
     def out(self) -> JointPath:
-        """Return the path from the start to a configuration that keeps all margins."""
+        """Search for a path to any configuration that keeps all margins, and return the result."""
         first = self._escape(self._start, may_collide=True)
         if first is None:
             return self._none(self._pairs.near(self._start))
         return JointPath(np.array(first), 0, None, self._checks)
 
     def _none(self, names: Pair | None) -> JointPath:
-        """Return the result of a failed search, with the blocking pair `names`."""
+        """Return the result of a search that found no path; `names` is the blocking pair."""
         return JointPath(np.empty((0, len(self._start))), -1, names, self._checks)
 
     def _found(self, points: Sequence[Array], number: int) -> JointPath:
-        """Return the result of a successful search: the shortened path to goal `number`."""
+        """Shorten a path to the goal with index `number`, and return the result of the search.
+
+        Args:
+            points: Configurations (n,) joined by straight segments.
+            number: Index of the goal.
+        """
         return JointPath(np.array(self._shortened(points)), number, None, self._checks)
 
     def _block(self, q0: Array, q1: Array) -> Pair | None:
-        """Return a pair that may violate its margin on a straight path, or None; count checks."""
+        """Return a pair that is not proven to keep its margin on the path from q0 to q1, or None.
+
+        The path is straight. The check is added to the number of checked segments.
+        """
         self._checks += 1
         return self._pairs.block(q0, q1)
 
-    # Start and goals that violate margins
+    # Paths from a start or goal that violates margins
 
     def _escape(self, q: Array, may_collide: bool = False) -> list[Array] | None:
-        """Return the configurations of a path from q (n,) to one that keeps all margins, or None.
+        """Return a path from q to a configuration that keeps all margins, as a list of points.
 
-        Pairs that are closer than their margin at q do not come closer on this path.
+        Pairs that are closer than their margin at q do not come closer on this path. If q keeps all
+        margins, the path is q alone. The result is None if no path is found.
 
         Args:
-            q: (n,) start of the path.
-            may_collide: Whether q may be in collision.
+            q: (n,) start of the path [rad or m].
+            may_collide: Whether q may be in collision; if False, a collision gives None.
         """
         distances, margins = self._pairs.distances(q), self._pairs.margins
         if (distances > margins).all():
@@ -247,24 +283,34 @@ class _PathSearch:
         return None
 
     def _leaves(self, q: Array, to: Array, first: PathPairs) -> bool:
-        """Return whether the straight path from q to `to` (n,) causes no new contact.
+        """Return whether no pair comes closer than permitted on a straight path from q.
+
+        If no pair is in contact at q, all pairs must keep the margins in `first`. Otherwise the
+        path must not cause a contact of another pair.
 
         Args:
-            q: (n,) start of the path.
-            to: (n,) end of the path.
-            first: Pairs, with margins that are at most the distances at q.
+            q: (n,) start of the path [rad or m].
+            to: (n,) end of the path [rad or m].
+            first: Pairs with margins that are not larger than their distances at q.
         """
         if (first.margins > -APPROACH_TOLERANCE).all():
             return first.block(q, to) is None
-        contact = self._world.path_in_collision(q, to)  # exact check: spheres do not suffice
+        # Bounding spheres cannot distinguish the contact at q from a new contact.
+        contact = self._world.path_in_collision(q, to)
         return contact is None or self._world.colliding_pair(q) == contact.names
 
-    # Two trees
+    # Search with two trees (RRT-Connect)
 
     def _connect(self, start: Array, goals: Sequence[Array]) -> list[Array]:
-        """Return a path from a start (n,) to one of the goals, found by two trees; [] if none.
+        """Search for a path with two trees, one from the start and one from all goals.
 
-        The start and the goals are collision-free.
+        Args:
+            start: (n,) start configuration, which keeps all margins [rad or m].
+            goals: Goal configurations (n,), which keep all margins [rad or m].
+
+        Returns:
+            Configurations (n,) of the path, from the start to one of the goals; empty if no path is
+            found before a limit of the search is reached.
         """
         trees = [_Tree([start]), _Tree(goals)]
         while len(trees[0]) + len(trees[1]) < self._limits.max_nodes:
@@ -280,10 +326,14 @@ class _PathSearch:
         return []
 
     def _grow(self, tree: _Tree, goal: Array) -> int | None:
-        """Extend a tree toward a configuration `goal` (n,) by one segment.
+        """Extend a tree by one segment from its closest point toward a configuration.
+
+        Args:
+            tree: Tree, which is extended.
+            goal: (n,) configuration [rad or m].
 
         Returns:
-            Index of the new point; None if the segment is not collision-free.
+            Index of the new point; None if the segment does not keep all margins.
         """
         i = tree.nearest(goal)
         ahead = goal - tree.points[i]
@@ -298,20 +348,31 @@ class _PathSearch:
         return tree.add(q, i)
 
     def _reach(self, tree: _Tree, goal: Array) -> int | None:
-        """Extend a tree to a configuration `goal` (n,) by several segments.
+        """Extend a tree by successive segments until it contains a configuration.
+
+        Args:
+            tree: Tree, which is extended.
+            goal: (n,) configuration [rad or m].
 
         Returns:
-            Index of the point `goal` in the tree; None if a segment is not collision-free.
+            Index of the configuration in the tree; None if a segment does not keep all margins.
         """
         while (tip := self._grow(tree, goal)) is not None:
             if tree.points[tip] is goal:
                 return tip
         return None
 
-    # Shortening
+    # Shortening of a path
 
     def _shortened(self, points: Sequence[Array]) -> list[Array]:
-        """Return a path shortened by straight segments between random points of the path."""
+        """Shorten a path by replacing parts between two random points by straight segments.
+
+        Args:
+            points: Configurations (n,) joined by straight segments.
+
+        Returns:
+            Configurations (n,) of the shortened path.
+        """
         path, failures = list(points), 0
         for _ in range(MAX_SHORTCUTS):
             if len(path) < 3 or failures >= MAX_FAILURES or time.perf_counter() > self._until:
@@ -334,7 +395,10 @@ class _PathSearch:
         return self._without_corners(path)
 
     def _without_corners(self, path: list[Array]) -> list[Array]:
-        """Return a path without the corners that collision-free straight segments can skip."""
+        """Return a path without those points that straight segments can skip, keeping all margins.
+
+        The path is a list of configurations (n,) joined by straight segments.
+        """
         found, i = path[:1], 0
         while i < len(path) - 1:
             later = range(len(path) - 1, i + 1, -1)
@@ -344,7 +408,10 @@ class _PathSearch:
 
 
 class _Tree:
-    """Tree of configurations; collision-free segments join each of them to one of the roots."""
+    """Trees of configurations (points) for the search, one tree for each root.
+
+    A straight segment that keeps all margins joins each point to its parent.
+    """
 
     def __init__(self, roots: Sequence[Array]) -> None:
         self.points = list(roots)
@@ -355,12 +422,16 @@ class _Tree:
         return len(self.points)
 
     def nearest(self, q: Array) -> int:
-        """Return the index of the point closest to q (n,)."""
+        """Return the index of the point closest to configuration q (n,)."""
         away = self._array[: len(self.points)] - q
         return int(np.einsum("ij,ij->i", away, away).argmin())
 
     def add(self, q: Array, parent: int) -> int:
-        """Add the point q (n,), joined to the point of index `parent`; return the index of q."""
+        """Add configuration q (n,) as a child of the point with index `parent`.
+
+        Returns:
+            Index of the new point.
+        """
         number = len(self.points)
         if number == len(self._array):
             self._array = np.concatenate([self._array, self._array])
@@ -370,7 +441,7 @@ class _Tree:
         return number
 
     def branch(self, tip: int) -> list[Array]:
-        """Return the points from the point of index `tip` to its root."""
+        """Return the points (n,) on the path from the point with index `tip` to its root."""
         found = []
         while tip >= 0:
             found.append(self.points[tip])

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of the vertices and triangles in STL, OBJ and COLLADA files, from untrusted sources too.
+"""Readers of the vertices and triangles in STL, OBJ and COLLADA files, which need not be trusted.
 
-Content that a reader does not know is an error, because an ignored surface would be free space for
-the robot.
+Unknown content is an error, because a surface that a reader ignores would be missing in collision
+checks.
 """
 
 import os
@@ -29,28 +29,30 @@ from dls_ik.scene.collada import MAX_TRIANGLES, read_collada
 from dls_ik.text import listing, quoted
 
 MAX_MESH_BYTES = 64 * 1024 * 1024
-STL_HEADER, STL_TRIANGLE = 84, 50  # bytes of the header and of each triangle
+STL_HEADER, STL_TRIANGLE = 84, 50  # sizes of the header and of a triangle in binary STL [bytes]
 STL_LAYOUT = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 STL_VERTEX = re.compile(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
 STL_END = re.compile(rb"\bendfacet\b", re.IGNORECASE)
 
-Triangles = tuple[Array, NDArray[np.int64]]  # (k, 3) vertices [m], (m, 3) vertex indices
+Triangles = tuple[Array, NDArray[np.int64]]  # vertices (k, 3) [m] and vertex indices (m, 3)
 
 
 # Files
 
 
 def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[str]] = ()) -> Path:
-    """Return the path of a mesh file that a robot or scene description names.
+    """Return the path of a mesh file that a robot description or scene description names.
 
-    Files may be read from ROS packages (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH). If the folder of the
-    description is known, files may also be read from that folder, from its parent, and from the
-    named ROS package if the package is in that folder, above it, or next to a folder above it.
+    Only files in certain folders may be read. These are the folders of ROS packages
+    (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH) and the folders in `allow`. If the folder of the
+    description is known, files may also be read from this folder, from its parent folder, and from
+    the ROS package NAME of the file name, if the package is in this folder, above this folder, or
+    in a folder above this folder.
 
     Args:
         name: ``package://NAME/PATH``, ``file://PATH``, or a path.
-        folder: Folder of the description, for relative paths; None if unknown.
-        allow: Further folders in which files are searched and from which files may be read.
+        folder: Folder of the description, to which relative paths refer; None if unknown.
+        allow: Additional folders in which files are searched and from which files may be read.
 
     Raises:
         SceneError: If the file is not found, or is outside all allowed folders.
@@ -106,7 +108,7 @@ def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
 
 
 def _checked(count: int) -> int:
-    """Return a number of triangles, after checking that it is at most `MAX_TRIANGLES`.
+    """Check that a number of triangles is at most `MAX_TRIANGLES`, and return it unchanged.
 
     Raises:
         SceneError: If there are too many triangles.
@@ -120,7 +122,7 @@ def _checked(count: int) -> int:
 
 
 def read_stl(content: bytes) -> Triangles:
-    """Return the vertices and triangles in the content of an STL file, binary or text.
+    """Return the vertices and triangles in the content of a binary or text STL file.
 
     Raises:
         SceneError: If the size of the data does not match the header, or a facet lacks vertices.
@@ -161,10 +163,13 @@ def _corners_of_text(content: bytes) -> Array:
 
 
 def read_obj(content: bytes) -> Triangles:
-    """Return the vertices and triangles in the content of an OBJ file; split polygons into fans.
+    """Return the vertices and triangles in the content of an OBJ file.
+
+    A face with more than three corners is split into triangles with a common corner.
 
     Raises:
-        SceneError: If a vertex or a face is not valid; the message gives the line.
+        SceneError: If a vertex or a face is not valid (the message gives the line), there is no
+            face, or there are too many triangles.
     """
     vertices: list[tuple[float, float, float]] = []
     triangles: list[tuple[int, int, int]] = []
@@ -182,20 +187,24 @@ def read_obj(content: bytes) -> Triangles:
                 triangles += [(corners[0], b, c) for b, c in pairs]
                 _checked(len(triangles))
         except ValueError:  # noqa: PERF203
-            raise SceneError(f"line {number}: {quoted(line.strip(), 60)}") from None
+            raise SceneError(
+                f"line {number}: {quoted(line.strip(), 60)} is neither a vertex (v X Y Z) nor a "
+                "face (f and the numbers of at least three previous vertices)"
+            ) from None
     if not vertices or not triangles:
         raise SceneError("the file has no faces")
     return np.array(vertices), np.array(triangles)
 
 
 def _obj_index(word: str, count: int) -> int:
-    """Return the vertex index, counted from 0, that a word of an OBJ face gives.
+    """Return the index, counted from 0, of the vertex to which a word of an OBJ face refers.
 
-    OBJ counts vertices from 1. A negative index counts backward from the last vertex read so far.
+    OBJ files count vertices from 1. A negative number counts backward from the last vertex before
+    the face.
 
     Args:
-        word: Word of a face, such as ``3`` or ``3/1/2``.
-        count: Number of vertices read so far.
+        word: Word of a face, such as ``3`` or ``3/1/2``, which begins with the vertex number.
+        count: Number of vertices before the face.
 
     Raises:
         ValueError: If there is no such vertex.

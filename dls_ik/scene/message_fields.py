@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of the fields of MoveIt messages: names, numbers, poses, shapes.
 
-A message is an object whose attributes are the fields, or a mapping with the fields as keys.
-Positions and quaternions may be lists, and shape types may be names, because MotionBenchMaker
-writes lists and names.
+A message is an object with the fields as attributes, or a mapping with the fields as keys.
+Positions and quaternions may be lists, and types of shapes may be names, because MotionBenchMaker
+writes scenes in this form.
 """
 
 import math
@@ -21,8 +21,8 @@ from dls_ik.model.rotations import rotation_from_quaternion
 from dls_ik.scene.shapes import Box, Cylinder, Mesh, Plane, Shape, Sphere, checked_pose
 from dls_ik.text import listing, quoted, suggest_names
 
-ADD, REMOVE, APPEND, MOVE = range(4)  # CollisionObject.operation
-BOX, SPHERE, CYLINDER, CONE, PRISM = range(1, 6)  # SolidPrimitive.type
+ADD, REMOVE, APPEND, MOVE = range(4)  # values of CollisionObject.operation
+BOX, SPHERE, CYLINDER, CONE, PRISM = range(1, 6)  # values of SolidPrimitive.type
 KINDS = {"box": BOX, "sphere": SPHERE, "cylinder": CYLINDER, "cone": CONE, "prism": PRISM}
 CONE_SIDES = 32  # number of sides of the mesh that encloses a cone
 MAX_NAME_LENGTH = 256
@@ -59,11 +59,12 @@ FIELDS = {
     "Mesh": ("triangles", "vertices", "resource", "dimensions"),
 }  # fmt: skip
 Given = Any  # a message, or a mapping with the fields of a message
-PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)  # no messages
+# Types of values that are not messages
+PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)
 
 
 def field_of(given: Given, key: str, default: Any = None) -> Any:
-    """Return the field `key` of a message, or a default if the field is missing or null.
+    """Return the value of the field `key` of a message, or a default if it is missing or null.
 
     Raises:
         SceneError: If `given` is neither a message nor a mapping.
@@ -75,9 +76,14 @@ def field_of(given: Given, key: str, default: Any = None) -> Any:
 
 
 def record(given: Given, key: str, kind: str) -> Given:
-    """Return the field `key` of a message, which is itself a message of type `kind`.
+    """Return the value of a field of a message, if the value is a message too.
 
-    If the field is missing, a message without fields is returned.
+    If the field is missing, return an empty mapping, which stands for a message of default values.
+
+    Args:
+        given: Message.
+        key: Name of the field.
+        kind: Required type of the value, a key of `FIELDS`.
 
     Raises:
         SceneError: If the value of the field is not a message, or has unknown fields.
@@ -98,11 +104,11 @@ def is_list(value: Any) -> bool:
 
 
 def sequence(given: Given, key: str) -> list[Any]:
-    """Return the field `key` of a message, which is a list; a missing field is an empty list.
+    """Return the value of the field `key` of a message as a list; [] if the field is missing.
 
     Raises:
-        SceneError: If the value is not a list, or a tool such as ``ros2 topic echo`` shortened the
-            list when printing it.
+        SceneError: If the value is not a list, or is a list that ``ros2 topic echo`` shortened when
+            printing it, so that the last entry is "...".
     """
     values = field_of(given, key, ())
     if not is_list(values):
@@ -113,17 +119,20 @@ def sequence(given: Given, key: str) -> list[Any]:
 
 
 def shortened(value: Any) -> str:
-    """Return a hint for messages if ``ros2 topic echo`` has shortened a value, else ""."""
+    """Return the end of an error message about a value that ``ros2 topic echo`` shortened.
+
+    The text says how to print the full value; it is empty if the value does not look shortened.
+    """
     is_cut = isinstance(value, str) and (value.endswith("...") or value.startswith("<"))
     return "; print all of it with ros2 topic echo --full-length" if is_cut else ""
 
 
 def checked_name(value: Any, what: str) -> str:
-    """Return a name, which may be empty, after checking it.
+    """Check a name, which may be empty, and return it unchanged.
 
     Args:
         value: Name.
-        what: Start of the error message: the meaning of the name.
+        what: Description of the name, the start of the error message.
 
     Raises:
         SceneError: If the value is not printable text, or too long.
@@ -137,11 +146,11 @@ def checked_name(value: Any, what: str) -> str:
 
 
 def read_number(value: Any, what: str) -> float:
-    """Return a number as a float, after checking that it is finite.
+    """Check that a value is a finite number, and return it as a float.
 
     Args:
         value: Number.
-        what: Start of the error message: the meaning of the number.
+        what: Description of the number, the start of the error message.
 
     Raises:
         SceneError: If the value is not a finite number.
@@ -156,11 +165,11 @@ def read_number(value: Any, what: str) -> float:
 
 
 def read_flag(value: Any, what: str) -> bool:
-    """Return a boolean, which may be given as 0 or 1.
+    """Check that a value is a boolean or 0 or 1, and return it as a bool.
 
     Args:
         value: Boolean.
-        what: Start of the error message: the meaning of the boolean.
+        what: Description of the boolean, the start of the error message.
 
     Raises:
         SceneError: If the value is not a boolean.
@@ -171,15 +180,16 @@ def read_flag(value: Any, what: str) -> bool:
 
 
 def read_vector(value: Given, axes: str, what: str) -> list[float]:
-    """Return the components of a vector or quaternion, given as a list or by axis.
+    """Return the components of a vector or quaternion in the order of `axes`.
 
     Args:
-        value: List, or a message with one field per axis. A missing axis is 0; a missing w is 1.
-        axes: Names of the axes, one letter each, such as ``xyz``.
-        what: Start of the error message: the meaning of the vector.
+        value: List, or a message with one field per component. If a field is missing, the component
+            is 0; the component w is 1.
+        axes: Names of the components, one letter each, such as ``xyz``.
+        what: Description of the vector, the start of the error message.
 
     Raises:
-        SceneError: If the value has other axes, or a component is not a finite number.
+        SceneError: If the value has other components, or a component is not a finite number.
     """
     if is_list(value):
         if len(value) != len(axes):
@@ -197,12 +207,14 @@ def read_vector(value: Given, axes: str, what: str) -> list[float]:
 def read_pose(
     value: Given, what: str, keys: tuple[str, str] = ("position", "orientation")
 ) -> Array:
-    """Return the pose (4, 4) of a Pose message; a missing part is that of the identity.
+    """Return the pose (4, 4) [m] that a Pose message describes.
+
+    A missing position is 0, and a missing quaternion is the identity rotation.
 
     Args:
-        value: Message.
-        what: Start of the error message: the meaning of the pose.
-        keys: Names of the fields with the position and the quaternion.
+        value: Message, or None for the identity.
+        what: Description of the pose, the start of the error message.
+        keys: Names of the fields with the position and with the quaternion.
 
     Raises:
         SceneError: If the pose is not valid.
@@ -225,7 +237,11 @@ def read_pose(
 
 
 def read_transform(value: Given, what: str) -> Array:
-    """Return the pose (4, 4) of a Transform message.
+    """Return the pose (4, 4) [m] that a Transform message describes.
+
+    Args:
+        value: Message, or None for the identity.
+        what: Description of the transform, the start of the error message.
 
     Raises:
         SceneError: If the transform is not valid.
@@ -234,7 +250,9 @@ def read_transform(value: Given, what: str) -> Array:
 
 
 def read_frame(given: Given) -> str:
-    """Return the frame in the header of a message; "" is the planning frame.
+    """Return the name of the frame in the header of a message, without a leading ``/``.
+
+    The name is "" for the planning frame, also if the header is missing.
 
     Raises:
         SceneError: If the name is not valid.
@@ -244,9 +262,10 @@ def read_frame(given: Given) -> str:
 
 
 def read_operation(value: Any) -> int:
-    """Return an operation of a CollisionObject as a number: ADD, REMOVE, APPEND or MOVE.
+    """Return the operation of a CollisionObject message as `ADD`, `REMOVE`, `APPEND` or `MOVE`.
 
-    The operation may be given as a number, as a byte (the type in the message), or as a name.
+    Args:
+        value: Operation: a number, a byte (the type of the field in the message), or a name.
 
     Raises:
         SceneError: If the operation is unknown.
@@ -264,10 +283,14 @@ def read_operation(value: Any) -> int:
 
 
 def check_fields(given: Given, kind: str) -> None:
-    """Check that a mapping has only fields of the message type `kind`.
+    """Check that a value is a message or mapping, and that a mapping has only known fields.
+
+    Args:
+        given: Message, or a mapping with the fields of a message.
+        kind: Type of the message, a key of `FIELDS`, which defines the known fields.
 
     Raises:
-        SceneError: If the mapping has other fields, or the value is not a mapping or message.
+        SceneError: If the mapping has an unknown field, or the value is not a mapping or message.
     """
     if isinstance(given, Mapping):
         unknown = [key for key in given if key not in FIELDS[kind]]
@@ -279,7 +302,9 @@ def check_fields(given: Given, kind: str) -> None:
 
 
 def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
-    """Return the vertex indices (m, 3) of MeshTriangle messages.
+    """Return the vertex indices (m, 3) in m MeshTriangle messages.
+
+    A triangle may also be given as a list of three indices.
 
     Raises:
         SceneError: If a triangle is not three integers.
@@ -295,7 +320,9 @@ def read_triangles(triangles: Iterable[Given]) -> NDArray[np.int64]:
 
 
 def read_primitive(given: Given) -> Shape:
-    """Return the shape of a SolidPrimitive message; cones and prisms become enclosing meshes.
+    """Return the shape that a SolidPrimitive message describes.
+
+    A cone is returned as a mesh that encloses the cone, and a prism as the mesh of its convex hull.
 
     Raises:
         SceneError: If the type or the dimensions are not valid.
@@ -322,7 +349,8 @@ def read_primitive(given: Given) -> Shape:
         return Cylinder(sizes[1], sizes[0])
     if kind == CONE:
         angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES, endpoint=False)
-        radius = Cylinder(sizes[1], sizes[0]).radius / np.cos(np.pi / CONE_SIDES)  # outer polygon
+        # Radius of the corners of a polygon that encloses the base of the cone
+        radius = Cylinder(sizes[1], sizes[0]).radius / np.cos(np.pi / CONE_SIDES)
         rim = radius * np.column_stack([np.cos(angles), np.sin(angles)])
         return _prism(rim, sizes[0], tip=True)
     points = [
@@ -333,10 +361,10 @@ def read_primitive(given: Given) -> Shape:
 
 
 def _hull(points: list[list[float]]) -> Array:
-    """Return the corners (k, 2) of the convex hull of points (x, y), counter-clockwise.
+    """Return the corners (k, 2) of the convex hull of points (x, y), in counter-clockwise order.
 
     Raises:
-        SceneError: If the hull has no area.
+        SceneError: If the area of the hull is zero.
     """
     ordered = sorted({(x, y) for x, y in points})
 
@@ -358,12 +386,12 @@ def _hull(points: list[list[float]]) -> Array:
 
 
 def _prism(rim: Array, height: float, tip: bool = False) -> Mesh:
-    """Return the mesh of a prism or pyramid along z, whose middle height is z = 0.
+    """Return the mesh of a prism or pyramid that extends from z = -height / 2 to z = height / 2.
 
     Args:
-        rim: (k, 2) convex outline of the base [m], counter-clockwise.
+        rim: (k, 2) x and y of the corners of the convex base [m], in counter-clockwise order.
         height: Height [m].
-        tip: Whether the mesh is a pyramid with its tip on the z axis.
+        tip: Whether the mesh is a pyramid with its tip on the z axis, instead of a prism.
     """
     count, half = len(rim), 0.5 * height
     low = np.column_stack([rim, np.full(count, -half)])
@@ -385,7 +413,7 @@ def _prism(rim: Array, height: float, tip: bool = False) -> Mesh:
 
 
 def read_plane(given: Given) -> Plane:
-    """Return the half-space a x + b y + c z + d <= 0 of a Plane message.
+    """Return the half-space a x + b y + c z + d <= 0 that a Plane message describes.
 
     Raises:
         SceneError: If the coefficients are not four numbers.

@@ -3,8 +3,8 @@
 """Conversion of MoveIt messages, or mappings with the same fields, to changes of a scene.
 
 This module does not need ROS: fields are read by name, and constants are compared by value. A
-missing field has its default value. Positions and quaternions may be lists, and shape types may be
-names, because MotionBenchMaker writes lists and names.
+missing field has its default value. Positions and quaternions may be lists, and types of shapes may
+be names, because MotionBenchMaker writes scenes in this form.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -65,15 +65,13 @@ MAX_ALLOWED = 1000  # maximum number of names in an allowed collision matrix
 
 
 def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = None) -> SceneChange:
-    """Return the change that one or more messages describe.
-
-    The messages may be of type PlanningScene, PlanningSceneWorld, CollisionObject or
-    AttachedCollisionObject.
+    """Return the change of a scene that one or more messages describe.
 
     Args:
-        given: A message, or a list of messages.
-        meshes: Reader of the mesh files that ``resource`` fields name; None: a reader that reads
-            files in ROS packages only.
+        given: A message of type PlanningScene, PlanningSceneWorld, CollisionObject or
+            AttachedCollisionObject, or a list of these messages.
+        meshes: Reader of the mesh files that ``resource`` fields name. None stands for a reader
+            that reads only files in ROS packages.
 
     Raises:
         SceneError: If a message has another type, an unknown field or a value that is not valid;
@@ -87,10 +85,10 @@ def read_messages(given: Given | Sequence[Given], meshes: MeshLibrary | None = N
 
 
 def _kind(given: Given) -> str:
-    """Return the name of the type of a message, determined by its fields.
+    """Return the name of the type of a message, such as ``PlanningScene``, from its fields.
 
     Raises:
-        SceneError: If no known type has these fields.
+        SceneError: If the fields are not those of a known type.
     """
 
     def has(*keys: str) -> bool:
@@ -111,16 +109,21 @@ def _kind(given: Given) -> str:
 
 
 class _MessageReader:
-    """Reader of messages that collects the changes that the messages describe, in order."""
+    """Reader of messages that collects the operations that the messages describe.
+
+    Attributes:
+        operations: Operations that change a scene, in order.
+        notes: Lines of text about parts of messages without effect; an ordered set.
+    """
 
     def __init__(self, meshes: MeshLibrary) -> None:
         self.meshes = meshes
         self.operations: list[Operation] = []
-        self.notes: dict[str, None] = {}  # ordered set
+        self.notes: dict[str, None] = {}
 
     def read(self, given: Given) -> None:
-        """Read a message of any supported type, and collect its changes."""
-        if isinstance(given, Mapping) and [*given] == ["scene"]:  # service request
+        """Read a message of any supported type, and add its operations to `operations`."""
+        if isinstance(given, Mapping) and [*given] == ["scene"]:  # request of ApplyPlanningScene
             given = given["scene"]
         if isinstance(given, (str, bytes)) or given is None:
             raise SceneError(f"expected a message of a scene; got {quoted(given, 80)}")
@@ -134,7 +137,7 @@ class _MessageReader:
         readers[kind](given)
 
     def scene(self, given: Given) -> None:
-        """Read a PlanningScene message."""
+        """Add the operations of a PlanningScene message to `operations`."""
         check_fields(given, "PlanningScene")
         is_diff = read_flag(field_of(given, "is_diff", False), "is_diff")
         for each in sequence(given, "fixed_frame_transforms"):
@@ -157,12 +160,12 @@ class _MessageReader:
         self.world(record(given, "world", "PlanningSceneWorld"))
 
     def state(self, given: Given, is_diff: bool) -> None:
-        """Read a RobotState message.
+        """Add the operations of a RobotState message to `operations`.
 
         Args:
             given: Message.
-            is_diff: Whether the scene message is a difference. If not, all attached objects of the
-                scene are removed first.
+            is_diff: Whether the PlanningScene message that contains the state is a difference. If
+                not, all attached objects of the scene are removed first.
         """
         joints = record(given, "joint_state", "JointState")
         many = record(given, "multi_dof_joint_state", "MultiDOFJointState")
@@ -191,12 +194,13 @@ class _MessageReader:
             self.attached(each)
 
     def allowed(self, given: Given, is_diff: bool) -> None:
-        """Read an AllowedCollisionMatrix message.
+        """Add the operation of an AllowedCollisionMatrix message to `operations`.
 
         Args:
             given: Message.
-            is_diff: Whether the scene message is a difference. If so, an empty matrix has no
-                effect; otherwise an empty matrix restores the pairs of the robot.
+            is_diff: Whether the PlanningScene message that contains the matrix is a difference. In
+                a difference, an empty matrix has no effect. Otherwise an empty matrix restores the
+                pairs of links that may touch by default.
         """
         names = [
             checked_name(each, "a name in entry_names") for each in sequence(given, "entry_names")
@@ -235,12 +239,13 @@ class _MessageReader:
         for i, name in enumerate(names):
             for j, other in enumerate(names[:i]):
                 allowed = bool(table[i, j] and table[j, i])
-                if allowed or name in free or other in free:  # other pairs are checked by default
+                # A pair without an entry is checked, unless a default says that it may touch.
+                if allowed or name in free or other in free:
                     pairs[pair_of(name, other)] = allowed
         self.operations.append(ReplaceAllowed(pairs, free))
 
     def world(self, given: Given) -> None:
-        """Read a PlanningSceneWorld message."""
+        """Add the operations of a PlanningSceneWorld message to `operations`."""
         check_fields(given, "PlanningSceneWorld")
         objects = sequence(given, "collision_objects")
         if len(objects) > MAX_OBJECTS:
@@ -252,7 +257,7 @@ class _MessageReader:
             self.notes["an octomap is not supported; its space counts as free"] = None
 
     def object(self, given: Given) -> None:
-        """Read a CollisionObject message."""
+        """Add the operation of a CollisionObject message to `operations`."""
         check_fields(given, "CollisionObject")
         name, operation = _id(given), read_operation(field_of(given, "operation", ADD))
         try:
@@ -261,7 +266,16 @@ class _MessageReader:
             raise SceneError(f"object {quoted(name)}: {error}") from error
 
     def _object(self, given: Given, name: str, operation: int) -> None:
-        """Read a CollisionObject message whose name and operation have been read already."""
+        """Add the operation of a CollisionObject message to `operations`.
+
+        Args:
+            given: Message.
+            name: Name of the object, which was read from the message.
+            operation: `ADD`, `REMOVE`, `APPEND` or `MOVE`, which was read from the message.
+
+        Raises:
+            SceneError: If the message is not valid.
+        """
         frame = read_frame(given)
         if operation == REMOVE:
             self.operations.append(RemoveObject(name))
@@ -297,7 +311,7 @@ class _MessageReader:
         self.operations.append(AddObject(name, parts, frame, T, subframes, operation == APPEND))
 
     def attached(self, given: Given) -> None:
-        """Read an AttachedCollisionObject message."""
+        """Add the operation of an AttachedCollisionObject message to `operations`."""
         check_fields(given, "AttachedCollisionObject")
         link = checked_name(field_of(given, "link_name", ""), "link_name")
         inner = record(given, "object", "CollisionObject")
@@ -320,7 +334,11 @@ class _MessageReader:
         )
 
     def shapes(self, given: Given) -> tuple[Parts, Array]:
-        """Return the shapes of a CollisionObject, and the object's pose (4, 4) in its header frame.
+        """Return the shapes and the pose of the object that a CollisionObject message describes.
+
+        Returns:
+            Shapes with their poses ``T_object_shape`` (4, 4), and the pose (4, 4) [m] of the object
+            in the frame of the message's header.
 
         Raises:
             SceneError: If a shape or a pose is not valid.
@@ -343,12 +361,13 @@ class _MessageReader:
                 except SceneError as error:
                     raise SceneError(f"{what}: {error}") from error
         T = read_pose(field_of(given, "pose"), "the pose")
-        if len(parts) == 1 and np.array_equal(T, np.eye(4)):  # the convention of MoveIt
+        # As in MoveIt, the pose of a single shape becomes the pose of the object.
+        if len(parts) == 1 and np.array_equal(T, np.eye(4)):
             return ((parts[0][0], np.eye(4)),), parts[0][1]
         return tuple(parts), T
 
     def _mesh(self, given: Given) -> Mesh:
-        """Return the mesh of a Mesh message, or of the mesh file that the message names."""
+        """Return the mesh that a Mesh message contains, or that is in the file it names."""
         check_fields(given, "Mesh")
         resource = field_of(given, "resource")
         if resource is not None:
@@ -366,13 +385,13 @@ class _MessageReader:
 
 
 def _by_link(given: Given, key: str, value: str, kind: str) -> dict[str, float]:
-    """Return numbers by link name, such as paddings, from a list of messages in a field.
+    """Return numbers by link name, such as paddings, from a field with a list of messages.
 
     Args:
-        given: Message that has the list.
-        key: Name of the field with the list.
-        value: Name of the field with the number, in each message of the list.
-        kind: Type of the messages in the list.
+        given: Message with the field.
+        key: Name of the field with the list of messages.
+        value: Name of the field with the number in each message of the list.
+        kind: Type of the messages in the list, ``LinkPadding`` or ``LinkScale``.
     """
     values = {}
     for row in sequence(given, key):
@@ -383,5 +402,9 @@ def _by_link(given: Given, key: str, value: str, kind: str) -> dict[str, float]:
 
 
 def _id(given: Given) -> str:
-    """Return the id of an object."""
+    """Return the id, which is the name of the object, in a CollisionObject message.
+
+    Raises:
+        SceneError: If the id is not printable text, or too long.
+    """
     return checked_name(field_of(given, "id", ""), "the id of an object")

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that change a planning scene, independent of the format of messages and files."""
+"""Operations that change a planning scene, independent of the format of messages and files.
+
+The planning frame is the frame of the robot's root link.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.scene.shapes import Shape
 from dls_ik.scene.srdf import Pair
 
-Parts = tuple[tuple[Shape, Array], ...]  # shapes, each with T_object_shape (4, 4)
+Parts = tuple[tuple[Shape, Array], ...]  # shapes with their poses T_object_shape (4, 4)
 
 
 class AddObject(NamedTuple):
@@ -24,7 +27,7 @@ class AddObject(NamedTuple):
 
 
 class MoveObject(NamedTuple):
-    """Move an object of the world."""
+    """Set the pose of an object of the world."""
 
     name: str
     frame: str  # frame of the pose T; "" is the planning frame
@@ -32,69 +35,72 @@ class MoveObject(NamedTuple):
 
 
 class RemoveObject(NamedTuple):
-    """Remove an object of the world, if it exists."""
+    """Remove an object of the world; the operation has no effect if the object does not exist."""
 
-    name: str  # "": all objects
+    name: str  # "" stands for all objects
 
 
 class AttachObject(NamedTuple):
-    """Attach an object to a link."""
+    """Attach an object to a link of the robot, so that it moves with the link."""
 
     name: str
     link: str  # link that carries the object
-    parts: Parts  # (): the shapes of the object of this name in the world
+    parts: Parts  # () stands for the shapes of the world's object of the same name
     frame: str  # frame of the pose T
     T: Array  # (4, 4) T_frame_object
-    touch_links: tuple[str, ...]  # further links that the object may touch
+    touch_links: tuple[str, ...]  # links, other than `link`, that the object may touch
     appends: bool  # whether to add the shapes to an attached object instead of replacing it
 
 
 class DetachObject(NamedTuple):
-    """Move an attached object into the world at its current pose; no effect if not attached."""
+    """Move an attached object into the world at its current pose.
 
-    name: str  # "": all objects attached to the link
-    link: str  # "": any link
+    The operation has no effect if the object is not attached to the link.
+    """
+
+    name: str  # "" stands for all objects attached to the link
+    link: str  # "" stands for any link
 
 
 class RemoveAttached(NamedTuple):
-    """Remove all attached objects."""
+    """Remove all objects that are attached to links."""
 
 
 class ReplaceAllowed(NamedTuple):
     """Replace the rules about which links and objects may touch."""
 
     pairs: Mapping[Pair, bool]  # whether each pair may touch
-    defaults: Mapping[str, bool]  # whether a link or object may touch all others
+    defaults: Mapping[str, bool]  # whether a link or object may touch all others, by name
 
 
 class ResetAllowed(NamedTuple):
-    """Restore the pairs that may touch to the pairs given for the robot, for example by an SRDF."""
+    """Restore the rules about which links may touch to those of the robot, such as its SRDF."""
 
 
 class SetPadding(NamedTuple):
-    """Set the padding that enlarges the shapes of links."""
+    """Set the padding, a distance by which the shapes of a link are enlarged on all sides."""
 
     values: Mapping[str, float]  # padding by link [m]
 
 
 class SetScale(NamedTuple):
-    """Set the factors by which the shapes of links are scaled."""
+    """Set the factors by which the shapes of links are scaled about their origins."""
 
     values: Mapping[str, float]  # factor by link
 
 
 class SetJoints(NamedTuple):
-    """Set joint positions."""
+    """Set positions of joints of the robot."""
 
     values: Mapping[str, float]  # position by joint [rad or m]
 
 
 class SetFrame(NamedTuple):
-    """Define a frame that is fixed in its parent frame."""
+    """Define a frame with a fixed pose in the world, computed from the pose in a parent frame."""
 
-    name: str
-    parent: str  # parent frame; "" is the root link
-    T: Array  # (4, 4) T_parent_name
+    name: str  # name of the new frame
+    parent: str  # name of the parent frame; "" is the root link
+    T: Array  # (4, 4) T_parent_name, pose of the new frame in the parent frame
 
 
 Operation = (
@@ -114,8 +120,8 @@ Operation = (
 
 
 class SceneChange(NamedTuple):
-    """Operations of which either all or none are applied."""
+    """Operations that are applied together: if one of them is not possible, none is applied."""
 
     operations: tuple[Operation, ...]
-    notes: tuple[str, ...] = ()  # one line for each ignored part of the source
+    notes: tuple[str, ...] = ()  # a line of text for each part of the source without effect
     source: str = ""  # prefix of error messages: the name of a file and a colon

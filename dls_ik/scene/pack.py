@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Packing of links, objects and pairs into the arrays of the collision kernels."""
+"""Conversion of links, objects and pairs to the arrays that the collision kernels use.
+
+Moving shapes belong to links and attached objects; standing shapes belong to objects of the world.
+A variable is an entry of the configuration q (n,).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -26,28 +30,30 @@ from dls_ik.scene.spheres import sphere_tree
 
 
 class LinkFrames(NamedTuple):
-    """The root frame, one frame for each moving joint (f frames in all), and the links in them.
+    """Frames that move with the robot, and the links that are fixed in each frame.
 
-    The position of the joint of a frame is ``scale * q[variable] + offset``.
+    There are f frames: the root frame with index 0, and one frame for each moving joint. The joint
+    of a frame is at the position ``scale * q[variable] + offset``, and moves about or along the z
+    axis of the frame.
     """
 
     parent: list[int]  # index of the parent frame
-    variable: list[int]  # index of the variable in q that moves the joint
+    variable: list[int]  # index of the entry of q that moves the joint
     prismatic: list[bool]  # whether the joint is prismatic
     fixed: list[Array]  # (4, 4) transform from the parent frame at joint position 0
-    scale: list[float]  # factor of the variable, as of a mimic joint
+    scale: list[float]  # factor of q; 1 unless the joint is a mimic joint
     offset: list[float]  # offset of the joint position [rad or m]
-    links: dict[str, tuple[int, Array]]  # frame index and T_frame_link (4, 4) by link
+    links: dict[str, tuple[int, Array]]  # index of the frame and T_frame_link (4, 4), by link
 
 
 def link_frames(tree: Tree, joint_names: Sequence[str], values: Mapping[str, float]) -> LinkFrames:
-    """Return the frames of all links of a robot.
+    """Return the moving frames of a robot and the links that are fixed in each frame.
 
     Args:
         tree: Robot.
-        joint_names: (n,) joints whose positions are the variables; joints that mimic one of these
-            joints move, too.
-        values: Positions by name of all other joints, which are fixed [rad or m].
+        joint_names: (n,) joints whose positions form a configuration q. Joints that mimic one of
+            these joints move, too.
+        values: Positions by name of all other joints, which do not move [rad or m].
     """
     number = {name: i for i, name in enumerate(joint_names)}
     frames = LinkFrames([0], [0], [False], [np.eye(4)], [0.0], [0.0], {tree.root: (0, np.eye(4))})
@@ -78,11 +84,11 @@ class MovingShape(NamedTuple):
     """A shape of a link or of an attached object."""
 
     name: str  # name of the link or object
-    shape: Shape  # shape after scaling
-    spheres: SphereTree  # spheres of the shape, in the coordinates of the frame
-    frame: int  # index of the frame that carries the shape
+    shape: Shape  # shape after scaling by the factor of the link
+    spheres: SphereTree  # sphere tree of the shape, in the coordinates of the frame
+    frame: int  # index of the frame in which the shape is fixed
     T: Array  # (4, 4) T_frame_shape
-    padding: float  # [m] distance by which the shape is enlarged
+    padding: float  # [m] distance by which the shape is enlarged on all sides
 
 
 class StandingShape(NamedTuple):
@@ -94,7 +100,10 @@ class StandingShape(NamedTuple):
 
 
 class PackedTrees(NamedTuple):
-    """Several sphere trees in common arrays; the fields are those of :class:`SphereTree`."""
+    """Several sphere trees in common arrays.
+
+    The fields except `root` are those of :class:`SphereTree`, concatenated for all g trees.
+    """
 
     root: NDArray[np.int64]  # (g,) index of the root node of each tree
     child: NDArray[np.int64]  # (N,)
@@ -104,12 +113,12 @@ class PackedTrees(NamedTuple):
 
 
 def pack_trees(trees: Sequence[SphereTree], before: tuple[int, int] = (0, 0)) -> PackedTrees:
-    """Return several trees in common arrays.
+    """Concatenate the arrays of several sphere trees.
 
     Args:
-        trees: Trees.
-        before: Numbers of nodes and of balls that precede these trees in the final arrays; they are
-            added to all indices.
+        trees: Sphere trees.
+        before: Number of nodes and number of balls that the caller places before those of the
+            trees. These numbers are added to all indices of nodes and balls.
     """
     starts = np.cumsum([before[0], *(len(tree.node) for tree in trees)])
     balls = np.cumsum([before[1], *(len(tree.ball) for tree in trees)])
@@ -141,9 +150,10 @@ def pack_shapes(
         frames: Frames of the links.
         moving: Shapes of links and attached objects.
         standing: Shapes of objects of the world.
-        pairs: (p,) pairs of moving shapes, each as two indices.
-        outside: (s,) pairs of an index of a moving shape and an index of a standing shape.
-        own: Sphere trees of the moving shapes.
+        pairs: (p,) pairs of moving shapes to check, each as two indices in `moving`.
+        outside: (s,) pairs to check of a moving and a standing shape, each as an index in `moving`
+            and an index in `standing`.
+        own: Sphere trees of the moving shapes, in the order of `moving`.
     """
     rows = [_object(each.shape) for each in standing]
     meshes = {
@@ -182,9 +192,10 @@ def pack_shapes(
 
 
 def _object(shape: Shape) -> tuple[int, Array, Array]:
-    """Return the kind, the size (3,) and the pose (4, 4) with which kernels represent a shape.
+    """Return the kind, the size (3,) and the pose (4, 4) by which kernels represent a shape.
 
-    The pose is that of the kernels' frame in the frame of the shape.
+    The kind is a constant such as `BOX`. The pose is that of the frame that the kernels use for
+    this kind, in the frame of the shape; for a plane, the z axis of this frame is the normal.
     """
     match shape:
         case Box(size=size):
@@ -203,7 +214,7 @@ def _object(shape: Shape) -> tuple[int, Array, Array]:
 
 
 def scaled(shape: Shape, scale: float) -> Shape:
-    """Return a shape scaled about its origin; planes are unchanged."""
+    """Return a shape scaled by the factor `scale` about its origin; planes are not scaled."""
     match shape:
         case _ if scale == 1.0:
             return shape
@@ -221,19 +232,23 @@ def scaled(shape: Shape, scale: float) -> Shape:
 
 
 def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
-    """Return bounds on the approach of each pair per motion of each variable, (p + s, n).
+    """Return how much the distance of each pair can change per motion of each variable.
 
-    The unit is [m/rad] or [m/m]. Only joints between the two shapes of a pair contribute.
+    A bound is 0 if the variable moves both shapes of the pair together, or neither of them.
 
     Args:
         arrays: Arrays of the scene.
-        extent: (n,) maximum absolute position of prismatic variables on the path [m].
+        extent: (n,) maximum absolute position of each variable; used for prismatic joints [m].
+
+    Returns:
+        Upper bounds (p + s, n) [m/rad or m/m] for p + s pairs and n variables.
     """
     n = len(extent)
-    reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # (g, f) by frame
+    reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # (g, f) by moving shape and frame
     for shape, frame in enumerate(arrays.frame):
         node = arrays.node[arrays.root[shape]]
-        length = float(np.linalg.norm(node[:3]) + node[3])  # maximum distance from the frame
+        # Maximum distance of a point of the shape from the origin of frame `at`
+        length = float(np.linalg.norm(node[:3]) + node[3])
         at = int(frame)
         while at > 0:
             if arrays.prismatic[at]:
@@ -248,10 +263,18 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
 
 
 def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
-    """Return bounds on the relative rotation of each pair per motion of each variable, (p + s, n).
+    """Return how much the shapes of each pair can rotate relative to each other per joint motion.
 
-    A revolute joint that carries a prismatic joint is counted twice, because the Coriolis
-    acceleration of a sliding point is twice the product of both joint speeds.
+    The bounds are for estimates of accelerations. A revolute joint that carries a prismatic joint
+    is counted twice, because the Coriolis acceleration of a sliding point is twice the product of
+    the speeds of both joints.
+
+    Args:
+        arrays: Arrays of the scene.
+        n: Number of variables.
+
+    Returns:
+        Upper bounds (p + s, n) [rad/rad] for p + s pairs and n variables; 0 for prismatic joints.
     """
     turns = np.zeros((len(arrays.frame), len(arrays.parent)))
     for shape, frame in enumerate(arrays.frame):
@@ -266,9 +289,17 @@ def turns_of_pairs(arrays: SceneArrays, n: int) -> Array:
 
 
 def _by_variable(arrays: SceneArrays, by_shape: Array, n: int) -> Array:
-    """Convert bounds by shape and frame (g, f) to bounds by pair and variable (p + s, n).
+    """Convert bounds by moving shape and frame to bounds by pair and variable.
 
-    Frames that move both shapes of a pair are ignored.
+    A frame that moves both shapes of a pair does not contribute to the bounds of the pair.
+
+    Args:
+        arrays: Arrays of the scene.
+        by_shape: (g, f) bounds for each moving shape and each frame.
+        n: Number of variables.
+
+    Returns:
+        Bounds (p + s, n) for each pair and each variable.
     """
     a, b = arrays.pairs.T
     one, two = by_shape[a], by_shape[b]

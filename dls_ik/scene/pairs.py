@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that need no collision check, found by random sampling if there is no SRDF.
+"""Search for pairs of links that need no collision check, for robots without SRDF.
 
-The method is that of MoveIt's Setup Assistant.
+The search uses random configurations, as MoveIt's Setup Assistant does.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from dls_ik.scene.srdf import Pair, pair_of
 
 ADJACENT, DEFAULT, ALWAYS, NEVER = "Adjacent", "Default", "Always", "Never"  # reasons in SRDF
 SAMPLES = 10_000  # number of random configurations
-EXACT = 500  # maximum number of exact checks of a pair; if more are needed, a sample is checked
-OFTEN = 0.95  # share of colliding samples above which a pair counts as always in collision
-SOURCES = (  # source files that determine the result; a change invalidates the cache
+EXACT = 500  # approximate maximum number of exact checks of a pair; others are extrapolated
+OFTEN = 0.95  # minimum fraction of colliding configurations for the reason ALWAYS
+SOURCES = (  # source files that determine the result; a change of a file invalidates the disk cache
     *FIT_SOURCES,
     "core/collision.py",
     "core/scene_arrays.py",
@@ -39,17 +39,18 @@ SOURCES = (  # source files that determine the result; a change invalidates the 
 
 
 def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> dict[Pair, str]:
-    """Return the pairs of links that need no collision check, each with the reason; cache on disk.
+    """Return the pairs of links that need no collision check, with the reason for each pair.
 
-    The reasons are Adjacent (a joint connects the links), Default (the links collide with all
-    joints at 0), Always (the links collide in almost all of 10 000 random configurations) and Never
-    (the links collide in none of the random configurations).
+    The reason is ``Adjacent`` if a joint connects the links, ``Default`` if the links collide with
+    all joints at 0, ``Always`` if they collide in almost all of 10 000 random configurations, and
+    ``Never`` if they collide in none of these configurations. The result is cached on disk.
 
     Args:
         tree: Robot.
         links: Collision geometry by link.
-        exact: Whether the library coal decides configurations that spheres leave undecided. If
-            False, the reason of a pair with an undecided configuration cannot be Never.
+        exact: Whether the library coal checks configurations in which bounding spheres do not show
+            whether a pair collides. If False, a pair with such a configuration cannot have the
+            reason ``Never``.
     """
     folder = kept_folder()
     path = (
@@ -68,7 +69,10 @@ def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> 
 
 
 def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[Pair, str]]:
-    """Yield the pairs that need no collision check, each with its reason."""
+    """Yield the pairs of links that need no collision check, with the reason for each pair.
+
+    The arguments are those of :func:`default_pairs`.
+    """
     adjacent = set(_adjacent(tree, links))
     yield from ((pair, ADJACENT) for pair in sorted(adjacent))
     masters = {mimic.master for mimic in tree.mimic_of.values()}
@@ -86,9 +90,13 @@ def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[
 
 
 def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
-    """Yield the pairs of links that a joint connects.
+    """Yield the pairs of links with geometry that a joint connects.
 
     Two links also count as connected if only links without geometry are between them.
+
+    Args:
+        tree: Robot.
+        links: Collision geometry by link.
     """
     beside: dict[str, set[str]] = {link: set() for link in tree.links}
     for joint in tree.joints:
@@ -105,7 +113,14 @@ def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
 
 
 def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
-    """Return random configurations (b, n) within the limits; row 0 has all joints at 0."""
+    """Return random configurations (b, n) within the joint limits [rad or m].
+
+    In row 0, all joints are at 0, or at the limit closest to 0.
+
+    Args:
+        tree: Robot.
+        joint_names: (n,) joints.
+    """
     joints = [tree.joint[name] for name in joint_names]
     lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
     upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
@@ -115,11 +130,16 @@ def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
 
 
 def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]:
-    """Return for each pair whether it collides at q[0], and in which share of q (b, n).
+    """Return for each pair whether it collides at q[0], and the fraction of q at which it collides.
 
-    Exact checks are made only for pairs whose reason depends on undecided configurations. Without
-    exact checks, only certain collisions are counted; if a pair has no certain collision but an
-    undecided configuration, one collision is counted.
+    Bounding spheres prove a collision or its absence at most configurations, and leave others
+    undecided. If the snapshot is `exact`, the library coal checks undecided configurations of those
+    pairs whose reason depends on the result. Otherwise only proven collisions are counted; but if a
+    pair has undecided configurations and no proven collision, one collision is counted.
+
+    Args:
+        snapshot: Scene without objects.
+        q: (b, n) configurations [rad or m].
     """
     pairs = sorted(set(snapshot.names))
     number = {pair: i for i, pair in enumerate(pairs)}
@@ -142,14 +162,14 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
 
 
 def _certain_pairs(snapshot: SceneSnapshot, q: Array) -> set[Pair]:
-    """Return the pairs whose spheres prove a collision at q (n,)."""
+    """Return the pairs for which bounding spheres prove a collision at configuration q (n,)."""
     states = np.empty(len(snapshot.names), np.int64)
     check_pairs(*snapshot.packed, q, states)
     return {snapshot.names[k] for k in np.flatnonzero(states == COLLIDING)}
 
 
 def _digest(tree: Tree, links: Mapping[str, Body], exact: bool) -> str:
-    """Return a digest of all data that determine the result of :func:`default_pairs`."""
+    """Return a hexadecimal digest of all arguments of :func:`default_pairs`."""
     digest = hashlib.sha256(tree.digest + bytes([exact]))
     for name, body in links.items():
         digest.update(name.encode())

@@ -57,9 +57,10 @@ from dls_ik.text import quoted, suggest_names
 class PlanningScene:
     """Collision geometry of a robot and objects of its world, as in MoveIt's planning scene.
 
-    Coordinates are in the frame of the robot's root link [m]. A change is applied as a whole or not
-    at all. Each change replaces the immutable snapshot from which queries and solvers read;
-    therefore every query and every solver run sees a consistent world.
+    Coordinates are in the frame of the robot's root link [m]. A change is applied as a whole, or
+    not at all if it is not valid. Queries and solvers read an immutable snapshot of the scene, and
+    each change replaces the snapshot. Therefore every query and every solver run sees a consistent
+    world.
     """
 
     def __init__(
@@ -74,21 +75,22 @@ class PlanningScene:
         """Read the robot's collision geometry, and determine which links may touch.
 
         Args:
-            robot: Robot. Configurations q (n,) have the positions of its joints. All other joints
-                of the tree are at 0, or at the limit closest to 0, until :meth:`set_joints`.
-            srdf: File or text of an SRDF with the pairs of links that are not checked. None: the
-                pairs that need no check are found by random sampling.
-            bodies: Collision geometry by link; None: the collision geometry of the URDF.
+            robot: Robot. A configuration q (n,) has the positions of the joints of its chain. All
+                other joints of its tree are at 0, or at the limit closest to 0, until
+                :meth:`set_joints` changes their positions.
+            srdf: Path or text of an SRDF, which defines the pairs of links that are not checked.
+                None to find pairs that need no check by random sampling.
+            bodies: Collision geometry by link; None for the collision geometry in the URDF.
             allow: Folders from which meshes may be read, in addition to the folder of the URDF and
                 to ROS packages.
-            exact: Whether the library coal decides pairs that bounding spheres leave undecided. If
-                False, coal is not needed, and undecided pairs count as collisions: shapes that
-                touch are always reported, but shapes up to a few millimetres apart may be reported
-                as well.
+            exact: Whether the library coal checks pairs for which bounding spheres show neither a
+                collision nor its absence. If False, coal is not needed, and such undecided pairs
+                count as collisions: shapes that touch are always reported, but shapes up to a few
+                millimetres apart may be reported as well.
 
         Raises:
-            SceneError: If the robot has no collision geometry, the geometry is not usable, or
-                `srdf` is not an SRDF.
+            SceneError: If the robot has no collision geometry, the geometry is not valid, or `srdf`
+                is not an SRDF.
         """
         self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
@@ -128,11 +130,11 @@ class PlanningScene:
 
     @property
     def attached(self) -> dict[str, str]:
-        """Names of the links that carry attached objects, by the name of the object."""
+        """For each attached object, by its name, the name of the link that carries the object."""
         return {name: each.link for name, each in self._snapshot.attached.items()}
 
     def __repr__(self) -> str:
-        """Return the robot and the numbers of links and objects."""
+        """Return a text with the name of the robot and the numbers of links and objects."""
         now = self._snapshot
         held = f", {len(now.attached)} attached" if now.attached else ""
         return (
@@ -141,25 +143,25 @@ class PlanningScene:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content for pickling and copying."""
+        """Return all attributes except the lock, for pickling and copying."""
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore the content after pickling or copying."""
+        """Restore the attributes after pickling or copying, with a new lock."""
         vars(self).update(state)
         self._lock = Lock()
 
     def copy(self) -> PlanningScene:
-        """Return an independent copy of the scene."""
+        """Return a copy of the scene; changes of the copy do not affect this scene."""
         return copy(self)
 
     # Changes
 
     def set_joints(self, values: Mapping[str, float]) -> None:
-        """Set positions of joints by name [rad or m].
+        """Set positions of joints, given as a mapping from joint name to position [rad or m].
 
-        Joints outside the chain keep these positions. For a joint of the chain, the position is
-        used where a method needs link poses and no configuration q is given.
+        The joints may be inside or outside the chain. The position of a joint of the chain is used
+        only in methods that need poses of links and are called without a configuration q.
 
         Raises:
             JointValueError: If a joint is unknown, or a position is not finite.
@@ -171,13 +173,13 @@ class PlanningScene:
     def add(
         self, name: str, parts: Iterable[tuple[Shape, Any]] | Shape, T: PoseLike | None = None
     ) -> None:
-        """Add an object, or replace the object of the same name.
+        """Add an object to the world, or replace the object of the same name.
 
         Args:
             name: Name of the object.
-            parts: A shape, or several shapes, each with ``T_object_shape`` (4, 4).
-            T: ``T_root_object`` (4, 4), a pose in another form, or a position (3,). None: the
-                identity.
+            parts: A shape, or several shapes, each with its pose ``T_object_shape`` (4, 4).
+            T: ``T_root_object``, a matrix (4, 4), a pose in another form, or a position (3,); None
+                for the identity.
 
         Raises:
             SceneError: If the name is empty or the name of a link, or the pose is not rigid.
@@ -187,7 +189,12 @@ class PlanningScene:
         self._change(AddObject(name, several, "", pose, {}, False))
 
     def add_box(self, name: str, size: Any, T: PoseLike | None = None) -> None:
-        """Add a box with edge lengths (3,) [m] and its centre at T (4, 4).
+        """Add a box to the world, or replace the object of the same name.
+
+        Args:
+            name: Name of the object.
+            size: (3,) edge lengths [m].
+            T: Pose of the centre in the root link's frame; see :meth:`add`.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
@@ -195,7 +202,12 @@ class PlanningScene:
         self.add(name, Box(size), T)
 
     def add_sphere(self, name: str, radius: float, T: PoseLike | None = None) -> None:
-        """Add a sphere with a radius [m] and its centre at T (4, 4).
+        """Add a sphere to the world, or replace the object of the same name.
+
+        Args:
+            name: Name of the object.
+            radius: Radius [m].
+            T: Pose of the centre in the root link's frame; see :meth:`add`.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
@@ -205,7 +217,13 @@ class PlanningScene:
     def add_cylinder(
         self, name: str, radius: float, length: float, T: PoseLike | None = None
     ) -> None:
-        """Add a cylinder of a radius and length [m] about the z axis of T (4, 4), centred at T.
+        """Add a cylinder to the world, or replace the object of the same name.
+
+        Args:
+            name: Name of the object.
+            radius: Radius [m].
+            length: Length along the z axis of T [m].
+            T: Pose of the centre in the root link's frame; see :meth:`add`.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
@@ -215,9 +233,15 @@ class PlanningScene:
     def add_capsule(
         self, name: str, radius: float, length: float, T: PoseLike | None = None
     ) -> None:
-        """Add a capsule about the z axis of T (4, 4), centred at T.
+        """Add a capsule to the world, or replace the object of the same name.
 
-        A capsule is a cylinder of a radius and length [m] with a hemisphere at each end.
+        A capsule is a cylinder with a hemisphere at each end.
+
+        Args:
+            name: Name of the object.
+            radius: Radius of the cylinder and of the hemispheres [m].
+            length: Length of the cylinder along the z axis of T [m].
+            T: Pose of the centre in the root link's frame; see :meth:`add`.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or a size is not positive.
@@ -225,7 +249,15 @@ class PlanningScene:
         self.add(name, Capsule(radius, length), T)
 
     def add_mesh(self, name: str, vertices: Any, triangles: Any, T: PoseLike | None = None) -> None:
-        """Add a mesh with vertices (k, 3) [m] and triangles (m, 3); watertight meshes are solid.
+        """Add a mesh to the world, or replace the object of the same name.
+
+        A watertight mesh is a solid, any other mesh a surface.
+
+        Args:
+            name: Name of the object.
+            vertices: (k, 3) vertices in the object's frame [m].
+            triangles: (m, 3) vertex indices, counter-clockwise seen from outside.
+            T: Pose of the object in the root link's frame; see :meth:`add`.
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or the mesh is not valid or
@@ -234,7 +266,12 @@ class PlanningScene:
         self.add(name, Mesh(vertices, triangles), T)
 
     def add_plane(self, name: str, normal: Any = (0.0, 0.0, 1.0), offset: float = 0.0) -> None:
-        """Add the half-space ``normal . x <= offset`` [m], such as a floor.
+        """Add the half-space ``normal . x <= offset``, such as a floor, to the world.
+
+        Args:
+            name: Name of the object; an object of the same name is replaced.
+            normal: (3,) vector that points out of the solid half-space, in the root link's frame.
+            offset: Distance of the boundary plane from the root frame along the normal [m].
 
         Raises:
             SceneError: If the object cannot be added (see :meth:`add`), or the normal is zero.
@@ -242,7 +279,11 @@ class PlanningScene:
         self.add(name, Plane(normal, offset))
 
     def move(self, name: str, T: PoseLike) -> None:
-        """Move an object of the world to T (4, 4) ``T_root_object``.
+        """Move an object of the world.
+
+        Args:
+            name: Name of the object.
+            T: New pose ``T_root_object``; see :meth:`add`.
 
         Raises:
             SceneError: If the object is unknown, or the pose is not rigid.
@@ -250,17 +291,17 @@ class PlanningScene:
         self._change(MoveObject(name, "", _pose(name, T)))
 
     def remove(self, name: str) -> None:
-        """Remove an object of the world.
+        """Remove the object of the world with a given name.
 
         Raises:
-            SceneError: If the object is unknown.
+            SceneError: If there is no such object.
         """
         with self._lock:
             known_object(self._snapshot, name)
             self._apply((RemoveObject(name),))
 
     def clear(self) -> None:
-        """Remove all objects, including attached objects."""
+        """Remove all objects of the world and all attached objects."""
         self._change(RemoveObject(""), RemoveAttached())
 
     def attach(
@@ -277,10 +318,10 @@ class PlanningScene:
         Args:
             name: Name of the object.
             link: Link that carries the object.
-            touch_links: Further links that the object may touch.
-            T: ``T_link_object`` (4, 4); None: the pose relative to the link that the object has
-                when the robot is at q.
-            q: Configuration (n,) of the robot; None: the positions set by :meth:`set_joints`.
+            touch_links: Links, other than `link`, that the object may touch.
+            T: ``T_link_object``, a matrix (4, 4) or a pose in another form. None for the pose that
+                the object in the world has relative to the link at configuration q.
+            q: Configuration (n,) of the robot; None for the positions set by :meth:`set_joints`.
 
         Raises:
             SceneError: If the object or a link is unknown, or a shape is a plane.
@@ -296,9 +337,12 @@ class PlanningScene:
             self._apply((change,), self._named(q))
 
     def detach(self, name: str, *, q: JointValues | None = None) -> None:
-        """Move an attached object into the world, to its pose at the configuration q (n,).
+        """Move an attached object into the world, at its current pose.
 
-        Without q, the positions set by :meth:`set_joints` are used.
+        Args:
+            name: Name of the object.
+            q: Configuration (n,) of the robot, which determines the pose; None for the positions
+                set by :meth:`set_joints`.
 
         Raises:
             SceneError: If the object is not attached.
@@ -312,11 +356,12 @@ class PlanningScene:
             self._apply((DetachObject(name, ""),), self._named(q))
 
     def allow(self, a: str, b: str | None = None, allowed: bool = True) -> None:
-        """Allow or forbid contact between two links or objects, or between one and all others.
+        """Allow or forbid contact of a link or object with another one, or with all others.
 
         Args:
-            a: Link or object.
-            b: Link or object; None: all others, except those whose pair with `a` was set by name.
+            a: Name of a link or object.
+            b: Name of another link or object. None for all others; rules that were set for a pair
+                of names, and pairs that may touch by default, have precedence.
             allowed: Whether contact is allowed.
 
         Raises:
@@ -336,7 +381,10 @@ class PlanningScene:
                 self._snapshot = replace(now, allowed={**now.allowed, pair: allowed})
 
     def set_padding(self, padding: float | Mapping[str, float]) -> None:
-        """Set the padding [m] that enlarges the shapes of links: one number, or numbers by link.
+        """Set the padding, a distance by which the shapes of a link are enlarged on all sides.
+
+        Args:
+            padding: Padding of all links with geometry [m], or a mapping from links to paddings.
 
         Raises:
             SceneError: If a link is unknown, or a padding is not from 0 to 10 m.
@@ -344,9 +392,10 @@ class PlanningScene:
         self._change(SetPadding(self._by_link(padding)))
 
     def set_scale(self, scale: float | Mapping[str, float]) -> None:
-        """Set the factor that scales the shapes of links: one number, or numbers by link.
+        """Set the factor by which each shape of a link is scaled about the origin of the shape.
 
-        Each shape is scaled about its origin.
+        Args:
+            scale: Factor for all links with geometry, or a mapping from links to factors.
 
         Raises:
             SceneError: If a link is unknown, or a factor is not from 0.01 to 100.
@@ -360,23 +409,26 @@ class PlanningScene:
         folder: str | os.PathLike[str] | None = None,
         allow: Iterable[str | os.PathLike[str]] = (),
     ) -> tuple[str, ...]:
-        """Apply a scene of MoveIt, as a whole or not at all.
+        """Apply a scene, or a difference of a scene, in a format of MoveIt.
+
+        The scene is applied as a whole, or not at all if it is not valid.
 
         Args:
-            source: A file (``.scene`` or YAML); the text of such a file; a message of type
+            source: Path of a file (``.scene`` or YAML); text of such a file; a message of type
                 moveit_msgs/PlanningScene (full or as a difference), CollisionObject or
                 AttachedCollisionObject; or a mapping with the same fields as a message.
-            folder: Folder for relative paths of mesh files; None: the folder of the file.
+            folder: Folder to which relative paths of mesh files refer; None for the folder of the
+                file.
             allow: Folders from which meshes may be read, in addition to the folders that were
                 allowed when the scene was created.
 
         Returns:
-            One line of text for each part without effect, such as an octomap, joints that the robot
-            does not have, or the removal of an unknown object.
+            One line of text for each part of the source without effect, such as an octomap, joints
+            that the robot does not have, or the removal of an unknown object.
 
         Raises:
-            SceneError: If the source is not a scene or does not fit the robot; the scene is then
-                unchanged.
+            SceneError: If the source is not a valid scene, or contains a link or frame that the
+                robot does not have. In this case the scene is unchanged.
         """
         change = read_scene(source, folder=folder, allow=(*self._allow, *allow))
         change = for_scene(change, self._snapshot)
@@ -393,19 +445,19 @@ class PlanningScene:
         *,
         prepare: bool = True,
     ) -> SceneSnapshot:
-        """Apply changes, as a whole or not at all.
+        """Apply operations that change the scene: all of them, or none if one is not possible.
 
         Args:
-            operations: Changes, applied in order.
-            at: Joint positions by name [rad or m] at which the poses of links are computed; None:
-                the joint positions of the scene.
+            operations: Operations, applied in order.
+            at: Joint positions by name [rad or m] at which the poses of links are computed. Joints
+                that are missing have their positions in the scene.
             prepare: Whether to build the arrays for queries now instead of in the first query.
 
         Returns:
             The new snapshot.
 
         Raises:
-            SceneError: If a change is not possible; the scene is then unchanged.
+            SceneError: If an operation is not possible. In this case the scene is unchanged.
             JointValueError: If a joint is unknown, or a position is not finite.
         """
         with self._lock:
@@ -416,22 +468,32 @@ class PlanningScene:
         return after
 
     def with_snapshot(self, snapshot: SceneSnapshot) -> PlanningScene:
-        """Return an independent scene of the same robot with a given snapshot."""
+        """Return a copy of this scene whose current snapshot is the given snapshot.
+
+        Later changes of one of the scenes do not affect the other scene.
+
+        Args:
+            snapshot: Snapshot of a scene with the same robot.
+        """
         other = copy(self)
         other._lock, other._snapshot = Lock(), snapshot
         return other
 
     def replace_snapshot(self, snapshot: SceneSnapshot) -> None:
-        """Replace the current snapshot by another snapshot of the same robot."""
+        """Replace the current snapshot by a given snapshot of a scene with the same robot."""
         with self._lock:
             self._snapshot = snapshot
 
     def take_over(self, other: PlanningScene) -> tuple[str, ...]:
-        """Copy objects, joint positions and changed pairs from another scene.
+        """Copy the state of another scene, which may belong to another robot, as far as possible.
 
-        The other scene may belong to another robot. Objects of the world and frames are copied if
-        both robots have the same root link. An attached object is copied if this robot has the link
-        that carries the object.
+        Joint positions, paddings and scales are copied if this robot has the joint or link. Objects
+        of the world and frames are copied if the root links of both robots have the same name. An
+        attached object is copied if this robot has the link that carries the object. Rules about
+        which links and objects may touch are copied if they were changed in the other scene.
+
+        Args:
+            other: The other scene, which is not changed.
 
         Returns:
             Names of the objects that were not copied.
@@ -462,7 +524,10 @@ class PlanningScene:
         return tuple(name for name in names if name not in objects and name not in attached)
 
     def _take_changed_pairs(self, other: PlanningScene) -> None:
-        """Copy from another scene which pairs may touch, for pairs whose rule was changed there."""
+        """Copy rules about which links and objects may touch from another scene.
+
+        Only rules that differ from the default rules of the other scene are copied.
+        """
         now, before = self._snapshot, other.snapshot
         default = dict.fromkeys(other.pairs, True)
         if before.allowed == default and not before.passes:
@@ -486,8 +551,9 @@ class PlanningScene:
 
         Args:
             path: Path of the file. If the path ends with ``.yaml``, the file contains the whole
-                scene as a message moveit_msgs/PlanningScene; if the path ends with ``.scene``, only
-                the objects of the world. A capsule is written as a cylinder and two spheres.
+                scene as a message moveit_msgs/PlanningScene. If the path ends with ``.scene``, the
+                file contains only the objects of the world. A capsule is written as a cylinder and
+                two spheres.
 
         Raises:
             SceneError: If the ending of the path is not valid, or the format does not support an
@@ -505,28 +571,36 @@ class PlanningScene:
         Path(path).write_text(text, encoding="utf-8")
 
     def _change(self, *operations: Operation) -> None:
-        """Take the lock and apply operations."""
+        """Apply operations in order; acquire the lock of the scene meanwhile."""
         with self._lock:
             self._apply(operations)
 
     def _apply(
         self, operations: Iterable[Operation], at: Mapping[str, float] | None = None
     ) -> None:
-        """Apply operations while the caller holds the lock.
+        """Apply operations in order; the caller must hold the lock of the scene.
 
         Args:
-            operations: Operations, applied in order.
-            at: Joint positions by name [rad or m] at which the poses of links are computed; None:
-                the joint positions of the scene.
+            operations: Operations.
+            at: Joint positions by name [rad or m] at which the poses of links are computed. Joints
+                that are missing have their positions in the scene.
         """
         self._snapshot = apply_changes(self._snapshot, operations, self.pairs, at)
 
     def _named(self, q: JointValues | None) -> dict[str, float] | None:
-        """Return the positions by joint name of a configuration q (n,); None if q is None."""
+        """Return a configuration q (n,) as a mapping from joint name to position [rad or m].
+
+        The result is None if q is None.
+        """
         return None if q is None else self.robot.named(self.robot.validated_one(q))
 
     def _by_link(self, given: float | Mapping[str, float]) -> Mapping[str, float]:
-        """Return values by link; a single number is the value of all links with geometry."""
+        """Return a padding or scale factor by link.
+
+        Args:
+            given: Mapping by link, which is returned unchanged, or a number for all links with
+                geometry.
+        """
         if isinstance(given, Mapping):
             return given
         return dict.fromkeys(self._snapshot.links, given)
@@ -536,8 +610,8 @@ class PlanningScene:
     def in_collision(self, q: JointValues) -> bool | NDArray[np.bool_]:
         """Return whether configurations are in collision.
 
-        If the scene is `exact`, every answer is certain. Otherwise only the answer False is
-        certain.
+        If the scene was created with ``exact=True``, every answer is certain. Otherwise True may be
+        wrong if shapes are up to a few millimetres apart.
 
         Args:
             q: One configuration (n,) or several configurations (b, n).
@@ -557,8 +631,10 @@ class PlanningScene:
     def distance(self, q: JointValues) -> ClosestPair | None:
         """Return the closest pair of links or objects at a configuration q (n,).
 
+        Pairs that may touch are not considered.
+
         Returns:
-            Distance, names, closest points and normal of the pair; None if no pair is checked.
+            Distance, names, closest points and normal of the pair; None if all pairs may touch.
 
         Raises:
             JointValueError: If q is not a valid configuration.
@@ -576,11 +652,14 @@ class PlanningScene:
         return self._snapshot.contacts(self.robot.validated_one(q))
 
     def clearance(self, q: JointValues, within: float = np.inf) -> dict[Pair, float]:
-        """Return the distance [m] of each pair at a configuration q (n,), smallest first.
+        """Return the distances [m] of pairs of links or objects at a configuration.
+
+        The result is a mapping from the names of a pair to its distance, in ascending order of the
+        distances. Pairs that may touch are left out.
 
         Args:
-            q: (n,) configuration.
-            within: Only pairs closer than this distance are returned [m]; a small value saves time.
+            q: (n,) configuration [rad or m].
+            within: Only pairs closer than this distance [m] are returned; a small value saves time.
 
         Raises:
             JointValueError: If q is not a valid configuration.
@@ -595,7 +674,7 @@ class PlanningScene:
         count as touching.
 
         Returns:
-            Names of the pair, and the time of the contact (0 at q0, 1 at q1); None without a
+            Names of the pair, and the time of the contact (0 at q0, 1 at q1); None if there is no
             contact.
 
         Raises:
@@ -617,21 +696,22 @@ class PlanningScene:
     ) -> JointPath:
         """Find a collision-free joint path from q0 to q1.
 
-        The result is the straight joint path if it is collision-free, otherwise a path that
-        RRT-Connect finds and that is then shortened (Kuffner & LaValle 2000). The path is proven
+        The result is the straight joint path if it is collision-free. Otherwise RRT-Connect
+        (Kuffner & LaValle 2000) searches for a path, which is then shortened. The path is proven
         collision-free along its whole length, not only at samples. The result is deterministic.
 
         Args:
-            q0: Start (n,).
-            q1: Goal (n,), or several alternative goals (g, n) in order of preference.
-            min_distance: Distance that all pairs keep along the path [m]. A pair that is closer at
-                the start or at the goal may be closer near that end of the path.
+            q0: Start (n,) [rad or m].
+            q1: Goal (n,), or several alternative goals (g, n) in order of preference [rad or m].
+            min_distance: Minimum distance of all pairs along the path [m]. If a pair is closer at
+                the start or at the goal, it may also be closer on the first or last segment.
             max_nodes: Maximum number of configurations in the search trees.
             seed: Seed of the random configurations.
 
         Returns:
-            The path, whose ``q`` (m, n) starts at q0 and is joined by straight joint paths. If no
-            path was found, ``q`` is empty, and ``names`` is a pair that blocks the path.
+            The path: ``q`` (m, n) are configurations from q0 to a goal, joined by straight joint
+            paths. If no path was found, ``q`` is empty, and ``names`` is a pair that blocks the
+            path.
 
         Raises:
             JointValueError: If a configuration is not valid.
@@ -649,9 +729,13 @@ class PlanningScene:
 
 
 def _pose(name: str, given: PoseLike) -> Array:
-    """Return the pose (4, 4) of the object `name`, given in any form of a pose.
+    """Return the pose of an object as a matrix (4, 4) [m].
+
+    Args:
+        name: Name of the object for the error message.
+        given: Pose in any form, or a position (3,).
 
     Raises:
-        SceneError: If the pose is not rigid.
+        SceneError: If the pose is not a rigid transform.
     """
     return checked_pose(pose_matrix(given, position_only=True), f"the pose of {name!r}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of a snapshot to the fields of moveit_msgs/PlanningScene, and to YAML."""
+"""Conversion of a scene's snapshot to the fields of moveit_msgs/PlanningScene, and to YAML."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from dls_ik.scene.shapes import Body, Box, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import pair_of
 
-Fields = dict[str, Any]  # fields of a message by name; missing fields have their default value
+Fields = dict[str, Any]  # values of a message's fields by name; others have their default values
 
 
 def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
-    """Return the fields of a full PlanningScene message.
+    """Return the fields of a PlanningScene message that describes a complete scene.
 
-    A capsule becomes a cylinder and two spheres.
+    A capsule is described by a cylinder and two spheres, because MoveIt has no capsules.
 
     Args:
         scene: Snapshot.
@@ -64,10 +64,10 @@ def scene_fields(scene: SceneSnapshot, name: str = "") -> Fields:
 
 
 def allowed_fields(scene: SceneSnapshot) -> Fields:
-    """Return the fields of an AllowedCollisionMatrix message.
+    """Return the fields of an AllowedCollisionMatrix message for a scene.
 
-    The matrix contains all links with geometry, and all other names that occur in the pairs that
-    may touch and in the defaults.
+    The matrix has a row for each link with geometry, and for each other link or object for which
+    the scene has a rule about contacts.
     """
     named = {name for pair in scene.allowed for name in pair}
     names = sorted({*named, *scene.passes, *scene.links})
@@ -92,13 +92,13 @@ def allowed_fields(scene: SceneSnapshot) -> Fields:
 def object_fields(
     body: Body, T: Array, frame: str, subframes: Mapping[str, Array] | None = None
 ) -> Fields:
-    """Return the fields of a CollisionObject message that adds a body.
+    """Return the fields of a CollisionObject message that adds an object.
 
     Args:
-        body: Body.
-        T: ``T_frame_body`` (4, 4).
-        frame: Name of the frame of the pose T.
-        subframes: ``T_body_subframe`` (4, 4) by name.
+        body: Name and shapes of the object.
+        T: ``T_frame_object`` (4, 4).
+        frame: Name of the frame in which T is given.
+        subframes: ``T_object_subframe`` (4, 4) by name.
     """
     fields: Fields = {"header": {"frame_id": frame}, "pose": _pose(T), "id": body.name}
     for shape, T_part in (part for each in body.parts for part in without_capsules(*each)):
@@ -112,7 +112,7 @@ def object_fields(
 
 
 def yaml_text(fields: Fields) -> str:
-    """Return fields as YAML text, which ``ros2 topic pub`` and this package can read."""
+    """Return the fields of a message as YAML text for ``ros2 topic pub`` and for this package."""
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -121,7 +121,9 @@ def yaml_text(fields: Fields) -> str:
 
 
 def _shape(shape: Shape) -> tuple[str, Fields]:
-    """Return the field of a CollisionObject for a shape, and the fields of the shape's message.
+    """Return the kind of a shape in a CollisionObject message, and the fields of its message.
+
+    The kind is ``primitive``, ``plane`` or ``mesh``.
 
     Raises:
         TypeError: If the shape is a capsule.
@@ -142,7 +144,12 @@ def _shape(shape: Shape) -> tuple[str, Fields]:
 
 
 def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fields:
-    """Return the fields of the message of a pose (4, 4); `keys` are the names of both fields."""
+    """Return the fields of a Pose or Transform message for a pose (4, 4).
+
+    Args:
+        T: Pose.
+        keys: Names of the fields for the position and for the quaternion.
+    """
     position, orientation = keys
     quaternion = quaternion_from_rotation(T[:3, :3])
     return {
@@ -152,5 +159,10 @@ def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fiel
 
 
 def _vector(values: Iterable[float], axes: str) -> dict[str, float]:
-    """Return numbers by axis name, one letter of `axes` for each number."""
+    """Return a vector or quaternion as a mapping of component names to numbers.
+
+    Args:
+        values: Components.
+        axes: Names of the components, one letter each, such as ``xyz``.
+    """
     return {axis: float(value) for axis, value in zip(axes, values, strict=True)}

@@ -24,7 +24,7 @@ from dls_ik.text import quoted
 
 SMALLEST, LARGEST = 1e-6, 1e6  # [m] minimum and maximum size of shapes
 MAX_PARTS = 10_000  # maximum number of shapes of a body
-MIN_FLATNESS = 1e-12  # ratio of height to side below which a triangle counts as without area
+MIN_FLATNESS = 1e-12  # a triangle has no area if height / longest side is at most this
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Box:
 
     def __post_init__(self) -> None:
         """Validate the size."""
-        _set(self, size=_sizes(self.size, "a box must be x, y, z"))
+        _set(self, size=_sizes(self.size, "the size of a box must be x, y, z"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Validate the radius."""
-        (radius,) = _sizes([self.radius], "a sphere must be a radius").tolist()
+        (radius,) = _sizes([self.radius], "the size of a sphere must be a radius").tolist()
         _set(self, radius=radius)
 
 
@@ -72,7 +72,7 @@ class Cylinder:
     def __post_init__(self) -> None:
         """Validate the sizes."""
         given = [self.radius, self.length]
-        radius, length = _sizes(given, "a cylinder must be radius, length").tolist()
+        radius, length = _sizes(given, "the size of a cylinder must be radius, length").tolist()
         _set(self, radius=radius, length=length)
 
 
@@ -90,23 +90,23 @@ class Capsule:
     def __post_init__(self) -> None:
         """Validate the sizes."""
         given = [self.radius, self.length]
-        radius, length = _sizes(given, "a capsule must be radius, length").tolist()
+        radius, length = _sizes(given, "the size of a capsule must be radius, length").tolist()
         _set(self, radius=radius, length=length)
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The solid half-space ``normal . x <= offset``.
+    """A solid half-space, which contains the points x (3,) with ``normal . x <= offset``.
 
     Raises:
         SceneError: If the normal has zero length, or a number is not finite.
     """
 
-    normal: Array  # (3,) points out of the solid; normalised
-    offset: float = 0.0  # [m] distance of the plane from the origin along the unit normal
+    normal: Array  # (3,) unit vector that points out of the half-space; the constructor scales it
+    offset: float = 0.0  # [m] distance of the boundary plane from the origin along the normal
 
     def __post_init__(self) -> None:
-        """Validate and normalise the normal."""
+        """Validate the fields, and normalise the normal."""
         normal = _numbers(self.normal, (3,), "the normal of a plane must be x, y, z")
         length = float(np.linalg.norm(normal))
         if length < SMALLEST:
@@ -117,17 +117,20 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """A surface of triangles; equal vertices are merged, triangles without area are dropped.
+    """A surface of triangles, or a solid if the surface is watertight.
+
+    The constructor merges equal vertices and drops triangles without area.
 
     Raises:
-        SceneError: If there are no triangles or too many, or a triangle has an unknown vertex.
+        SceneError: If there are no triangles or too many, or a vertex index is out of range.
     """
 
     vertices: Array  # (k, 3) [m]
-    triangles: NDArray[np.signedinteger[Any]]  # (m, 3) int32, counter-clockwise seen from outside
+    # (m, 3) int32 vertex indices of each triangle, counter-clockwise seen from outside
+    triangles: NDArray[np.signedinteger[Any]]
 
     def __post_init__(self) -> None:
-        """Validate the arrays, and merge equal vertices."""
+        """Validate the arrays, merge equal vertices, and drop triangles without area."""
         corners = _triangles(self.triangles)
         valid = "the vertices of a mesh must be rows of x, y, z"
         vertices = _numbers(self.vertices, (-1, 3), valid)
@@ -143,7 +146,11 @@ class Mesh:
 
     @cached_property
     def is_watertight(self) -> bool:
-        """Return whether the mesh is closed, with two triangles alike oriented at each edge."""
+        """Whether the mesh encloses a solid.
+
+        At each edge of a watertight mesh, exactly two triangles meet, and their orientations are
+        consistent.
+        """
         a, b = self.triangles, np.roll(self.triangles, -1, axis=1)
         count = len(self.vertices)
         edges = np.sort((a.astype(np.int64) * count + b).ravel())
@@ -159,14 +166,14 @@ class Body:
     """Shapes that move together: the collision geometry of a link, or the shapes of an object.
 
     Raises:
-        SceneError: If a pose is not a rigid transform, or there are too many parts.
+        SceneError: If the pose of a shape is not a rigid transform, or there are too many shapes.
     """
 
-    name: str
-    parts: tuple[tuple[Shape, Array], ...] = field(repr=False)  # each with T_body_shape (4, 4)
+    name: str  # name of the link or object
+    parts: tuple[tuple[Shape, Array], ...] = field(repr=False)  # shapes with T_body_shape (4, 4)
 
     def __post_init__(self) -> None:
-        """Validate the poses."""
+        """Validate the number and the poses of the shapes."""
         if len(self.parts) > MAX_PARTS:
             raise SceneError(
                 f"{quoted(self.name)} may have at most {MAX_PARTS} shapes; got {len(self.parts)}"
@@ -176,14 +183,15 @@ class Body:
 
 
 def checked_pose(given: Any, name: str) -> Array:
-    """Return a rigid transform as a read-only array (4, 4).
+    """Validate a rigid transform, and return it as a read-only array (4, 4) [m].
 
     Args:
-        given: Transform.
+        given: Transform, a matrix (4, 4).
         name: Name of the transform for the error message.
 
     Raises:
-        SceneError: If the pose is not a rigid transform, or its position is beyond `LARGEST` [m].
+        SceneError: If the matrix is not a rigid transform, or a coordinate of its position is
+            larger than `LARGEST`.
     """
     try:
         T = rigid_transform(given, name)
@@ -200,17 +208,18 @@ def checked_pose(given: Any, name: str) -> Array:
 
 GEOMETRIES = ("box", "sphere", "cylinder", "capsule", "mesh")
 COLLISIONS: Schema = {"link": {"collision": {"origin": {}, "geometry": {"*": {}}}}}
-MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # maximum number of triangles of a robot
+MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # maximum number of triangles of all meshes of a robot
 
 
 def link_bodies(
     urdf: Description | str | os.PathLike[str], allow: Iterable[str | os.PathLike[str]] = ()
 ) -> dict[str, Body]:
-    """Return the collision geometry of a robot by link, without links that have none.
+    """Return the collision geometry of a robot by link; links without geometry are left out.
 
     Args:
-        urdf: ``tree.description`` of a robot, a URDF file, or the text of a URDF file.
-        allow: Folders from which meshes may be read, in addition to those of :func:`find_mesh`.
+        urdf: ``tree.description`` of a robot, path of a URDF file, or URDF text.
+        allow: Folders from which meshes may be read, in addition to the folder of the URDF and to
+            ROS packages; see :func:`find_mesh`.
 
     Raises:
         SceneError: If a shape is not valid, or a mesh cannot be read; the message names the link,
@@ -233,11 +242,13 @@ def link_bodies(
 
 
 class MeshLibrary:
-    """Reader of the mesh files that a robot or scene description names; each file is read once.
+    """Reader of the mesh files that a robot description or scene description names.
+
+    A file is read only once, even if several shapes use it.
 
     Args:
-        folder: As for :func:`find_mesh`.
-        allow: As for :func:`find_mesh`.
+        folder: Folder of the description, to which relative paths refer; None if unknown.
+        allow: Additional folders from which files may be read; see :func:`find_mesh`.
     """
 
     def __init__(self, folder: Path | None, allow: tuple[str | os.PathLike[str], ...] = ()) -> None:
@@ -246,11 +257,15 @@ class MeshLibrary:
         self._scaled: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
 
     def mesh(self, name: str, scale: ArrayLike = (1.0, 1.0, 1.0)) -> Mesh:
-        """Return the mesh in the file `name`, scaled by factors (3,) along x, y and z.
+        """Return the mesh in a file, scaled about its origin.
+
+        Args:
+            name: ``package://NAME/PATH``, ``file://PATH``, or a path.
+            scale: (3,) factors along x, y and z; negative factors mirror the mesh.
 
         Raises:
-            SceneError: If the file is not found or not valid, all meshes read so far together have
-                too many triangles, or a factor is zero.
+            SceneError: If the file is not found or not valid, a factor is zero, or the meshes read
+                so far have too many triangles in total.
         """
         factors = _numbers(scale, (3,), "the scale of a mesh must be x, y, z")
         path = find_mesh(name, self._folder, self._allow)
@@ -272,7 +287,9 @@ class MeshLibrary:
 
 
 def _part(collision: XmlElement, meshes: MeshLibrary) -> tuple[Shape, Array]:
-    """Return the shape and the pose (4, 4) of a <collision> element.
+    """Return the shape that a <collision> element of a URDF describes, and its pose (4, 4) [m].
+
+    The pose is in the frame of the link.
 
     Raises:
         SceneError: If the element is not valid.
@@ -294,7 +311,7 @@ def _part(collision: XmlElement, meshes: MeshLibrary) -> tuple[Shape, Array]:
 
 
 def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
-    """Return the shape of an element such as <box> inside <geometry>.
+    """Return the shape that an element such as <box> inside <geometry> describes.
 
     Raises:
         SceneError: If the shape is unknown or not valid.
@@ -320,7 +337,7 @@ def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
 
 
 def _set(shape: object, **values: Any) -> None:
-    """Set fields of a frozen dataclass, and make arrays read-only."""
+    """Set fields of a shape or body, which is a frozen dataclass; arrays become read-only."""
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -328,18 +345,19 @@ def _set(shape: object, **values: Any) -> None:
 
 
 def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """Return numbers as a new array, after checking its shape and range.
+    """Check the shape and the range of an array of numbers, and return a new array.
 
     Args:
         given: Numbers.
-        shape: Required shape of the array; -1 allows any length.
-        what: Start of the error message: what the numbers must be.
+        shape: Required shape of the array; -1 stands for any number of rows.
+        what: Start of the error message, which says what the numbers must be.
 
     Raises:
-        SceneError: If the array has another shape, or a number is out of range.
+        SceneError: If the array has another shape, or the magnitude of a number is larger than
+            `LARGEST`.
     """
     try:
-        values = np.array(given, np.float64) + 0.0  # turns -0.0 into 0.0
+        values = np.array(given, np.float64) + 0.0  # -0.0 becomes 0.0
     except (TypeError, ValueError, OverflowError):
         raise SceneError(f"{what}; got {quoted(given)}") from None
     rows = values.shape[:1] if shape[:1] == (-1,) else shape[:1]
@@ -354,15 +372,15 @@ def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
 
 
 def _sizes(given: ArrayLike, what: str) -> Array:
-    """Return sizes [m] as an array, after checking that all sizes are positive.
+    """Check the sizes of a shape, and return them as an array [m].
 
     Args:
         given: Sizes.
-        what: Start of the error message, with the names of the sizes; the number of commas plus
-            one is the required number of sizes.
+        what: Start of the error message, such as ``the size of a box must be x, y, z``. The sizes
+            in this text are separated by commas, and define the required number of sizes.
 
     Raises:
-        SceneError: If the number of sizes is wrong, or a size is out of range.
+        SceneError: If the number of sizes is wrong, or a size is not from `SMALLEST` to `LARGEST`.
     """
     values = _numbers(given, (what.count(",") + 1,), what)
     if not (values >= SMALLEST).all():
@@ -372,11 +390,13 @@ def _sizes(given: ArrayLike, what: str) -> Array:
 
 
 def _triangles(given: ArrayLike) -> NDArray[np.int64]:
-    """Return vertex indices as an array (m, 3), without checking the range of the indices.
+    """Return the triangles of a mesh as an array (m, 3) of vertex indices.
+
+    The range of the indices is not checked.
 
     Raises:
-        SceneError: If the value does not consist of rows of three integers, or there are too many
-            rows.
+        SceneError: If the triangles are not rows of three integers, or there are no triangles or
+            too many.
     """
     what = "the triangles of a mesh must be rows of three indices"
     try:
@@ -397,10 +417,17 @@ def _triangles(given: ArrayLike) -> NDArray[np.int64]:
 def _merge_vertices(
     vertices: Array, triangles: NDArray[np.int64]
 ) -> tuple[Array, NDArray[np.int32]]:
-    """Merge equal vertices; drop triangles without area, and vertices that no triangle uses.
+    """Merge equal vertices, and drop triangles without area and vertices that no triangle uses.
+
+    Args:
+        vertices: (k, 3) vertices [m].
+        triangles: (m, 3) vertex indices.
+
+    Returns:
+        The remaining vertices and triangles.
 
     Raises:
-        SceneError: If no triangle is left.
+        SceneError: If all triangles have no area.
     """
     rows = np.ascontiguousarray(vertices).view("V24").ravel()
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)

@@ -1,6 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Immutable snapshots of a scene, with collision and distance queries."""
+"""Immutable snapshots of a planning scene, with collision and distance queries.
+
+A pair consists of two shapes. There are p pairs of two moving shapes (of links or attached
+objects), followed by s pairs of a moving shape and a standing shape (of an object of the world).
+Pairs of links or objects that may touch are not checked and not counted. A configuration q (n,) has
+the positions of n joints [rad or m].
+"""
 
 from __future__ import annotations
 
@@ -48,38 +54,40 @@ from dls_ik.scene.srdf import Pair, pair_of
 
 T = TypeVar("T")
 
-TOUCHING = 1e-5  # [m] distance below which shapes on a path count as touching
+TOUCHING = 1e-5  # [m] distance up to which shapes on a path count as touching
 MAX_SLIDE = 100.0  # [m] maximum absolute position assumed for a prismatic joint without limits
-BATCH = 256  # minimum number of configurations per thread
+BATCH = 256  # minimum number of configurations for each thread
 
 
 class ClosestPair(NamedTuple):
     """The two links or objects that are closest to each other, or that overlap most."""
 
-    distance: float  # [m] distance less padding; in a collision, minus the depth (a lower bound)
-    names: Pair
+    # [m] distance minus the paddings; negative in a collision, when its magnitude is a lower bound
+    # of the penetration depth
+    distance: float
+    names: Pair  # names of the links or objects
     points: Array  # (2, 3) closest points of both shapes in the root link's frame [m]
     normal: Array  # (3,) unit vector from the first to the second shape
 
 
 class Contact(NamedTuple):
-    """A contact of two shapes."""
+    """A contact of two shapes at a configuration."""
 
-    names: Pair
+    names: Pair  # names of the links or objects
     point: Array  # (3,) middle of the closest points, in the root link's frame [m]
     normal: Array  # (3,) unit vector from the first to the second shape
     depth: float  # [m] lower bound on the penetration depth, including padding
 
 
 class PathContact(NamedTuple):
-    """The first contact on a straight joint path."""
+    """The first contact of two shapes on a straight joint path."""
 
-    time: float  # 0 at the start of the path, 1 at its end
-    names: Pair
+    time: float  # position of the contact on the path, 0 at the start and 1 at the end
+    names: Pair  # names of the links or objects
 
 
 class PlacedBody(NamedTuple):
-    """An object of the world."""
+    """An object of the world with its pose."""
 
     body: Body
     T: Array  # (4, 4) T_root_object
@@ -87,56 +95,53 @@ class PlacedBody(NamedTuple):
 
 
 class AttachedBody(NamedTuple):
-    """An object attached to a link."""
+    """An object attached to a link, with its pose relative to the link."""
 
     body: Body
     link: str
     T: Array  # (4, 4) T_link_object
-    touch_links: frozenset[str] = frozenset()  # further links that the object may touch
+    touch_links: frozenset[str] = frozenset()  # links, other than `link`, that it may touch
 
 
 class _CachedResult(NamedTuple):
-    """A result that later snapshots may reuse, and the data from which it was computed.
+    """A result in the cache that snapshots share, and the data from which it was computed."""
 
-    `values` are compared by value, and `parts` by identity.
-    """
-
-    values: tuple[object, ...]
-    parts: tuple[object, ...]
+    values: tuple[object, ...]  # data that a snapshot compares by value with its own data
+    parts: tuple[object, ...]  # data that a snapshot compares by identity with its own data
     result: Any
 
 
 @dataclass(frozen=True, eq=False)
 class SceneSnapshot:
-    """Immutable state of a scene: a robot, objects, and which pairs of them may touch."""
+    """Immutable state of a scene: a robot, objects, and which links and objects may touch."""
 
     tree: Tree
     joint_names: tuple[str, ...]  # (n,) joints whose positions form a configuration q
     links: Mapping[str, Body]  # collision geometry by link
     allowed: Mapping[Pair, bool]  # whether a pair may touch; takes precedence over `passes`
-    passes: Mapping[str, bool] = field(default_factory=dict)  # whether a body may touch all others
-    values: Mapping[str, float] = field(default_factory=dict)  # joint positions [rad or m]
+    passes: Mapping[str, bool] = field(default_factory=dict)  # whether a body may touch any other
+    values: Mapping[str, float] = field(default_factory=dict)  # joint positions [rad or m] by name
     objects: Mapping[str, PlacedBody] = field(default_factory=dict)
     attached: Mapping[str, AttachedBody] = field(default_factory=dict)
     padding: Mapping[str, float] = field(default_factory=dict)  # padding by link [m]
-    scale: Mapping[str, float] = field(default_factory=dict)  # scale by link
+    scale: Mapping[str, float] = field(default_factory=dict)  # scale factor by link
     frames: Mapping[str, Array] = field(default_factory=dict)  # (4, 4) T_root_frame by name
-    exact: bool = True  # False: pairs left undecided by spheres count as colliding
-    kept: dict[str, _CachedResult] = field(default_factory=dict, repr=False)  # shared by snapshots
+    exact: bool = True  # if False, pairs that bounding spheres leave undecided count as colliding
+    kept: dict[str, _CachedResult] = field(default_factory=dict, repr=False)  # shared cache
 
     def with_state(
         self, joint_names: tuple[str, ...], values: Mapping[str, float]
     ) -> SceneSnapshot:
-        """Return a copy of the snapshot with other configuration joints and joint positions.
+        """Return a copy of the snapshot with other joint names and joint positions.
 
         Args:
-            joint_names: (n,) joints whose positions form a configuration q.
-            values: New positions by joint [rad or m]; other joints keep their positions.
+            joint_names: (n,) joints whose positions form a configuration q of the copy.
+            values: Positions by joint name that replace those of the snapshot [rad or m].
         """
         return replace(self, joint_names=joint_names, values={**self.values, **values})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields for pickling, without cached results."""
+        """Return the fields for pickling, with an empty cache."""
         content = {each.name: getattr(self, each.name) for each in fields(self)}
         return {**content, "kept": {}}
 
@@ -147,14 +152,15 @@ class SceneSnapshot:
         parts: tuple[object, ...],
         make: Callable[[], T],
     ) -> T:
-        """Return a result from the cache that snapshots share, or compute and cache the result.
+        """Return a result from the cache that snapshots share; compute it if it is not there.
 
-        The cached result is used if it was computed from the same data.
+        The cache has one result of each name. It is used if it was computed from equal data;
+        otherwise the new result replaces it.
 
         Args:
             name: Name of the result.
             values: Data from which the result is computed, compared by value.
-            parts: Data from which the result is computed, compared by identity.
+            parts: Further data from which the result is computed, compared by identity.
             make: Function that computes the result.
         """
         known = self.kept.get(name)
@@ -166,13 +172,13 @@ class SceneSnapshot:
         ):
             known = self.kept[name] = _CachedResult(
                 values, parts, make()
-            )  # one assignment, because threads share the cache
+            )  # a single assignment, which is atomic, because threads share the cache
         result: T = known.result
         return result
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 digest (hexadecimal) of all data that determine the results of queries."""
+        """Hexadecimal SHA-256 digest of all data on which the results of queries depend."""
         known = hashlib.sha256(repr((self.joint_names, self.names)).encode())
         for array in self.packed:
             known.update(array.tobytes())
@@ -181,9 +187,10 @@ class SceneSnapshot:
     # Pairs
 
     def may_touch(self, a: str, b: str) -> bool:
-        """Return whether two links or objects may touch.
+        """Return whether the links or objects with the names `a` and `b` may touch.
 
-        The rules are those of MoveIt's AllowedCollisionMatrix.
+        The rules are those of MoveIt's AllowedCollisionMatrix. In addition, an attached object may
+        touch the link that carries it, its touch links, and other objects attached to this link.
         """
         allowed = self.allowed.get(pair_of(a, b))
         if allowed is None:
@@ -200,10 +207,9 @@ class SceneSnapshot:
 
     @cached_property
     def names(self) -> tuple[Pair, ...]:
-        """Names of the p + s pairs of shapes that are checked.
+        """Names of the links or objects of each of the p + s pairs of shapes that are checked.
 
-        In p pairs both shapes belong to links or attached objects; in s pairs the second shape
-        belongs to an object of the world. A name may occur several times.
+        A pair of names occurs several times if a link or object has several shapes.
         """
         moving, standing = self._shapes
         own, outside = self._numbers
@@ -213,10 +219,13 @@ class SceneSnapshot:
         )
 
     def moved_by_tip(self, base: str, tip: str) -> NDArray[np.int64]:
-        """Return flags (p + s,): 1 if the pose of `tip` determines the poses of both shapes.
+        """Return for each pair (p + s,) whether the pose of a tip determines its distance.
+
+        The flag is 1 if one shape moves with the tip link and the other shape does not move, and
+        otherwise 0. All flags are 0 if the base link moves relative to the root link.
 
         Args:
-            base: Link relative to which the pose of `tip` is given.
+            base: Link relative to which the pose of the tip is given.
             tip: Tip link.
         """
         links, moving, (own, outside) = self._frames.links, self._shapes[0], self._numbers
@@ -229,7 +238,7 @@ class SceneSnapshot:
 
     @cached_property
     def _frames(self) -> LinkFrames:
-        """Frames of the links at the joint positions of the snapshot."""
+        """Moving frames of the robot, with all joints not in `joint_names` at their positions."""
         others = {k: v for k, v in self.values.items() if k not in self.joint_names}
         return self._cached(
             "frames",
@@ -240,7 +249,7 @@ class SceneSnapshot:
 
     @cached_property
     def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
-        """Moving shapes (of links and attached objects), and standing shapes (of world objects)."""
+        """Moving shapes of links and attached objects, and standing shapes of world objects."""
         standing = [
             StandingShape(name, shape, each.T @ T)
             for name, each in self.objects.items()
@@ -251,7 +260,7 @@ class SceneSnapshot:
         return self._cached("moving", sizes, parts, self._moving_shapes), standing
 
     def _moving_shapes(self) -> list[MovingShape]:
-        """Return the shapes of links and attached objects, with their sphere trees."""
+        """Return the shapes of links and attached objects, with sphere trees and moving frames."""
         moving = []
         carried = [(each.body, each.link, each.T) for each in self.attached.values()]
         links = [(body, name, np.eye(4)) for name, body in self.links.items()]
@@ -261,7 +270,8 @@ class SceneSnapshot:
             scale, padding = self.scale.get(body.name, 1.0), self.padding.get(body.name, 0.0)
             for shape, T in body.parts:
                 is_link = body.name in self.links
-                keep = is_link or isinstance(shape, Mesh)  # boxes are short-lived
+                # An attached box or cylinder is fitted fast, and its spheres are rarely used again.
+                keep = is_link or isinstance(shape, Mesh)
                 T_shape = T_frame @ T_link @ T
                 leaves = MAX_LEAVES if is_link else max_leaves
                 tree = sphere_tree(shape, keep, leaves)
@@ -272,10 +282,10 @@ class SceneSnapshot:
 
     @cached_property
     def _numbers(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Indices of both shapes of each checked pair.
+        """Indices of the two shapes of each checked pair.
 
-        The first list has the p pairs of moving shapes, the second list the s pairs of a moving and
-        a standing shape.
+        The first list has the p pairs of moving shapes, as two indices of moving shapes. The second
+        list has the s pairs of a moving and a standing shape, as one index of each kind.
         """
         moving, standing = self._shapes
         touch = cache(self.may_touch)
@@ -300,7 +310,7 @@ class SceneSnapshot:
 
     @cached_property
     def arrays(self) -> SceneArrays:
-        """Arrays of shapes and pairs for the collision kernels."""
+        """Arrays that describe all shapes and checked pairs for the collision kernels."""
         moving, _ = self._shapes
         trees = self._cached(
             "trees", (), (moving,), lambda: pack_trees([each.spheres for each in moving])
@@ -309,10 +319,9 @@ class SceneSnapshot:
 
     @cached_property
     def pair_keys(self) -> tuple[Hashable, ...]:
-        """Keys (p + s,) that identify pairs across snapshots.
+        """Keys (p + s,) that identify equal pairs in different snapshots.
 
-        A pair has the same key in two snapshots only if its shapes are equal and move in the same
-        way in both.
+        Two pairs have equal keys only if their shapes are equal, and move equally with the joints.
         """
         (moving, standing), (own, outside) = self._shapes, self._numbers
         one = self._cached("keys", (), (moving,), lambda: self._moving_keys(moving))
@@ -328,14 +337,14 @@ class SceneSnapshot:
 
     @property
     def frames_key(self) -> bytes:
-        """Digest of the kinematics of the link frames."""
+        """SHA-256 digest of the joint names and of the kinematics of all moving frames."""
         frames = self._frames
         lists = frames.parent, frames.variable, frames.prismatic, frames.scale, frames.offset
         content = repr((self.joint_names, lists)).encode() + np.array(frames.fixed).tobytes()
         return hashlib.sha256(content).digest()
 
     def _moving_keys(self, moving: list[MovingShape]) -> list[bytes]:
-        """Return for each moving shape a digest of the shape and of its kinematics."""
+        """Return for each moving shape a digest of its name, spheres, padding and kinematics."""
         frames_key, keys = self.frames_key, []
         for each in moving:
             key = hashlib.sha256(frames_key + repr((each.name, each.frame, each.padding)).encode())
@@ -346,16 +355,20 @@ class SceneSnapshot:
 
     @cached_property
     def packed(self) -> tuple[Array, NDArray[np.int64]]:
-        """The arrays of shapes and pairs, packed into two arrays for the collision kernels."""
+        """All arrays of shapes and pairs, packed into one float and one integer array for kernels.
+
+        Kernels with two arguments are called faster than kernels with many arguments.
+        """
         return pack_scene(self.arrays)
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
-        """Bounds on the effect of each joint on each pair, two arrays (p + s, n).
+        """Upper bounds on the effect of each joint on each pair, two arrays (p + s, n).
 
-        The first array has the approach of both shapes per joint motion [m/rad or m/m], the second
-        array their relative rotation per joint motion. Prismatic joints are assumed to be within
-        their limits, or within 100 m if they have no limits.
+        An entry of the first array is the maximum change of the distance of a pair per motion of a
+        joint [m/rad or m/m]. An entry of the second array is the maximum relative rotation of the
+        shapes of a pair per motion of a joint; see :func:`turns_of_pairs`. Prismatic joints are
+        assumed to be within their limits, or within +-100 m if they have no limits.
         """
         return reach_of_pairs(self.arrays, self._extent), turns_of_pairs(
             self.arrays, len(self._extent)
@@ -363,25 +376,36 @@ class SceneSnapshot:
 
     @cached_property
     def _extent(self) -> Array:
-        """Maximum absolute position of each joint within its limits (n,); 100 without limits."""
+        """Maximum absolute position (n,) of each joint within its limits [rad or m].
+
+        The maximum is 100 for a joint without limits.
+        """
         limits = [self.tree.joint[name] for name in self.joint_names]
         extent = np.array([max(abs(each.lower), abs(each.upper)) for each in limits])
         return np.where(np.isfinite(extent), extent, MAX_SLIDE)
 
     @cached_property
     def second_first(self) -> NDArray[np.bool_]:
-        """Flags (p + s,): whether the arrays have the two shapes in reverse order of `names`."""
+        """Flags (p + s,) that are true if kernels use the shapes in the reverse order of `names`.
+
+        Kernels use a standing shape as the first shape of a pair.
+        """
         moving, standing = self._shapes
         own, outside = self._numbers
         first = [moving[a].name for a, _ in own] + [standing[b].name for _, b in outside]
         return np.array([a != b for a, (b, _) in zip(first, self.names, strict=True)], bool)
 
-    # Queries; the callers validate the configurations
+    # Queries, whose configurations the callers must validate
 
     def states(self, q: Array) -> NDArray[np.int64]:
-        """Return for each configuration q (b, n) its state and the index of a pair, (b, 2).
+        """Check configurations by bounding spheres only.
 
-        The state, by bounding spheres, is FREE, COLLIDING or OPEN (undecided).
+        Args:
+            q: (b, n) configurations.
+
+        Returns:
+            (b, 2): For each configuration its state, `FREE`, `COLLIDING` or `OPEN` (undecided), and
+            the index of a pair with this state.
         """
         out = np.empty((len(q), 2), np.int64)
         threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
@@ -397,7 +421,7 @@ class SceneSnapshot:
         return out
 
     def in_collision(self, q: Array) -> NDArray[np.bool_]:
-        """Return flags (b,): whether each configuration q (b, n) is in collision."""
+        """Return (b,) whether each of the configurations q (b, n) is in collision."""
         states = self.states(q)[:, 0]
         colliding: NDArray[np.bool_] = states == COLLIDING
         for i in np.flatnonzero(states == OPEN):
@@ -405,12 +429,15 @@ class SceneSnapshot:
         return colliding
 
     def in_collision_by_library(self, q: Array) -> bool:
-        """Return whether q (n,) is in collision, using only the library coal; for comparison."""
+        """Return whether configuration q (n,) is in collision, by exact checks of all pairs.
+
+        Bounding spheres are not used; the result is for comparison with :meth:`in_collision`.
+        """
         placed = _Placement(self, q)
         return any(collide(*placed.pair(k), margin) for k, margin in enumerate(self._margins))
 
     def colliding_pair(self, q: Array) -> Pair | None:
-        """Return the names of a pair that collides at q (n,), or None."""
+        """Return the names of a pair that collides at configuration q (n,), or None."""
         out = np.empty((1, 2), np.int64)
         check_rows(*self.packed, q[None], out)
         state, pair = out[0].tolist()
@@ -419,17 +446,17 @@ class SceneSnapshot:
         return None if pair < 0 else self.names[pair]
 
     def first_touching(self, q: Array) -> int | None:
-        """Return the index of a pair that collides at q (n,), or None."""
+        """Return the smallest index of a pair that collides at configuration q (n,), or None."""
         return next(self._touching(q), None)
 
     def touching_pairs(self, q: Array) -> set[Pair]:
-        """Return the names of all pairs that collide at q (n,)."""
+        """Return the names of all pairs that collide at configuration q (n,)."""
         return {self.names[k] for k in self._touching(q)}
 
     def _touching(self, q: Array) -> Iterator[int]:
-        """Yield the indices of the pairs that collide at q (n,).
+        """Yield the indices of the pairs that collide at configuration q (n,), in ascending order.
 
-        If the scene is not `exact`, pairs that bounding spheres leave undecided are included.
+        If `exact` is False, pairs that bounding spheres leave undecided are included.
         """
         states = np.empty(len(self.names), np.int64)
         check_pairs(*self.packed, q, states)
@@ -441,7 +468,7 @@ class SceneSnapshot:
 
     @cached_property
     def _margins(self) -> list[float]:
-        """Sum of the paddings of both shapes of each pair (p + s,) [m]."""
+        """For each pair (p + s,) the sum of the paddings of both shapes [m]."""
         moving, (own, outside) = self._shapes[0], self._numbers
         return [
             *(moving[a].padding + moving[b].padding for a, b in own),
@@ -449,7 +476,7 @@ class SceneSnapshot:
         ]
 
     def contacts(self, q: Array) -> tuple[Contact, ...]:
-        """Return the contacts of all pairs in collision at q (n,), deepest contact first."""
+        """Return the contacts of all pairs that collide at configuration q (n,), deepest first."""
         placed = _Placement(self, q)
         found = []
         for k in self._touching(q):
@@ -459,7 +486,11 @@ class SceneSnapshot:
         return tuple(sorted(found, key=lambda contact: -contact.depth))
 
     def clearance(self, q: Array, within: float = np.inf) -> dict[Pair, float]:
-        """Return the distance [m] at q (n,) of each pair that is closer than `within` [m]."""
+        """Return the distances [m] of pairs of links or objects at configuration q (n,).
+
+        The result is a mapping from the names of a pair to its distance, in ascending order of the
+        distances. It contains only the pairs that are closer than `within` [m].
+        """
         placed, found = _Placement(self, q), dict[Pair, float]()
         for k, bound in self._by_bound(q, within if np.isfinite(within) else -np.inf):
             name = self.names[k]
@@ -470,7 +501,7 @@ class SceneSnapshot:
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def distance(self, q: Array) -> ClosestPair | None:
-        """Return the closest pair at q (n,); None if no pair is checked."""
+        """Return the closest pair at configuration q (n,); None if there is no checked pair."""
         placed, best = _Placement(self, q), None
         for k, bound in self._by_bound(q, closest=True):
             if best is not None and bound >= best.distance:
@@ -483,12 +514,15 @@ class SceneSnapshot:
     def _by_bound(
         self, q: Array, within: float = np.inf, closest: bool = False
     ) -> list[tuple[int, float]]:
-        """Return the index and a lower bound on the distance [m] of each pair, in ascending order.
+        """Return all pairs in ascending order of a lower bound on their distances.
 
         Args:
-            q: Configuration (n,).
+            q: (n,) configuration.
             within: Distance up to which the bounds are tight [m].
             closest: Whether only the bound of the closest pair needs to be tight.
+
+        Returns:
+            Index and lower bound [m] of each pair.
         """
         bounds = np.empty((len(self.names), 2))
         bound_pairs(*self.packed, q, within, closest, bounds)
@@ -496,7 +530,13 @@ class SceneSnapshot:
         return [(int(k), float(bounds[k, 0])) for k in order]
 
     def _pair_speeds(self, q0: Array, q1: Array) -> Array:
-        """Return upper bounds (p + s,) [m] on the approach of each pair on the path q0 to q1."""
+        """Return for each pair an upper bound on the change of its distance along a path.
+
+        The path is the straight joint path from q0 (n,) to q1 (n,).
+
+        Returns:
+            Bounds (p + s,) [m]; equal to bounds on the speed if the path takes one unit of time.
+        """
         extent = np.maximum(abs(q0), abs(q1))
         inside = (extent <= self._extent).all() or not self.arrays.prismatic.any()
         reach = self.leverage[0] if inside else reach_of_pairs(self.arrays, extent)
@@ -504,12 +544,13 @@ class SceneSnapshot:
         return speed
 
     def path_in_collision(self, q0: Array, q1: Array) -> PathContact | None:
-        """Return the first contact on the straight path from q0 (n,) to q1 (n,), or None.
+        """Return the first contact on the straight joint path from q0 (n,) to q1 (n,).
 
-        The method is conservative advancement: the distance of a pair, divided by its maximum
-        approach speed, is a time during which its shapes cannot meet; the pair is checked again
-        after that time. Shapes closer than 1e-5 m count as touching. In a scene that is not
-        `exact`, a pair counts as touching as soon as its distance bound does not exclude a contact.
+        The result is None if there is no contact. The method is conservative advancement: the
+        distance of a pair, divided by the maximum speed at which its shapes approach each other, is
+        a time during which they cannot touch; the pair is checked again after this time. Shapes
+        closer than 1e-5 m count as touching. If `exact` is False, a pair counts as touching as soon
+        as the lower bound on its distance does not exclude a contact.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
@@ -529,7 +570,7 @@ class SceneSnapshot:
 
 
 def use_scene_kernels(snapshot: SceneSnapshot) -> None:
-    """Run each kernel of the queries once, so that the kernels are compiled."""
+    """Run each kernel of the queries once, so that all these kernels are compiled or loaded."""
     q, count = np.zeros((1, len(snapshot.joint_names))), len(snapshot.names)
     packed, numbers = snapshot.packed, np.zeros(count, np.int64)
     snapshot.states(q)
@@ -543,7 +584,7 @@ def use_scene_kernels(snapshot: SceneSnapshot) -> None:
 
 
 class _Placement:
-    """Poses of the shapes of a snapshot at a configuration q (n,), for exact queries."""
+    """Shapes of a snapshot with their poses at a configuration q (n,), for exact queries."""
 
     def __init__(self, snapshot: SceneSnapshot, q: Array) -> None:
         self._snapshot = snapshot
@@ -551,18 +592,18 @@ class _Placement:
         link_poses(*snapshot.packed, q, self._poses)
 
     def _moving(self, number: int) -> PlacedShape:
-        """Return the moving shape of index `number`, with its pose."""
+        """Return the moving shape with index `number`, and its pose in the root link's frame."""
         each = self._snapshot._shapes[0][number]
         pose = self._poses[each.frame]
         return PlacedShape(each.shape, transform(pose[:, :3], pose[:, 3]) @ each.T)
 
     def _standing(self, number: int) -> PlacedShape:
-        """Return the standing shape of index `number`, with its pose."""
+        """Return the standing shape with index `number`, and its pose in the root link's frame."""
         each = self._snapshot._shapes[1][number]
         return PlacedShape(each.shape, each.T)
 
     def pair(self, k: int) -> tuple[PlacedShape, PlacedShape]:
-        """Return the two shapes of pair k, in the order of its names."""
+        """Return the two shapes of the pair with index k, in the order of the names of the pair."""
         own, outside = self._snapshot._numbers
         if k < len(own):
             numbers = own[k]
@@ -575,6 +616,9 @@ class _Placement:
         return shapes if first == self._snapshot.names[k][0] else (shapes[1], shapes[0])
 
     def separation(self, k: int) -> Separation:
-        """Return the separation of pair k, with the paddings subtracted from the distance."""
+        """Return the exact separation of the pair with index k.
+
+        The paddings of both shapes are subtracted from the distance.
+        """
         found = separation(*self.pair(k))
         return found._replace(distance=found.distance - self._snapshot._margins[k])

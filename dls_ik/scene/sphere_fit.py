@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees of spheres fitted to shapes, in bounded time and memory.
 
-A piece is the part of a solid in a box. The piece is contained in the convex hull of two sets: the
-triangles clipped to the box, and the corners of the box that are inside the solid. A sphere has two
-radii about its centre: the sphere of the outer radius contains the piece, and the sphere of the
-inner radius (the depth of the centre in the solid) is inside the solid. Pieces are split in two
-until both radii of each piece are approximately equal. Such spheres are large, and their centres
-are deep in the solid: where a flat side is covered in patches of half-width w, a sphere of radius R
-protrudes only by w^2 / 2R.
+Solids are divided by boxes; a piece is the intersection of a solid and a box. It is contained in
+the convex hull of the solid's triangles clipped to the box and of those corners of the box that are
+inside the solid. A sphere with two radii is fitted to each piece: the sphere with the outer radius
+contains the piece, and the sphere with the inner radius (the distance of the centre from the
+surface) is inside the solid. The gap of a piece is the difference of the radii. Pieces are split
+into two until the gap of each piece is small. The spheres of such pieces are large, and their
+centres are deep in the solid: if a sphere of radius R covers a patch of half-width w of a flat
+side, it protrudes only by w^2 / 2R.
 
-Splitting stops when the work or the number of clipped triangles reaches its limit. The pieces still
-contain the shape then, but their outer spheres protrude more.
+Splitting stops when the work or the number of clipped triangles reaches a limit. In this case the
+outer spheres still contain the shape, but protrude farther.
 """
 
 import heapq
@@ -36,46 +37,53 @@ from dls_ik.core.shape_distance import (
 from dls_ik.core.types import Array, Indices
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
-GAP = 0.001  # [m] difference of outer and inner radius below which a leaf is not split
-RELATIVE_GAP = 0.005  # lower bound of that difference, relative to the size of the shape
+GAP = 0.001  # [m] default maximum gap (outer minus inner radius) of a piece that is not split
+RELATIVE_GAP = 0.005  # minimum of this maximum gap, relative to the size of the shape
 MAX_LEAVES = 1024  # default maximum number of leaves of a tree
-SURFACE_LEAVES = 4  # factor on that number for a surface, whose spheres have no inner radius
-MANY_MESHES = 16  # number of shapes above which each shape gets fewer leaves
+SURFACE_LEAVES = 4  # factor of the maximum number of leaves for surfaces, which have no inside
+MANY_MESHES = 16  # number of shapes in a scene above which each shape gets fewer leaves
 NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
 MAX_DEPTH = 60  # maximum depth of a tree
 MAX_CANDIDATES = 3000  # maximum number of candidate centres inside a shape
-MAX_WORK = 300_000_000  # limit in units of a point-triangle pair, approximately 10 ns each
-ANGLE_WORK, CLIP_WORK = 3, 30  # cost of a solid angle and of clipping a triangle, in these units
-HULL_WORK = 40  # cost of a point for each corner of a hull, in these units
+# Work is counted in units of the distance between a point and a triangle, approximately 10 ns.
+MAX_WORK = 300_000_000  # approximate maximum work for a tree
+ANGLE_WORK, CLIP_WORK = 3, 30  # work of a signed distance to a triangle, and of clipping a triangle
+HULL_WORK = 40  # work for each combination of a point and a corner of a hull
 MAX_CLIPPED_TRIANGLES = 1_000_000  # maximum number of clipped triangles of all pieces together
 MAX_HULL_POINTS = 512  # maximum number of points of a leaf that gets a hull
-MAX_HULL_BALLS = 16  # maximum number of corners of the hull of a piece
+MAX_HULL_BALLS = 16  # maximum number of balls (corners) of the hull of a piece
 HULL_TOLERANCE = 0.02  # error of a hull, relative to the gap (leaf) or outer radius (inner node)
-REFINE_ROUNDS, REFINE_CENTRES = 4, 16  # extent of the search for a better centre of a leaf
-PRISM_SIDES = 64  # number of sides of the prism around a cylinder
-ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape of 1 m
+# Number of rounds of the search for a better centre of a leaf, and number of centres in a round
+REFINE_ROUNDS, REFINE_CENTRES = 4, 16
+PRISM_SIDES = 64  # number of sides of the prism that encloses a cylinder
+ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape with a size of 1 m
 
 
 class SphereTree(NamedTuple):
-    """Tree of N spheres in the coordinates of a shape; see :mod:`dls_ik.core.scene_arrays`."""
+    """Binary tree of N spheres in the frame of a shape; see :mod:`dls_ik.core.scene_arrays`.
 
-    node: Array  # (N, 5) centre, outer and inner radius [m]; the first sphere contains the shape
+    Each node is a sphere with an outer radius, which contains a piece of the shape, and an inner
+    radius, within which all points are in the shape. The first node contains the whole shape. A
+    node may also have a hull: M balls whose convex hull contains the piece more tightly.
+    """
+
+    node: Array  # (N, 5) centre x, y, z, outer radius and inner radius [m]
     child: Indices  # (N,) index of the first of two successive children; -1 for a leaf
-    hull: Indices  # (N, 2) index of the first ball of each node, and the node's number of balls
-    ball: Array  # (M, 4) centre and radius [m]; the hull of a node's balls contains its piece
+    hull: Indices  # (N, 2) index of the first ball of a node's hull, and number of its balls
+    ball: Array  # (M, 4) centre x, y, z and radius of the balls of all hulls [m]
 
     @property
     def gap(self) -> float:
-        """Largest difference of outer and inner radius among the leaves [m].
+        """Largest difference [m] of outer and inner radius of a leaf.
 
-        This is the width of the region around the surface in which the spheres decide neither
-        contact nor separation.
+        The difference is the width of the region around the surface in which the spheres prove
+        neither a contact nor its absence.
         """
         leaf = self.node[self.child < 0]
         return float(np.max(leaf[:, 3] - np.maximum(leaf[:, 4], 0.0)))
 
     def placed(self, T: Array, scale: float = 1.0) -> "SphereTree":
-        """Return the tree scaled and then moved by T (4, 4)."""
+        """Return the tree scaled about the origin by `scale`, and then transformed by T (4, 4)."""
         node, ball = self.node * scale, self.ball * scale
         for each in (node, ball):
             each[:, :3] = each[:, :3] @ T[:3, :3].T + T[:3, 3]
@@ -83,7 +91,12 @@ class SphereTree(NamedTuple):
 
 
 def without_hulls(node: Array, child: Indices) -> SphereTree:
-    """Return a tree of the given nodes and children, whose nodes have no hulls."""
+    """Return a sphere tree whose nodes have no hulls.
+
+    Args:
+        node: (N, 5) nodes; see :class:`SphereTree`.
+        child: (N,) children; see :class:`SphereTree`.
+    """
     return SphereTree(node, child, np.zeros((len(child), 2), np.int64), np.empty((0, 4)))
 
 
@@ -92,9 +105,9 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
 
     Args:
         shape: Shape.
-        gap: Difference of outer and inner radius below which a piece is not split further [m].
-        max_leaves: Maximum number of leaves; a surface, which has no inside, may get four times as
-            many.
+        gap: Maximum difference of outer and inner radius of a piece that is not split [m].
+        max_leaves: Maximum number of leaves for a solid. A surface, which has no inside, may get
+            four times as many leaves.
 
     Raises:
         TypeError: If the shape is a plane.
@@ -110,10 +123,11 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
 
 
 def leaves_each(count: int) -> int:
-    """Return the maximum number of leaves of each shape in a scene of `count` shapes.
+    """Return the maximum number of leaves of each sphere tree in a scene of `count` shapes.
 
-    The number is halved each time `count` doubles. This bounds the number of leaves of all shapes
-    together, and a new shape rarely changes the number, which would require new fits.
+    The maximum is halved each time `count` doubles, beyond a certain count. This bounds the number
+    of leaves of all shapes together. The maximum changes rarely when shapes are added; a change
+    requires new fits of all shapes.
     """
     doubled = (max(count, MANY_MESHES) - 1) // MANY_MESHES
     return max(MAX_LEAVES >> doubled.bit_length(), 1)
@@ -124,26 +138,29 @@ def leaves_each(count: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Solid:
-    """A solid, described by triangles that enclose it and by a signed distance function."""
+    """A solid, described by triangles that enclose it and by a signed distance function.
 
-    corners: Array  # (m, 3, 3) corners of the triangles that enclose the solid
-    points: Array  # (k, 3) all corners, possibly repeated
-    # Function of points (b, 3) and a flag that returns signed distances (b,) [m], negative inside.
-    # The flag is True if all points are known to be inside.
+    An open mesh, which is a surface without inside, is described in the same form.
+    """
+
+    corners: Array  # (m, 3, 3) corners of the triangles that enclose the solid [m]
+    points: Array  # (k, 3) all corners, some of which may be repeated [m]
+    # Function that takes points (b, 3) [m] and a flag, and returns the signed distances (b,) [m] of
+    # the points from the surface, negative inside. The flag says that all points are inside.
     distances: Callable[[Array, bool], Array]
     is_closed: bool  # False for a surface, which has no inside
 
     @cached_property
     def extent(self) -> float:
-        """Diagonal of the bounding box [m]."""
+        """Length of the diagonal of the bounding box [m]."""
         return float(np.linalg.norm(self.points.max(0) - self.points.min(0)))
 
 
 def _solid(shape: Shape) -> _Solid:
-    """Return the description of a shape as a solid.
+    """Return the description of a box, cylinder or mesh as a solid.
 
     Raises:
-        TypeError: If the shape is a plane.
+        TypeError: If the shape has another type, such as a plane.
     """
     if isinstance(shape, Box):
         half = 0.5 * shape.size
@@ -162,13 +179,20 @@ def _solid(shape: Shape) -> _Solid:
 
 
 def _fans(faces: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Split convex faces, given as vertex indices, into triangles (m, 3) of vertex indices."""
+    """Split convex polygons into triangles.
+
+    Args:
+        faces: Vertex indices of each polygon.
+
+    Returns:
+        Vertex indices of the triangles (m, 3).
+    """
     fans = [(face[0], *pair) for face in faces for pair in pairwise(face[1:])]
     return np.array(fans)
 
 
 def _prism(shape: Cylinder) -> Array:
-    """Return the triangles (m, 3, 3) of a prism that encloses a cylinder."""
+    """Return the corners (m, 3, 3) [m] of the triangles of a prism that encloses a cylinder."""
     angles = 2.0 * np.pi * np.arange(PRISM_SIDES) / PRISM_SIDES
     ring = (
         shape.radius / np.cos(np.pi / PRISM_SIDES) * np.stack([np.cos(angles), np.sin(angles)], 1)
@@ -181,7 +205,12 @@ def _prism(shape: Cylinder) -> Array:
 
 
 def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
-    """Return the signed distance function of a box, sphere or other primitive, as in `_Solid`."""
+    """Return the function `distances` of :class:`_Solid` for a box or cylinder.
+
+    Args:
+        kind: `BOX` or `CYLINDER`.
+        size: (3,) half edge lengths of a box, or radius, half length and 0 of a cylinder [m].
+    """
 
     def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
@@ -192,7 +221,12 @@ def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
 
 
 def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Array]:
-    """Return the distance function of a mesh, as in `_Solid`; unsigned if it is not `solid`."""
+    """Return the function `distances` of :class:`_Solid` for a mesh.
+
+    Args:
+        corners: (m, 3, 3) corners of the triangles [m].
+        solid: Whether the mesh is watertight; if not, all distances are positive.
+    """
 
     def distances(points: Array, inside: bool) -> Array:
         out = np.empty(len(points))
@@ -203,10 +237,12 @@ def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Arra
 
 
 def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
-    """Return a tree of spheres on the axis of a capsule.
+    """Return a tree of spheres whose centres are on the axis of a capsule.
 
-    The spheres are so dense that they protrude by at most half the gap [m], unless `max_leaves`
-    limits their number.
+    Args:
+        shape: Capsule.
+        gap: Twice the maximum distance by which the leaves protrude from the capsule [m].
+        max_leaves: Maximum number of leaves; if it is too small, the leaves protrude farther.
     """
     radius, half = shape.radius, 0.5 * shape.length
     step = np.sqrt((radius + 0.5 * gap) ** 2 - radius**2)  # half the distance between centres
@@ -234,21 +270,29 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
 
 
 class _Piece(NamedTuple):
-    """The part of a solid in a box, and a sphere that contains the part."""
+    """A piece: the intersection of a solid and a box, with a sphere that contains the piece."""
 
     low: Array  # (3,) lower corner of the box [m]
     high: Array  # (3,) upper corner of the box [m]
-    rows: Indices  # (m,) indices of the triangles that are partly in the box
+    rows: Indices  # (m,) indices of the triangles that are at least partly in the box
     inside: NDArray[np.bool_]  # (2, 2, 2) whether each corner of the box is in the solid
-    sphere: Array  # (5,) centre, outer and inner radius [m]
-    depth: int  # depth of the piece in the tree
+    sphere: Array  # (5,) centre x, y, z, outer radius and inner radius [m]
+    depth: int  # depth of the piece in the tree, 0 for the whole solid
 
 
 class _Fit:
-    """Computation of the sphere tree of one solid.
+    """Computation of the sphere tree of a solid.
+
+    The module docstring defines pieces and gaps. A sphere is an array (5,) with centre x, y, z,
+    outer radius and inner radius [m].
+
+    Args:
+        solid: Solid.
+        gap: Maximum gap of a piece that is not split [m].
+        max_leaves: Maximum number of leaves for a solid; a surface may get more leaves.
 
     Attributes:
-        work: Work done so far, in units of one point-triangle pair.
+        work: Work done so far, in units of the distance between a point and a triangle.
         clipped: Number of clipped triangles in all current leaves.
     """
 
@@ -264,16 +308,17 @@ class _Fit:
         self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
 
     def tree(self) -> SphereTree:
-        """Return the tree: split the piece with the largest gap until all gaps are small enough.
+        """Compute and return the sphere tree.
 
-        Splitting also ends if a limit on leaves, work or triangles is reached.
+        The piece with the largest gap is split until all gaps are small enough, or until the number
+        of leaves, the work or the number of clipped triangles reaches a limit.
         """
         pieces, child = [self._root()], [-1]
         waiting, leaves = [(-np.inf, 0)], 1
         while waiting and leaves < self.max_leaves and self.work < MAX_WORK // 2:
             _, at = heapq.heappop(waiting)
             if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
-                continue  # the piece is not split
+                continue  # splitting the piece would exceed the limit
             parts = self._cut(pieces[at])
             self.clipped += sum(len(part.rows) for part in parts)
             if len(parts) < 2:
@@ -292,10 +337,10 @@ class _Fit:
         return self._finished(pieces, np.array(child))
 
     def _finished(self, pieces: Sequence[_Piece], child: Indices) -> SphereTree:
-        """Return the tree of some pieces, after a search for better centres of the leaves.
+        """Improve the spheres of the leaves, add hulls, and return the sphere tree.
 
-        The leaves with the largest gaps are searched first, and get hulls, until the work reaches
-        its limit.
+        For each leaf, beginning with the largest gap, a sphere with a smaller gap is searched, and
+        a hull is computed, until the work reaches its limit.
 
         Args:
             pieces: Pieces of the tree.
@@ -328,8 +373,8 @@ class _Fit:
 
         Args:
             balls: (k, 4) centre and radius of the given balls [m].
-            tolerance: Distance by which given centres may be outside the hull of the chosen centres
-                [m]; the returned radii compensate for it.
+            tolerance: Maximum distance of given centres from the convex hull of the returned
+                centres [m]. The returned radii are increased by the actual distance.
         """
         balls, radius = balls.copy(), float(balls[:, 3].max())
         balls[:, 3] = 0.0
@@ -339,16 +384,26 @@ class _Fit:
         return balls[:count]
 
     def _distances(self, points: Array, is_inside: bool = False) -> Array:
-        """Return the signed distances (b,) of points (b, 3) from the solid [m]; count the work."""
+        """Return the signed distances (b,) [m] of points (b, 3) from the surface of the solid.
+
+        Distances are negative inside the solid. The work is added to `work`.
+
+        Args:
+            points: (b, 3) points [m].
+            is_inside: Whether all points are known to be inside, which saves time.
+        """
         cost = 1 if is_inside or not self.solid.is_closed else ANGLE_WORK
         self.work += cost * len(points) * len(self.solid.corners)
         return self.solid.distances(points, is_inside)
 
     def _candidates(self, count: int) -> tuple[Array, Array]:
-        """Return points (c, 3) of a grid that are inside the solid, and their depths (c,) [m].
+        """Return grid points inside the solid, which are candidates for centres of spheres.
 
         Args:
             count: Approximate number of grid points in the bounding box of the solid.
+
+        Returns:
+            Points (c, 3) [m], and their distances (c,) [m] from the surface.
         """
         if not self.solid.is_closed:
             return np.empty((0, 3)), np.empty(0)
@@ -380,7 +435,7 @@ class _Fit:
         Args:
             low: (3,) lower corner of the box [m].
             high: (3,) upper corner of the box [m].
-            rows: Indices of the triangles that may be partly in the box.
+            rows: Indices of the triangles that may be at least partly in the box.
             inside: (2, 2, 2) whether each corner of the box is in the solid.
             depth: Depth of the piece in the tree.
         """
@@ -399,8 +454,8 @@ class _Fit:
             rows: Indices of the triangles.
 
         Returns:
-            Corners (k, 3) of the clipped triangles [m], and the indices of the triangles that are
-            at least partly in the box.
+            Corners (k, 3) [m] of the clipped triangles, and indices of those triangles that are at
+            least partly in the box.
         """
         self.work += CLIP_WORK * len(rows)
         points, kept = np.empty((MAX_CLIPPED * len(rows), 3)), np.empty(len(rows), np.int64)
@@ -408,44 +463,48 @@ class _Fit:
         return points[:count], kept[:used].copy()
 
     def _points(self, piece: _Piece) -> Array:
-        """Return points (k, 3) whose convex hull contains a piece."""
+        """Return points (k, 3) [m] whose convex hull contains a piece."""
         corners, _ = self._clipped(piece.low, piece.high, piece.rows)
         return _with_corners(corners, piece.low, piece.high, piece.inside)
 
     def _sphere(self, points: Array) -> Array:
-        """Return the sphere (5,) with the smallest gap that contains points (k, 3).
+        """Return a sphere (5,) that contains points (k, 3) [m], with a gap as small as possible.
 
-        The centres tried are the middle of the points and the candidate centres of the solid. For a
-        surface, the centre is the point closest to the middle.
+        The centre is the middle of the bounding box of the points, or one of the candidates for
+        centres inside the solid. For a surface, the centre is the point closest to the middle.
         """
         middle = 0.5 * (points.min(0) + points.max(0))
-        if not self.solid.is_closed:  # a centre on the surface can prove a contact
+        if not self.solid.is_closed:  # only a centre on the surface can prove a contact
             middle = points[np.argmin(np.linalg.norm(points - middle, axis=1))]
             return _first(middle, np.zeros(1), points)
         best = _first(middle, self._depths(middle[None]), points)
-        self.work += 10 * (len(points) + len(self.centres))  # most centres are rejected at once
+        self.work += 10 * (len(points) + len(self.centres))  # most centres are rejected fast
         tightest_sphere(self.centres, self.depths, points, best)
         return best
 
     def _depths(self, centres: Array) -> Array:
-        """Return the depth (c,) of points (c, 3) in the solid [m]; `NO_PROOF` if outside."""
+        """Return the distances (c,) [m] of points (c, 3) in the solid from its surface.
+
+        The distance of a point outside the solid is `NO_PROOF`.
+        """
         if not self.solid.is_closed:
             return np.full(len(centres), NO_PROOF)
         distances = self._distances(centres)
         return np.where(distances < 0.0, -distances, NO_PROOF)
 
     def _refined(self, sphere: Array, points: Array) -> Array:
-        """Return a sphere (5,) around the points of a leaf, with a smaller gap if one is found.
+        """Search for a sphere of a leaf with a smaller gap, and return the best sphere (5,).
 
         Args:
-            sphere: (5,) current sphere of the leaf; new centres are tried near its centre.
-            points: (k, 3) points whose convex hull contains the piece of the leaf.
+            sphere: (5,) current sphere of the leaf. The search tries random centres near its
+                centre, and returns this sphere if no other sphere is better.
+            points: (k, 3) points whose convex hull contains the piece of the leaf [m].
         """
         best = sphere.copy()
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
             steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))
-            if best[4] > 0.0:  # all points closer to the centre than best[4] are inside
+            if best[4] > 0.0:  # all points within the inner radius best[4] are inside the solid
                 steps *= min(1.0, 0.5 * best[4] / scale)
                 steps = steps[np.linalg.norm(steps, axis=1) < best[4]]
                 depths = -self._distances(best[:3] + steps, True)
@@ -457,7 +516,7 @@ class _Fit:
         return best
 
     def _around(self) -> Array:
-        """Return a small sphere (5,) that contains the solid (Badoiu & Clarkson 2003)."""
+        """Return an almost minimal sphere (5,) that contains the solid (Badoiu & Clarkson 2003)."""
         points = self.solid.points
         self.work += self.around_steps * len(points)
         centre = 0.5 * (self.low + self.high)
@@ -471,15 +530,15 @@ class _Fit:
         return np.append(best, self._depths(best[None, :3]))
 
     def _cut(self, piece: _Piece) -> list[_Piece]:
-        """Return the two halves of a piece, cut across the longest side of its box.
+        """Split a piece by a plane across its longest extent, and return the two new pieces.
 
-        A half that contains no point of the solid is left out.
+        If only one side of the plane contains points of the solid, only this piece is returned.
         """
         points = self._points(piece)
         low, high = points.min(0), points.max(0)
         axis = int(np.argmax(high - low))
         value = 0.5 * (low[axis] + high[axis])
-        # Each half has four corners of the old box, and both share four new corners in between.
+        # Each new box has four corners of the old box, and four new corners in the cutting plane.
         ends = np.array([piece.low, piece.high])
         new = ends.copy()
         new[:, axis] = value
@@ -502,29 +561,32 @@ class _Fit:
 
 
 def _with_corners(points: Array, low: Array, high: Array, inside: NDArray[np.bool_]) -> Array:
-    """Return points (k, 3) together with the corners of a box that are inside a solid.
+    """Return given points, followed by those corners of a box that are inside a solid.
 
     Args:
-        points: (k, 3) points.
-        low: (3,) lower corner of the box.
-        high: (3,) upper corner of the box.
+        points: (k, 3) points [m].
+        low: (3,) lower corner of the box [m].
+        high: (3,) upper corner of the box [m].
         inside: (2, 2, 2) whether each corner of the box is in the solid.
     """
     return np.concatenate([points, np.where(np.argwhere(inside) == 0, low, high)])
 
 
 def _gap(sphere: Array) -> float:
-    """Return the difference of the outer and the inner radius of a sphere (5,) [m]."""
+    """Return the gap of a sphere (5,), the difference [m] of its outer and its inner radius.
+
+    An inner radius below 0 (centre outside the solid) counts as 0.
+    """
     return float(sphere[3] - max(sphere[4], 0.0))
 
 
 def _first(centre: Array, depth: Array, points: Array) -> Array:
-    """Return the sphere (5,) that contains points (k, 3), with a given centre and inner radius.
+    """Return the smallest sphere (5,) with a given centre that contains given points.
 
     Args:
-        centre: (3,) centre.
+        centre: (3,) centre [m].
         depth: (1,) inner radius [m].
-        points: (k, 3) points.
+        points: (k, 3) points [m].
     """
     radius = np.sqrt(np.max(np.sum((points - centre) ** 2, axis=1)))
     return np.array([*centre, radius, *depth])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sphere trees of shapes, cached in memory as long as the shape exists, and on disk."""
+"""Cache of the sphere trees of shapes, in memory as long as the shape exists, and on disk."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ from dls_ik.scene.sphere_fit import MAX_LEAVES, SphereTree, fit_spheres
 from dls_ik.scene.weak_memo import kept_with_owner
 
 PACKAGE = Path(__file__).parents[1]
-# Source files whose content determines the result of a fit; a change invalidates the disk cache.
+# Source files that determine a sphere tree; a change of a file invalidates the disk cache.
 SOURCES = (
     "core/hulls.py",
     "core/shape_distance.py",
@@ -32,12 +32,13 @@ SOURCES = (
 
 @kept_with_owner
 def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES) -> SphereTree:
-    """Return the sphere tree of a shape from memory or disk, or fit and cache a new tree.
+    """Return the sphere tree of a shape from the cache, or fit a new tree and cache it.
 
     Args:
         shape: Shape.
-        keep: Whether the tree is also cached on disk.
-        max_leaves: As for :func:`dls_ik.scene.sphere_fit.fit_spheres`.
+        keep: Whether to use the disk cache in addition to the cache in memory.
+        max_leaves: Maximum number of leaves of a new tree; see
+            :func:`dls_ik.scene.sphere_fit.fit_spheres`.
 
     Raises:
         TypeError: If the shape is a plane, which spheres cannot cover.
@@ -57,16 +58,19 @@ def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES
     return tree
 
 
-# Files --------------------------------------------------------------------------------------------
+# Disk cache ---------------------------------------------------------------------------------------
 
 
 def kept_folder() -> str | None:
-    """Return the folder of the disk cache, that of the compiled kernels; None without a cache."""
+    """Return the folder of the disk cache, which is also the cache folder of compiled kernels.
+
+    The result is None if kernels are not cached on disk.
+    """
     return cache_folder(check_rows)
 
 
 def shape_digest(shape: Shape) -> str:
-    """Return a digest of all numbers that define a shape."""
+    """Return a hexadecimal digest of the type of a shape and of all numbers that define it."""
     digest = hashlib.sha256(type(shape).__name__.encode())
     for value in (getattr(shape, each.name) for each in fields(shape)):
         digest.update(np.ascontiguousarray(value).tobytes())
@@ -78,11 +82,11 @@ def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
 
     Args:
         path: Path of the file.
-        sources: Source files of this package that determine the content.
+        sources: Source files of this package whose code computes the content.
 
     Returns:
-        The content; None if the file is missing, damaged, or was written by other versions of the
-        source files.
+        The content; None if the file is missing or damaged, or if a source file has changed since
+        the file was written.
     """
     try:
         with open(path, "rb") as file:
@@ -93,11 +97,13 @@ def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
 
 
 def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
-    """Write a cache file atomically; ignore failures, because the content can be computed again.
+    """Write a cache file for :func:`read_kept`.
+
+    The file is written atomically. Errors are ignored, because the content can be computed again.
 
     Args:
         path: Path of the file.
-        sources: Source files of this package that determine the content.
+        sources: Source files of this package whose code computes the content.
         content: Content.
     """
     part = f"{path}.{secrets.token_hex(8)}.part"
@@ -111,13 +117,13 @@ def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
 
 
 def _stamp(sources: tuple[str, ...], content: bytes) -> bytes:
-    """Return the digest of a content and of the source files that determine it."""
+    """Return the digest (32 bytes) of a content and of the source files that compute it."""
     return hashlib.sha256(_digest(sources) + content).digest()
 
 
 @cache
 def _digest(sources: tuple[str, ...]) -> bytes:
-    """Return the digest of some source files of this package."""
+    """Return the digest (32 bytes) of the text of source files of this package."""
     digest = hashlib.sha256()
     for name in sources:
         digest.update((PACKAGE / name).read_bytes())
@@ -125,7 +131,7 @@ def _digest(sources: tuple[str, ...]) -> bytes:
 
 
 def _tree_of(content: bytes) -> SphereTree:
-    """Return the sphere tree that the content of a cache file stores."""
+    """Return the sphere tree that is stored in the content of a cache file."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return SphereTree(*(arrays[name] for name in SphereTree._fields))
 

@@ -28,65 +28,77 @@ SCHEMA: Schema = {
     "enable_collisions": {},
     "disable_default_collisions": {},
 }
-DEFAULT_REASON = "Default"  # reason of pairs that <disable_default_collisions> disables
-Pair = tuple[str, str]  # two links in alphabetical order
+DEFAULT_REASON = "Default"  # reason of pairs that <disable_default_collisions> allows to touch
+Pair = tuple[str, str]  # names of two links or objects in alphabetical order
 
 
 class JointGroup(NamedTuple):
-    """Definition of a group of joints in an SRDF."""
+    """Definition of a group of joints in an SRDF.
 
-    chains: tuple[tuple[str, str], ...] = ()  # base and tip link of each chain
-    joints: tuple[str, ...] = ()  # joints named directly
-    links: tuple[str, ...] = ()  # links whose parent joints belong to the group
-    groups: tuple[str, ...] = ()  # groups whose joints belong to the group
+    The group consists of all joints of its chains, its joints, the joints above its links, and the
+    joints of its subgroups.
+    """
+
+    chains: tuple[tuple[str, str], ...] = ()  # base link and tip link of each chain
+    joints: tuple[str, ...] = ()  # names of joints
+    links: tuple[str, ...] = ()  # names of links
+    groups: tuple[str, ...] = ()  # names of subgroups
 
 
 class GroupEnds(NamedTuple):
-    """Base link and tip links of a group, between which its joints move."""
+    """Base link and tip links of a group; the joints of the group are between these links."""
 
     base: str
     tips: tuple[str, ...]
 
 
 class EndEffector(NamedTuple):
-    """An end effector in an SRDF."""
+    """An end effector, such as a gripper, that an SRDF defines."""
 
-    group: str  # group of the end effector's joints
+    group: str  # group of joints of the end effector
     parent_link: str  # link that carries the end effector
     parent_group: str = ""  # group of the arm that carries the end effector
 
 
 class VirtualJoint(NamedTuple):
-    """A joint between the world and the robot's root link."""
+    """A virtual joint of an SRDF, which connects the robot's root link to a frame of the world."""
 
     kind: str  # "fixed", "planar" or "floating"
-    parent_frame: str
-    child_link: str
+    parent_frame: str  # name of the frame of the world
+    child_link: str  # name of the root link
 
 
 @dataclass(frozen=True, eq=False)
 class Srdf:
-    """Semantic description of a robot; elements that name unknown links or joints are left out."""
+    """Content of an SRDF, the semantic description of a robot.
 
-    name: str
+    Elements that name unknown links, joints or groups are left out.
+    """
+
+    name: str  # name of the robot
     groups: Mapping[str, JointGroup] = field(default_factory=dict)
-    # Joint positions [rad or m] by group and pose name; some joints have several numbers.
+    # Named poses: by group and name of the pose, a mapping from joint name to position [rad or m].
+    # A joint with several degrees of freedom has several numbers.
     states: Mapping[Pair, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     end_effectors: Mapping[str, EndEffector] = field(default_factory=dict)
     virtual_joints: Mapping[str, VirtualJoint] = field(default_factory=dict)
     passive_joints: tuple[str, ...] = ()
-    joint_properties: tuple[tuple[str, str, str], ...] = ()  # joint, property, value
+    joint_properties: tuple[tuple[str, str, str], ...] = ()  # names of joint and property, value
     disabled: Mapping[Pair, str] = field(default_factory=dict)  # pairs that may touch, with reasons
-    enabled: frozenset[Pair] = frozenset()  # pairs checked despite `disabled_by_default`
-    disabled_by_default: tuple[str, ...] = ()  # links that may touch all others
-    # Centre x, y, z and radius of the spheres that approximate each link [m].
+    enabled: frozenset[Pair] = frozenset()  # exceptions from `disabled_by_default`
+    disabled_by_default: tuple[str, ...] = ()  # links that may touch all other links
+    # Spheres that approximate each link: centre x, y, z and radius [m].
     spheres: Mapping[str, tuple[tuple[float, float, float, float], ...]] = field(
         default_factory=dict
     )
-    unknown: tuple[str, ...] = ()  # one line for each ignored element
+    unknown: tuple[str, ...] = ()  # a line of text for each element that was left out
 
     def allowed_pairs(self, links: Iterable[str]) -> dict[Pair, str]:
-        """Return the pairs among some links that may touch, with the reason of each pair."""
+        """Return the pairs of links that may touch, with the reason for each pair.
+
+        Args:
+            links: Links; pairs with other links are left out.
+        """
         known = sorted(links)
         among = set(known)
         free = [link for link in self.disabled_by_default if link in among]
@@ -103,7 +115,13 @@ class Srdf:
         }
 
     def group_joints(self, tree: Tree, group: str) -> tuple[str, ...]:
-        """Return the names of the joints of a group, including fixed joints, parents first.
+        """Return the names of all joints of a group, including fixed joints.
+
+        A joint is after the joints above it in the tree.
+
+        Args:
+            tree: Robot.
+            group: Name of the group.
 
         Raises:
             SceneError: If a group is unknown or contains itself.
@@ -112,12 +130,17 @@ class Srdf:
         return tuple(each.name for each in tree.downward if each.name in chosen)
 
     def ends(self, tree: Tree, group: str) -> GroupEnds:
-        """Return the base and tip links of a group.
+        """Return the base link and the tip links of a group.
 
-        If the group is a single chain, its ends are those of the chain. Otherwise the base is the
-        last link above all joints of the group. For each moving joint that has no other moving
-        joint of the group below it, there is one tip: the parent link of an end effector, or else
-        the last link that is fixed to the joint.
+        If the group is a single chain, the links are those of the chain. Otherwise the base is the
+        lowest link that is above all joints of the group. There is one tip for each moving joint
+        below which no other joint of the group moves. The tip is the link that carries an end
+        effector, if the joint moves such a link; otherwise it is the last link of the group that is
+        fixed to the child link of the joint.
+
+        Args:
+            tree: Robot.
+            group: Name of the group.
 
         Raises:
             SceneError: If a group is unknown, or its joints are not connected or do not move.
@@ -139,8 +162,8 @@ class Srdf:
                     f"{name!r}, is not in the group"
                 )
         hands = {each.parent_link for each in self.end_effectors.values()}
-        tips: dict[str, str] = {}  # tip by last moving joint
-        above: set[str] = set()  # moving joints above other moving joints
+        tips: dict[str, str] = {}  # tip by the name of the last moving joint above the tip
+        above: set[str] = set()  # names of moving joints above other moving joints
         for path in paths.values():
             moving = [each.name for each in path if each.kind != "fixed"]
             above.update(moving[:-1])
@@ -150,13 +173,13 @@ class Srdf:
         return GroupEnds(base, tuple(last))
 
     def state(self, name: str, group: str | None = None) -> dict[str, float]:
-        """Return the positions [rad or m] by joint of a named pose.
+        """Return the joint positions [rad or m], by joint name, of a pose that the SRDF names.
 
-        Joints with several values, such as floating joints, are left out.
+        Joints with several degrees of freedom, such as floating joints, are left out.
 
         Args:
             name: Name of the pose.
-            group: Group of the pose; None: the only group with a pose of this name.
+            group: Group to which the pose belongs; None if only one group has a pose of this name.
 
         Raises:
             SceneError: If the pose is unknown, or several groups have a pose of this name.
@@ -176,7 +199,11 @@ class Srdf:
         }
 
     def with_pairs(self, pairs: Mapping[Pair, str]) -> "Srdf":
-        """Return a copy of the description in which the given pairs may touch, with reasons."""
+        """Return a copy in which exactly the given pairs of links may touch.
+
+        Args:
+            pairs: Reasons why a pair may touch, by pair.
+        """
         return replace(self, disabled=dict(pairs), enabled=frozenset(), disabled_by_default=())
 
     def _joints(self, tree: Tree, group: str, above: tuple[str, ...]) -> set[str]:
@@ -185,7 +212,7 @@ class Srdf:
         Args:
             tree: Robot.
             group: Name of the group.
-            above: Groups that contain the group.
+            above: Names of the groups that contain the group, from the outermost inward.
 
         Raises:
             SceneError: If a group is unknown or contains itself.
@@ -209,12 +236,17 @@ class Srdf:
 
 
 def pair_of(link: str, other: str) -> Pair:
-    """Return two links in alphabetical order."""
+    """Return the names of two links or objects in alphabetical order."""
     return (link, other) if link <= other else (other, link)
 
 
 def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
-    """Return the last link that all paths (sequences of joints from the root link) contain."""
+    """Return the lowest link that all given paths contain.
+
+    Args:
+        paths: Paths, each of which is a sequence of joints that starts at the root link.
+        root: Name of the root link, the result if the paths have no joint in common.
+    """
     base = root
     for joints in zip(*paths, strict=False):
         if any(joint is not joints[0] for joint in joints):
@@ -227,17 +259,18 @@ def _lowest_common(paths: Sequence[tuple[Joint, ...]], root: str) -> str:
 
 
 def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
-    """Read an SRDF, also from an untrusted source, and check its names against a robot.
+    """Read an SRDF, which need not be trusted, and compare its names with those of a robot.
 
-    Elements that name unknown links, joints or groups are ignored, as MoveIt does. The ignored
-    elements are listed in ``unknown`` and in Python's log.
+    Elements that name unknown links, joints or groups are ignored, as in MoveIt. The field
+    ``unknown`` of the result and a warning in Python's log list the ignored elements.
 
     Args:
-        source: Path of a file; or the XML text: a string whose first visible character is ``<``.
-        tree: Tree of the robot.
+        source: Path of an SRDF file, or SRDF text. A string whose first character after white space
+            is ``<`` is a text.
+        tree: Robot.
 
     Raises:
-        SceneError: If the text is not an SRDF; the message gives the line.
+        SceneError: If the content is not a valid SRDF; the message gives the line.
     """
     text, folder = read_document(source, "SRDF", SceneError)
     file = "" if folder is None else f"{quoted(os.fspath(source))}: "
@@ -251,15 +284,15 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
 
 
 class _Reader:
-    """Reader of the elements of an SRDF document that checks names against a robot."""
+    """Reader of the elements of an SRDF that ignores elements with names unknown to a robot."""
 
     def __init__(self, root: XmlElement, tree: Tree) -> None:
         self.root, self.tree = root, tree
         self.links, self.joints = {*tree.links}, {*tree.joint}
-        self.unknown: dict[str, None] = {}  # ordered set
+        self.unknown: dict[str, None] = {}  # texts about ignored elements; an ordered set
 
     def read(self) -> Srdf:
-        """Return the description of the robot.
+        """Read all elements, and return the content of the SRDF.
 
         Raises:
             SceneError: If an element is not valid.
@@ -314,12 +347,14 @@ class _Reader:
     def _known(
         self, tag: str, names: Mapping[str, Iterable[str]], within: XmlElement | None = None
     ) -> list[XmlElement]:
-        """Return the elements of a tag whose names are known, and record all others as unknown.
+        """Return the elements with a given tag that contain only known names.
+
+        A text about each of the other elements is added to `unknown`.
 
         Args:
             tag: Tag of the elements.
-            names: Known names by attribute.
-            within: Parent of the elements; None: the root element.
+            names: Known names for each attribute whose value is a name.
+            within: Parent of the elements; None for the root element.
         """
         found = []
         for each in (within or self.root).all(tag):
@@ -331,7 +366,7 @@ class _Reader:
         return found
 
     def _virtual(self, element: XmlElement) -> VirtualJoint:
-        """Return the virtual joint that an element describes."""
+        """Return the virtual joint that a <virtual_joint> element describes."""
         kind = element.name("type")
         if kind not in ("fixed", "planar", "floating"):
             element.refuse(
@@ -340,7 +375,12 @@ class _Reader:
         return VirtualJoint(kind, element.name("parent_frame"), element.name("child_link"))
 
     def _group(self, element: XmlElement, virtual: Mapping[str, VirtualJoint]) -> JointGroup:
-        """Return the group that an element describes."""
+        """Return the group that a <group> element describes.
+
+        Args:
+            element: Element.
+            virtual: Virtual joints by name, which are not part of a group.
+        """
         ends = {"base_link": self.links, "tip_link": self.links}
         chains = []
         for each in self._known("chain", ends, element):
@@ -357,16 +397,19 @@ class _Reader:
         )
 
     def _leads(self, base: str, tip: str) -> bool:
-        """Return whether link `tip` is link `base` or is below it in the tree."""
+        """Return whether the link `tip` is the link `base`, or is below `base` in the tree."""
         while tip != base and tip in self.tree.parent_joint:
             tip = self.tree.parent_joint[tip].parent
         return tip == base
 
     def _check_subgroups(self, groups: dict[str, JointGroup]) -> None:
-        """Remove unknown subgroups from groups, in place.
+        """Remove unknown subgroups from the definitions of groups.
+
+        Args:
+            groups: Groups by name; changed in place.
 
         Raises:
-            SceneError: If groups contain each other.
+            SceneError: If a group contains itself, directly or through other groups.
         """
         for name, group in groups.items():
             known = tuple(part for part in group.groups if part in groups)
@@ -378,14 +421,14 @@ class _Reader:
             _visit(name, groups, done, ())
 
     def _state(self, element: XmlElement) -> dict[str, tuple[float, ...]]:
-        """Return the positions by joint of the named pose that an element describes."""
+        """Return the joint positions [rad or m], by joint name, in a <group_state> element."""
         return {
             each.name(): tuple(each.numbers("value", len(each.attributes.get("value", "").split())))
             for each in self._known("joint", {"name": self.joints}, element)
         }
 
     def _pairs(self, tag: str) -> dict[Pair, XmlElement]:
-        """Return the elements of a tag by the pair of links that they name."""
+        """Return the elements with a given tag, by the pair of links that each element names."""
         ends = {"link1": self.links, "link2": self.links}
         return {
             pair_of(each.name("link1"), each.name("link2")): each for each in self._known(tag, ends)
@@ -400,8 +443,8 @@ def _visit(
     Args:
         name: Name of the group.
         groups: All groups.
-        done: Names of the groups that were checked before; this function adds the group.
-        above: Names of the groups that contain the group.
+        done: Names of the groups that were already checked; this function adds the group.
+        above: Names of the groups that contain the group, from the outermost inward.
 
     Raises:
         SceneError: If the group contains itself.
@@ -415,7 +458,7 @@ def _visit(
 
 
 def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
-    """Return the centre x, y, z and the radius of the sphere that an element describes [m]."""
+    """Return the centre x, y, z and the radius [m] of the sphere in a <sphere> element."""
     x, y, z = element.numbers("center", 3)
     (radius,) = element.numbers("radius", 1)
     return x, y, z, radius
@@ -425,30 +468,42 @@ def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
 
 
 def srdf_text(srdf: Srdf) -> str:
-    """Return a description as the text of an SRDF file, which MoveIt can read."""
+    """Return the text of an SRDF file with a given content, which MoveIt can read."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<robot name={quoteattr(srdf.name)}>"]
     lines += [line for section in _SECTIONS for line in section(srdf)]
     return "\n".join([*lines, "</robot>", ""])
 
 
 def _tag(tag: str, indent: int = 2, /, **attributes: str) -> str:
-    """Return the text of an element without children; omit attributes without a value."""
+    """Return the text of an XML element without children.
+
+    Args:
+        tag: Tag of the element.
+        indent: Number of spaces before the element.
+        **attributes: Values of attributes by name; an attribute with an empty value is omitted.
+    """
     words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items() if value)
     return f"{' ' * indent}<{tag}{words}/>"
 
 
 def _nested(tag: str, lines: Iterable[str], **attributes: str) -> list[str]:
-    """Return the lines of an element whose children are given as lines."""
+    """Return the lines of text of an XML element with children.
+
+    Args:
+        tag: Tag of the element.
+        lines: Lines of text of the children.
+        **attributes: Values of attributes by name; an attribute with an empty value is omitted.
+    """
     return [_tag(tag, **attributes).removesuffix("/>") + ">", *lines, f"  </{tag}>"]
 
 
 def _numbers(values: Iterable[float]) -> str:
-    """Return numbers as text, separated by spaces, in full precision."""
+    """Return numbers as text in full precision, separated by spaces."""
     return " ".join(map(repr, values))
 
 
 def _groups(srdf: Srdf) -> list[str]:
-    """Return the lines of an SRDF that describe groups and named poses."""
+    """Return the lines of an SRDF file that describe groups and named poses."""
     lines = []
     for name, group in srdf.groups.items():
         inside = [_tag("chain", 4, base_link=base, tip_link=tip) for base, tip in group.chains]
@@ -463,7 +518,10 @@ def _groups(srdf: Srdf) -> list[str]:
 
 
 def _joints(srdf: Srdf) -> list[str]:
-    """Return the lines of an SRDF that describe end effectors and properties of joints."""
+    """Return the lines of an SRDF file for end effectors and virtual and passive joints.
+
+    The lines also describe properties of joints.
+    """
     lines = [
         _tag("end_effector", name=name, **each._asdict())
         for name, each in srdf.end_effectors.items()
@@ -479,7 +537,7 @@ def _joints(srdf: Srdf) -> list[str]:
 
 
 def _collisions(srdf: Srdf) -> list[str]:
-    """Return the lines of an SRDF that describe spheres and pairs of links."""
+    """Return the lines of an SRDF file for sphere approximations and pairs that may touch."""
     lines = []
     for link, spheres in srdf.spheres.items():
         inside = [_tag("sphere", 4, center=_numbers(s[:3]), radius=repr(s[3])) for s in spheres]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Caches of results; a result is deleted together with the object from which it was computed."""
+"""Cache decorator for functions whose results are deleted together with an argument object."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -17,11 +17,12 @@ MAX_RESULTS = 16  # maximum number of cached results for one object
 def kept_with_owner(
     function: Callable[Concatenate[Owner, Rest], Result],
 ) -> Callable[Concatenate[Owner, Rest], Result]:
-    """Cache the results of a function for the lifetime of its first argument.
+    """Decorate a function to cache its results for the lifetime of its first argument.
 
-    The first argument (the owner of the results) is compared by identity. ``functools.lru_cache``
-    would not do, because it would keep thousands of unused snapshots or meshes in memory. Results
-    must not refer to their owner. If an owner has `MAX_RESULTS` results, the oldest is dropped.
+    The first argument is compared by identity. ``functools.lru_cache`` is not suitable, because it
+    would keep thousands of unused snapshots or meshes in memory. Results must not refer to the
+    first argument. At most `MAX_RESULTS` results are cached for an object that is a first argument;
+    the oldest result is dropped.
     """
     known: WeakKeyDictionary[Owner, dict[Hashable, Any]] = WeakKeyDictionary()
     lock = Lock()

@@ -398,7 +398,10 @@ class Controller:
         if measured is not None:
             measured = self.robot.validated_one(measured)
             waits = self._stream.target is None and not self.started
-            self._rest, is_start = self._rest.with_measurement(measured, now, self.moves, waits)
+            command = self._tracker.limiter.q
+            self._rest, is_start = self._rest.with_measurement(
+                measured, command, now, self.moves, waits
+            )
             if is_start:
                 self._seed(measured)
             self._supervision.record_measurement(now, measured, age)

@@ -35,8 +35,8 @@ class Rest(NamedTuple):
     To restart means to set the command to the measured joint positions. The command restarts until
     the first target arrives, and when a target ends a rest. The command does not restart shortly
     after a motion, because the arm may still be moving. Nor does it restart if the arm has not
-    moved since it came to rest: the last command then holds the arm, up to the steady-state error
-    of the drives.
+    moved since it came to rest, or is close to the command: the last command then holds the arm, up
+    to the steady-state error of the drives, and a restart would move the arm by measurement noise.
     """
 
     starts_anew: bool = False  # whether the next measurement of a resting arm restarts the command
@@ -57,23 +57,26 @@ class Rest(NamedTuple):
         return Rest(self.starts_anew and not has_target, now, now)
 
     def restarted(self) -> "Rest":
-        """Return the state in which the next measurement restarts the command in any case.
+        """Return the state in which the next measurement restarts the command.
 
-        The command then restarts even if the arm has not moved since it came to rest.
+        The command then restarts even if the arm has not moved since it came to rest, unless the
+        measurement is close to the command.
         """
         return self._replace(starts_anew=True, measured=None)
 
     def with_measurement(
-        self, measured: Array, now: float, moves: bool, waits: bool
+        self, measured: Array, command: Array, now: float, moves: bool, waits: bool
     ) -> tuple["Rest", bool]:
         """Return the state after a measurement, and whether the command restarts at it.
 
         A restart for a target begins a new rest, in which the command holds the arm. If further
         targets end that rest, the command does not restart again; otherwise measurement noise and
-        the error of the drives would move the command with each target.
+        the error of the drives would move the command with each target. For the same reason the
+        command of an arm whose rest has no measurement does not restart close to the measurement.
 
         Args:
-            measured: (n,) joint positions [rad or m].
+            measured: (n,) measured joint positions [rad or m].
+            command: (n,) last command [rad or m].
             now: Current time [s].
             moves: Whether the command moves.
             waits: Whether the controller is still waiting for its first target.
@@ -86,17 +89,14 @@ class Rest(NamedTuple):
         if rest <= AT_REST:
             held = None if self.starts_anew else measured.copy()
             return self._replace(measured=held), False
-        is_start = (waits or self.starts_anew) and not self._is_held(measured)
+        held_at = command if self.measured is None and not waits else self.measured
+        is_held = held_at is not None and float(np.abs(measured - held_at).max()) <= HELD_STILL
+        is_start = (waits or self.starts_anew) and not is_held
         if not is_start:
             return self._replace(starts_anew=False), False
         if waits:
             return self._replace(starts_anew=False, measured=None), True
         return Rest(False, now, now, measured.copy()), True
-
-    def _is_held(self, measured: Array) -> bool:
-        """Return whether the arm has not moved since it came to rest, by its measurement (n,)."""
-        before = self.measured
-        return before is not None and float(np.abs(measured - before).max()) <= HELD_STILL
 
 
 class LastMeasurement(NamedTuple):

@@ -162,7 +162,7 @@ def _attempts(
     Returns:
         The status of the search.
     """
-    limit, prove_after = search.max_attempts, search.options.prove_after
+    limit, prove_after = search.max_attempts, search.prove_after
     attempts = search.first_attempts
     while True:
         made, _, solutions, *_ = row.counts.tolist()[0]
@@ -400,7 +400,7 @@ def solve_rows(
     no_answer = np.broadcast_to(no_answer, len(poses))
     restarts = search.options.max_restarts
     limit = 1 + (BATCH_RESTARTS if restarts is None else restarts)
-    first = min(limit, search.options.prove_after)
+    first = min(limit, search.prove_after)
     search.attempt(poses, seeds, first, rows, seeded)
     if search.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not no_answer.any():
         return np.full(len(poses), int(Status.SUCCESS))  # usual case: skip code that holds the GIL

@@ -26,6 +26,7 @@ from dls_ik.solver.task import ROTATION_ERRORS
 from dls_ik.text import listing, quoted, suggest_names
 
 MAX_VECTOR_ENTRY = 1e9  # also the maximum of pose coordinates
+RESTARTS_UNTIL_TIMEOUT = 1_000_000_000  # maximum of max_restarts: the timeout ends every search
 FORMS, SEARCHES = (22, 23, 24), (17, 18)
 ADAPTIVE_BY = ("divergence", "approach")
 STARTS = "random", "table"
@@ -117,9 +118,10 @@ class SolverOptions:
     max_restarts: int | None = number(
         None,
         0,
-        1_000_000_000,
+        RESTARTS_UNTIL_TIMEOUT,
         "",
-        "maximum number of restarts for one pose; none: restart until the timeout",
+        "maximum number of restarts for one pose; none: 10 000 (1000 in batches), in a scene "
+        "until the timeout",
     )
     random_seed: int = number(0, 0, 2**63 - 1, "", "seed of the random restarts")
     stall_ratio: float = number(
@@ -140,7 +142,8 @@ class SolverOptions:
         1,
         1_000_000,
         "",
-        "number of attempts before the solver tries to prove the pose unreachable",
+        "number of attempts before the solver tries to prove a pose unreachable; a fifth of it for "
+        "tasks other than the full pose of one tip",
     )
     starts: str = choice_of(
         "random",

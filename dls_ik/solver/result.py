@@ -92,7 +92,7 @@ class IkResult(NamedTuple):
     rotation_error: float  # [rad] rotation error at q
     iterations: int  # number of steps of all attempts
     restarts: int  # number of attempts after the first
-    duration: float  # [s] duration of the call
+    duration: float  # [s] duration of the call; the preparation of a first call does not count
     robot: RobotModel
     scene: SceneSnapshot | None = None  # scene at the call; a successful q is collision-free
     pair_in_the_way: Pair | None = None  # pair that collided most often, if IN_COLLISION

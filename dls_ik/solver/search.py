@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from dls_ik.core import limits
 from dls_ik.core.fast.packed import pack
-from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.search_rows import (
     search_packed,
     search_packed_free,
@@ -47,14 +46,14 @@ from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
-from dls_ik.model.reach import build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.method import AUTO, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
-from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
+from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free
+from dls_ik.solver.unreachable import TaskRegion, are_unreachable, reach_of, regions
 from dls_ik.text import listing
 
 KINDS = {
@@ -68,7 +67,12 @@ _FIELDS = SolverOptions.__dataclass_fields__
 UNTIMED_ATTEMPTS = 8  # attempts of "auto" before the clock is first read; about 20 us
 MAX_UNTIMED_ITERATIONS = 100  # if max_iterations is larger, the clock is read after one attempt
 UNLIMITED_ATTEMPTS = 2**62
+DEFAULT_RESTARTS = 10_000  # restarts for one pose without a scene if max_restarts is None
+# An attempt of the general kernels takes about this number of times as long as one of the fast ones
+GENERAL_ATTEMPT_COST = 5
 LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # options max_iterations, stall_ratio, stall_count
+
+_loaded: frozenset[tuple[bool, bool, bool]] = frozenset()  # see Search.load_kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +90,7 @@ class Search:
     kind: int  # selection rule: FIRST, NEAREST, DEXTROUS or CLEAREST
     max_change: Array  # (n,) maximum difference of an answer from its seed [rad or m]
     approximate: bool  # whether the closest configuration answers a pose that is not reached
-    position_only: tuple[bool, ...]  # (k,) whether the rotation of a tip is free
+    tasks: tuple[Task, ...]  # (k,) task of each tip
     snapshot: SceneSnapshot | None = None  # scene in which answers must be collision-free
 
     def wanting(
@@ -140,16 +144,36 @@ class Search:
 
     @cached_property
     def max_attempts(self) -> int:
-        """Maximum number of attempts for one pose; a timeout may end a search earlier."""
+        """Maximum number of attempts for one pose; a timeout may end a search earlier.
+
+        If no collisions are checked, a pose that `DEFAULT_RESTARTS` attempts do not reach is almost
+        certainly unreachable. In a scene, collision-free solutions can be much rarer.
+        """
         restarts = self.options.max_restarts
-        return UNLIMITED_ATTEMPTS if restarts is None else restarts + 1
+        if restarts is None:
+            return UNLIMITED_ATTEMPTS if self.snapshot is not None else DEFAULT_RESTARTS + 1
+        return restarts + 1
+
+    @cached_property
+    def prove_after(self) -> int:
+        """Number of attempts before the solver tries to prove the pose unreachable.
+
+        With the general kernels, whose attempts take longer, the option of this name is reduced.
+        """
+        given = self.options.prove_after
+        return given if self.problem.packed is not None else max(1, given // GENERAL_ATTEMPT_COST)
 
     @cached_property
     def first_attempts(self) -> int:
         """Number of attempts for one pose that are made before the timeout is first checked."""
         is_quick = self.method == AUTO and self.options.max_iterations <= MAX_UNTIMED_ITERATIONS
         first = UNTIMED_ATTEMPTS if is_quick else 1
-        return min(first, self.max_attempts, self.options.prove_after)
+        return min(first, self.max_attempts, self.prove_after)
+
+    @cached_property
+    def position_only(self) -> tuple[bool, ...]:
+        """Tuple (k,) with true for tips whose rotation is free."""
+        return rotation_free(self.tasks)
 
     @cached_property
     def columns(self) -> int:
@@ -426,33 +450,44 @@ class Search:
     def _placed(self) -> list[Search | None]:
         return [None]
 
+    def load_kernels(self) -> None:
+        """Load the compiled kernels of this search from disk, if this process has not done so.
+
+        Loading takes up to 0.1 s, which would otherwise be part of the duration of the first call.
+        """
+        global _loaded
+        kernels = self.problem.packed is None, self.problem.kdl is None, self.snapshot is None
+        if kernels not in _loaded:
+            nothing = np.empty((0, len(self.robot.tips), 4, 4))
+            self.attempt(nothing, self.middle, 1, self.new_rows(0))
+            _loaded |= {kernels}
+
     def prepare_bounds(self) -> None:
         """Compute the reach bounds now, if this search uses them for proofs of unreachability.
 
         Otherwise the first proof computes them.
         """
-        if self._can_prove:
-            reach_of(self._whole_robot)
+        for region in self._regions:
+            reach_of(self._whole_robot, region.tip, region.pointing)
 
     def proves_unreachable(self, Ts: Array) -> NDArray[np.bool_]:
         """Return (b,) whether poses (b, k, 4, 4) are proven unreachable within the tolerances.
 
-        False means that no proof was found; the pose may still be unreachable. Proofs exist only
-        for the full pose of one tip. If the limits of the robot are narrowed for a call, the reach
-        bounds of the robot with its full limits are used.
+        False means that no proof was found; the pose may still be unreachable. If the limits of
+        the robot are narrowed for a call, the reach bounds of the robot with its full limits are
+        used.
         """
-        beyond = np.zeros(len(Ts), np.bool_)
-        if self._can_prove and len(Ts):
-            options, most = self.options, self.options.error_tolerance
-            position = options.length_unit * min(options.position_tolerance, most)
-            rotation = min(options.rotation_tolerance, most / options.rotation_weight)
-            poses = np.ascontiguousarray(Ts[:, 0])
-            rows_beyond_reach(reach_of(self._whole_robot), poses, position, rotation, beyond)
-        return beyond
+        return are_unreachable(self._whole_robot, self._regions, Ts)
 
-    @property
-    def _can_prove(self) -> bool:
-        return self.keeps_limits and self.problem.packed is not None
+    @cached_property
+    def _regions(self) -> tuple[TaskRegion, ...]:
+        """Task regions of the tips, with which poses are proven unreachable.
+
+        They are () if no proof is possible, because the method does not enforce the joint limits
+        or runs in Python.
+        """
+        can_prove = self.keeps_limits and self.problem.kdl is None
+        return regions(self.tasks, self.options) if can_prove else ()
 
     @property
     def _whole_robot(self) -> RobotModel:
@@ -469,18 +504,9 @@ def build_search(
         OptionError: If a task or an option does not fit the robot.
     """
     problem = build_problem(robot, choice, options, task)
-    free = rotation_free(checked_tasks(robot, task))
-    search = Search(robot, choice.name, options, problem, FIRST, np.empty(0), False, free)
+    tasks = checked_tasks(robot, task)
+    search = Search(robot, choice.name, options, problem, FIRST, np.empty(0), False, tasks)
     return search.wanting()
-
-
-@lru_cache(maxsize=128)  # a node has fewer planning groups
-def reach_of(robot: RobotModel) -> ReachBounds:
-    """Return bounds on the tip poses that a robot can reach.
-
-    The first call for a robot takes up to a second; the bounds are cached.
-    """
-    return build_reach(robot.chain)
 
 
 def some_rows(rows: Rows, which: slice | NDArray[np.intp]) -> Rows:

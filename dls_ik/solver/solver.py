@@ -29,7 +29,7 @@ from dls_ik.solver.paths import solve_path
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
-from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free, too_few_joints
+from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 from dls_ik.text import quoted
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class IkSolver:
             self._check_scene(scene)
         elif self.options.solve_type == CLEARANCE:
             raise OptionError(NO_SCENE)
+        else:
+            self.search.load_kernels()
 
     def solve(
         self,
@@ -118,6 +120,8 @@ class IkSolver:
                 the limits. Default: the middle of the limits or, with ``starts="table"``, stored
                 configurations close to the pose.
             timeout: Maximum duration [s], checked between attempts; default: the solver's option.
+                The time to prepare the first call with a kind of task or with a new scene, and to
+                compute the reach bounds at the first unreachable pose, does not count.
             task: Task of this call; default: the solver's task.
             solve_type, max_joint_change, approximate: Values for this call; default: the solver's
                 options of these names.
@@ -131,8 +135,8 @@ class IkSolver:
             OptionError: If the timeout, the task or a selection option is not valid.
             MethodError: If the method does not support the task or the selection.
         """
-        begin = time.perf_counter()
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
+        begin = time.perf_counter()
         return solve_pose(search, T, seed, self._timeout(timeout), begin)
 
     def slices(
@@ -150,8 +154,8 @@ class IkSolver:
         The return value of the generator is the result. The timeout starts at the call of this
         method, and includes the time that the caller spends between two slices.
         """
-        begin = time.perf_counter()
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
+        begin = time.perf_counter()
         given = search.checked(T, seed)
         return pose_slices(search, *given, seed is not None, self._timeout(timeout), begin)
 
@@ -355,6 +359,7 @@ class IkSolver:
                 "max_joint_change limits the change from the seed, but no seed is given; give a "
                 "seed too"
             )
+        search.load_kernels()
         return search
 
     def _check_scene(self, scene: PlanningScene) -> None:
@@ -392,7 +397,7 @@ class IkSolver:
         if known is not None:
             return known
         problem = build_problem(self.robot, self._choice, self.options, tasks)
-        search = replace(self.search, problem=problem, position_only=rotation_free(tasks))
+        search = replace(self.search, problem=problem, tasks=tasks)
         for oldest in list(self._searches)[: 1 - MAX_CACHED_TASKS]:
             self._searches.pop(oldest, None)
         self._searches[tasks] = search

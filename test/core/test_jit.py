@@ -266,9 +266,9 @@ def test_numba_compiles_a_kernel_ahead_of_time_and_loads_it(tmp_path, said, monk
 
 LOCKER = """
 import sys, time
-from dls_ik.core.jit import Turns
-turns = Turns()
-turns.take(sys.argv[1], "k")
+from dls_ik.core.jit import CompileLocks
+locks = CompileLocks()
+locks.acquire(sys.argv[1], "k")
 print("taken", flush=True)
 time.sleep(600)
 """
@@ -278,24 +278,24 @@ def test_a_killed_process_leaves_its_turn_to_the_one_that_waits(tmp_path, monkey
     command = [sys.executable, "-c", LOCKER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "taken\n"
-        turns = jit.Turns()
-        turns.take(str(tmp_path), "another kernel")
-        assert turns._held
-        monkeypatch.setattr(jit.Turns, "WAIT", 0.1)
-        turns.take(str(tmp_path), "k")
-        assert not turns._held, "a process that does not end holds nobody up for ever"
-        monkeypatch.setattr(jit.Turns, "WAIT", 600.0)
+        locks = jit.CompileLocks()
+        locks.acquire(str(tmp_path), "another kernel")
+        assert locks._held
+        monkeypatch.setattr(jit.CompileLocks, "WAIT", 0.1)
+        locks.acquire(str(tmp_path), "k")
+        assert not locks._held, "a process that does not end holds nobody up for ever"
+        monkeypatch.setattr(jit.CompileLocks, "WAIT", 600.0)
         threading.Timer(0.2, other.kill).start()
-        turns.take(str(tmp_path), "k")
-        assert turns._held
-    turns.release()
-    assert not turns._held
+        locks.acquire(str(tmp_path), "k")
+        assert locks._held
+    locks.release()
+    assert not locks._held
 
 
 def test_where_nothing_can_be_locked_nobody_waits(tmp_path):
-    turns = jit.Turns()
-    turns.take(str(tmp_path / "no such folder"), "k")
-    assert not turns._held
+    locks = jit.CompileLocks()
+    locks.acquire(str(tmp_path / "no such folder"), "k")
+    assert not locks._held
 
 
 @pytest.mark.parametrize("value", ["0", "many"])

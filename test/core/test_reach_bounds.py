@@ -17,7 +17,7 @@ from dls_ik.core.reach_bounds import (
 )
 
 
-def random_reach(rng, kinds=(DISTANCE, HEIGHT, LEAN, MOMENT), spread=1.0):
+def random_reach(rng, kinds=(DISTANCE, HEIGHT, LEAN, MOMENT), spread=1.0, slides=None):
     k = len(kinds)
     base, tip = rng.normal(size=(2, k, 2, 3))
     for lines in (base, tip):
@@ -25,7 +25,9 @@ def random_reach(rng, kinds=(DISTANCE, HEIGHT, LEAN, MOMENT), spread=1.0):
     middle, width = rng.normal(size=(2, k))
     width = np.abs(width) * spread
     radius = np.linalg.norm(tip[:, 1], axis=1)
-    return ReachBounds(np.array(kinds, np.int64), base, tip, radius, middle - width, middle + width)
+    slides = np.zeros((0, 5)) if slides is None else slides
+    kinds, ends = np.array(kinds, np.int64), (middle - width, middle + width)
+    return ReachBounds(kinds, base, tip, radius, *ends, slides)
 
 
 @pytest.mark.parametrize("kind", [DISTANCE, HEIGHT, LEAN, MOMENT])
@@ -37,6 +39,23 @@ def test_same_as_the_oracle(kind, tolerances):
         reach, T = random_reach(rng, [kind], spread=0.5), random_pose(rng)
         found.append(is_beyond_reach(reach, T, *tolerances))
         assert found[-1] == beyond(reach, T, *tolerances)
+    assert 0 < sum(found) < len(found)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_distances_are_those_from_the_closest_position_of_the_base(count):
+    rng, found = np.random.default_rng(count), []
+    for _ in range(200):
+        directions = np.linalg.qr(rng.normal(size=(3, 3)))[0][:count]
+        ends = np.sort(rng.choice([-np.inf, -0.5, 0.0, 0.4, 0.8, np.inf], (count, 2)), axis=1)
+        ends = np.where(ends[:, :1] == ends[:, 1:], [[-0.3, 0.2]], ends)
+        reach = random_reach(rng, [DISTANCE], 0.5, np.hstack([directions, ends]))
+        reach, T = reach._replace(least=np.array([-np.inf])), random_pose(rng, 2.0)
+        found.append(is_beyond_reach(reach, T, 1e-6, 1e-6))
+        p = T[:3, :3] @ reach.tip[0, 1] + T[:3, 3] - reach.base[0, 1]
+        along = directions @ p
+        shortest = np.linalg.norm(p - np.clip(along, *ends.T) @ directions)
+        assert found[-1] == (shortest > reach.largest[0] + 1e-6 + 1e-6 * reach.radius[0])
     assert 0 < sum(found) < len(found)
 
 

@@ -17,7 +17,7 @@ from dls_ik.model import DhRow, RobotModel
 from dls_ik.model import pose_functionals as functionals
 from dls_ik.model.chain import tip_poses
 from dls_ik.model.pose_functionals import chain_product, path_elements, poses
-from dls_ik.model.reach import Budget, build_reach, farthest, nearest, upper_bound
+from dls_ik.model.reach import FREE_ROTATION, Budget, build_reach, farthest, nearest, upper_bound
 
 quick = settings(max_examples=10, suppress_health_check=list(HealthCheck))
 SHIPPED = {name: RobotModel.from_name(name) for name in ("wam", "puma560", "planar_2r")}
@@ -41,10 +41,10 @@ def configurations(robot, rng, count=200):
     return np.vstack([q, straight, lower, upper, 50.0 * robot.continuous * q[:3] + q[:3]])
 
 
-@pytest.mark.parametrize("position_only", [False, True])
+@pytest.mark.parametrize("pointing", [None, 0, 2, FREE_ROTATION])
 @pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
-def test_reachable_poses_are_not_refused(robot, position_only):
-    reach = build_reach(robot.chain, position_only=position_only)
+def test_reachable_poses_are_not_refused(robot, pointing):
+    reach = build_reach(robot.chain, pointing=pointing)
     Ts = robot.fk(configurations(robot, np.random.default_rng(0), 2000))
     assert not are_refused(reach, Ts, 0.0, 0.0).any()
 
@@ -69,13 +69,13 @@ DH = st.builds(
     st.lists(DH, min_size=1, max_size=8),
     st.integers(0, 10**6),
     st.sampled_from([1e-3, 1, 1e3]),
-    st.booleans(),
+    st.sampled_from([None, 0, 1, 2, FREE_ROTATION]),
 )
-def test_reachable_poses_of_random_dh_rows_are_not_refused(rows, seed, unit, position_only):
+def test_reachable_poses_of_random_dh_rows_are_not_refused(rows, seed, unit, pointing):
     rows = [row._replace(a=unit * row.a, d=unit * row.d) for row in rows]
     robot = RobotModel.from_dh(rows)
     Ts = robot.fk(configurations(robot, np.random.default_rng(seed)))
-    reach = build_reach(robot.chain, position_only=position_only)
+    reach = build_reach(robot.chain, pointing=pointing)
     assert not are_refused(reach, Ts, 0.0, 0.0).any()
 
 
@@ -104,7 +104,7 @@ def test_poses_within_tolerance_are_not_refused(name, position, rotation):
 def test_planar_arm_in_closed_form():
     """Both links are 1 m long: points within 2 m in the plane are reachable."""
     robot = SHIPPED["planar_2r"]
-    reach = build_reach(robot.chain, position_only=True)
+    reach = build_reach(robot.chain, pointing=FREE_ROTATION)
     for radius, expected in ((0.0, False), (1.0, False), (2.0, False), (2.00001, True)):
         for angle in np.linspace(-3.0, 3.0, 9):
             T = np.eye(4)
@@ -121,7 +121,7 @@ def test_planar_arm_in_closed_form():
 @pytest.mark.parametrize("limits", [(0.5, 2.5), (-2.0, 1.0), (-4.0, -1.0)])
 def test_the_annulus_of_an_elbow_with_limits(limits):
     rows = [DhRow(a=0.7, lower=-3.0, upper=3.0), DhRow(a=0.4, lower=limits[0], upper=limits[1])]
-    reach = build_reach(RobotModel.from_dh(rows).chain, position_only=True)
+    reach = build_reach(RobotModel.from_dh(rows).chain, pointing=FREE_ROTATION)
     elbow = np.cos(np.linspace(*limits, 100_001))
     distances = np.sqrt(0.7**2 + 0.4**2 + 2.0 * 0.7 * 0.4 * elbow)
     bounded = reach.kind == DISTANCE
@@ -158,7 +158,7 @@ def test_restarts_do_not_reach_refused_poses(robot):
 
 def test_position_only_ignores_the_rotation():
     robot, rng = SHIPPED["wam"], np.random.default_rng(4)
-    reach = build_reach(robot.chain, position_only=True)
+    reach = build_reach(robot.chain, pointing=FREE_ROTATION)
     Ts = robot.fk(configurations(robot, rng, 500))
     for T in Ts:
         T[:3, :3] = random_pose(rng)[:3, :3]

@@ -36,7 +36,7 @@ from dls_ik.ros.robot_source import (
     RefusedError,
     robot_from_parameters,
 )
-from dls_ik.solver.search import reach_of
+from dls_ik.solver.unreachable import reach_of
 
 pytestmark = pytest.mark.ros
 START_ERRORS = (DlsIkError, NameValidationException, ParameterException, compat.rcl_error())

@@ -381,7 +381,7 @@ def test_both_versions_of_scene_text():
         (".\n", "", "line 33: the text ends without"),
         ("box", "bax", "line 6: unknown shape 'bax'; known shapes: sphere, box"),
         ("1 2 3", "1 2 x", "line 7: expected 3 numbers"),
-        ("1 2 3", "1 2 0", "line 7: a box must be x, y, z"),
+        ("1 2 3", "1 2 0", "line 7: the size of a box must be x, y, z"),
         ("0 0 1 1", "0 0 0 0", "cannot be normalised"),
         ("2\nbox", "-2\nbox", "line 5: expected a count; got '-2'"),
         ("mesh\n3 1", "mesh\n9999999 1", "at most 500000 triangles"),

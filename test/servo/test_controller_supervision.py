@@ -116,6 +116,19 @@ def test_targets_for_an_arm_that_is_held_do_not_move_its_command(supervised):
     np.testing.assert_array_equal(drive.last.q, first + 0.02, "the arm was moved")
 
 
+@pytest.mark.parametrize("moved", [0.0, 0.02])
+def test_command_after_a_gap_restarts_only_if_the_arm_has_moved(moved):
+    """Measurement noise does not move the command of an arm that it holds."""
+    rng, drive = np.random.default_rng(4), supervised(max_deviation=0.1).pose(NEAR)
+    drive.run(1.1, measured=lagging(1))
+    held = drive.last.q
+    measured = held + moved + rng.normal(0.0, 1e-3, WAM.n)
+    drive.controller.resume_after_gap(held)
+    drive.pose(WAM.fk(held + moved)).run(DT, measured=measured)
+    assert np.abs(drive.last.q - (measured if moved else held)).max() <= 2.001 * DT
+    assert (drive.last.q == held).all() == (not moved)
+
+
 def test_motion_after_pause_starts_at_measurement():
     drive = supervised(max_deviation=0.1).pose(NEAR)
     drive.run(0.1, measured=lagging(1))

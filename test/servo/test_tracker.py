@@ -14,7 +14,7 @@ from dls_ik import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.limiter import AccelerationLimiter
 from dls_ik.servo.stall import StallMonitor
-from dls_ik.solver.search import reach_of
+from dls_ik.solver.unreachable import reach_of
 
 
 def first_stall(errors, positions, dt=0.01, speed=0.0):

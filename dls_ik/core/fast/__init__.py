@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fast path: the full pose of one tip by damped least squares, as solved by ``auto``.
+"""Fast path: kernels for the full pose (six rows) of one tip by the common damped methods.
 
-The loop and the steps are those of the general path. Suitable frames and unrolled loops reduce the
-time of an iteration to a fifth. A table provides start configurations.
+``method="auto"`` uses the fast path whenever possible. The search loop and the formula of the step
+are those of the general path, but link frames that need few operations, and unrolled loops, reduce
+the time of an iteration to a fifth. A table provides start configurations.
 """

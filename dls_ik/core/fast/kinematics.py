@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinematics of one serial arm, in frames that need few operations.
 
-Each joint turns about (and slides along) the z axis of its frame. Between two joints, a translation
-and a rotation about x suffice (model/chain.py converts any serial chain to this form). The
-transforms before the first joint and after the last frame are applied to the target.
+Each joint turns about, or slides along, the z axis of its own frame. The transform from one joint
+frame to the next is a translation and a rotation about x (model/chain.py converts any serial chain
+to this form). The fixed transform from the base to the first frame, and the rotation from the last
+frame to the tip, are not applied to the arm but inversely to the target, once per pose.
 """
 
 from math import atan2, cos, sin, sqrt
@@ -15,18 +16,21 @@ from dls_ik.core.jit import force_inline, strict_fp
 from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
-SMALL, LARGE = 0.97, -0.9  # cosines: the series applies above, the quaternion below
+# Limits of the cosine of the rotation error: the rotation vector is computed by a series above the
+# first limit, and by a quaternion below the second limit.
+SMALL, LARGE = 0.97, -0.9
 
 
 @force_inline
 def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
-    """Write the target of the last frame, in the first frame of the arm.
+    """Convert a desired pose of the tip to the frames of the fast path.
 
     Args:
-        base: (3, 4) transform of :class:`SerialChain`.
-        tip: (3, 3) rotation of :class:`SerialChain`.
+        base: (3, 4) field of :class:`SerialChain`.
+        tip: (3, 3) field of :class:`SerialChain`.
         T_d: (4, 4) desired ``T_base_tip``.
-        target: (3, 4) position of the tip and orientation of the last frame, written.
+        target: (3, 4) desired position of the tip [m] and desired orientation of the last frame,
+            both in the first frame of the arm, written.
     """
     for i in range(3):
         a, b, c = base[i, 0], base[i, 1], base[i, 2]
@@ -42,7 +46,17 @@ def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
 def observe_arm(
     arm: SerialChain, rotation_weight: float, q: Array, work: FastWorkspace
 ) -> tuple[float, float]:
-    """Write the scaled error and the axes at `q` (n,); return position and rotation error."""
+    """Evaluate the kinematics and the scaled error at `q` (n,) [rad or m]; write both to `work`.
+
+    Args:
+        arm: The chain.
+        rotation_weight: w [m/rad], which multiplies rotations in the scaled error.
+        q: (n,) joint positions [rad or m].
+        work: `target` is read; `axes`, `T` and the scaled error `e` are written.
+
+    Returns:
+        Position error [m] and rotation error [rad].
+    """
     sines_of_joints(arm.turn, arm.variable, q, work.s, work.c)
     forward_arm(arm.slide, arm.link, arm.variable, q, work.s, work.c, work.axes, work.T)
     return arm_error(work.target, work.T, rotation_weight, work.relative, work.e)
@@ -50,13 +64,27 @@ def observe_arm(
 
 @force_inline
 def arm_jacobian_there(arm: SerialChain, rotation_weight: float, work: FastWorkspace) -> None:
-    """Write the scaled Jacobian at the configuration last observed to ``work.J``."""
+    """Write the Jacobian of the scaled error to ``work.J``, given the result of observe_arm.
+
+    Args:
+        arm: The chain.
+        rotation_weight: w [m/rad], which multiplies rotations in the scaled error.
+        work: Holds the kinematics that :func:`observe_arm` wrote for the joint positions.
+    """
     arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
 
 
 @force_inline
 def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array) -> None:
-    """Write the sine and the cosine of the angle of every element to s and c (m,), at q (n,)."""
+    """Write the sine s (m,) and the cosine c (m,) of the angle of each moving element.
+
+    Args:
+        turn, variable: Fields of :class:`SerialChain`; the angle of element k is
+            turn[k, 0] * q[variable[k]] + turn[k, 1].
+        q: (n,) joint positions [rad or m].
+        s: (m,) sines, written.
+        c: (m,) cosines, written.
+    """
     for k in range(s.shape[0]):
         s[k] = turn[k, 0] * q[variable[k]] + turn[k, 1]
     sines(s, s, c)
@@ -73,14 +101,14 @@ def forward_arm(
     axes: Array,
     T: Array,
 ) -> None:
-    """Write the axes of all elements and the last frame, moved to the tip.
+    """Compute the forward kinematics in the first frame of the arm.
 
     Args:
         slide, link, variable: Fields of :class:`SerialChain`.
         q: (n,) joint positions [rad or m].
         s, c: (m,) sine and cosine of the angle of each element.
         axes: (m, 6) z axis and origin of the frame of each element, written.
-        T: (3, 4) last frame, written.
+        T: (3, 4) orientation of the last frame and position of the tip, written.
     """
     x0, x1, x2 = 1.0, 0.0, 0.0
     y0, y1, y2 = 0.0, 1.0, 0.0
@@ -110,15 +138,15 @@ def forward_arm(
 def arm_error(
     target: Array, T: Array, rotation_weight: float, relative: Array, e: Array
 ) -> tuple[float, float]:
-    """Write the scaled error from T to the target; return its position and rotation part.
+    """Write the scaled error of an actual frame T relative to a target frame.
 
-    The rotation vector is computed from sine and cosine: half the sum of the cross products of the
-    axes is the sine times the axis. Close to 180 degrees, where the sine vanishes, the method of
-    :mod:`dls_ik.core.se3` is used.
+    The rotation vector is computed from the sine and the cosine of its angle. Half the sum of the
+    cross products of the axes of T with those of the target is the rotation axis times the sine.
+    Close to 180 degrees, where the sine vanishes, :func:`dls_ik.core.se3.pose_error` is used.
 
     Args:
         target, T: (3, 4) desired and actual frame.
-        rotation_weight: w [m/rad].
+        rotation_weight: w [m/rad], which multiplies rotations in the scaled error.
         relative: (3, 3) scratch.
         e: (6,) scaled error, written [m].
 
@@ -163,14 +191,14 @@ def arm_jacobian(
     rotation_weight: float,
     J: Array,
 ) -> None:
-    """Write the columns of the scaled Jacobian at the tip to J (n, 6).
+    """Write the transposed Jacobian of the scaled error: row j of J (n, 6) belongs to joint j.
 
     Args:
         turn, slide, variable: Fields of :class:`SerialChain`.
-        axes: (m, 6) axes of :func:`forward_arm`.
-        T: (3, 4) last frame of :func:`forward_arm`.
-        rotation_weight: w [m/rad].
-        J: (n, 6) columns, written.
+        axes: (m, 6) axes from :func:`forward_arm`.
+        T: (3, 4) frame from :func:`forward_arm`.
+        rotation_weight: w [m/rad], which multiplies rotations in the scaled error.
+        J: (n, 6) transposed Jacobian, written.
     """
     J.fill(0.0)
     for k in range(variable.shape[0]):
@@ -190,23 +218,24 @@ def arm_jacobian(
 
 # Sines and cosines --------------------------------------------------------------------------------
 #
-# Sines and cosines of many angles, in a form that compiles to vector instructions.
+# Sines and cosines of many angles are computed in a form that compiles to vector instructions.
 
 
-FARTHEST = 1e5  # [rad] maximum angle for an accurate reduction
+FARTHEST = 1e5  # [rad] maximum angle that can be reduced accurately to [-pi/4, pi/4]
 TWO_OVER_PI = 0.6366197723675814
-# pi / 2 in three parts; trailing zeros in the first two make multiples exact
-# (Cody & Waite 1980).
+# pi / 2 is the sum of three parts. The first two parts end with zero bits, so that their products
+# with whole numbers are exact (Cody & Waite 1980).
 PART_1, PART_2, PART_3 = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
 
 
 @strict_fp
 def sines(angles: Array, s: Array, c: Array) -> None:
-    """Write the sine and the cosine of every angle, within 2 units in the last place.
+    """Write the sine and the cosine of every angle with an error of at most 2 ulp.
 
-    The function uses Taylor polynomials with last coefficients fitted to [-pi/4, pi/4]. The
-    quadrant is selected without branches, so that the loop compiles to vector instructions. The C
-    library would take as long for seven joints as the rest of the kinematics.
+    Angles are reduced to [-pi/4, pi/4], for which the last coefficients of the Taylor polynomials
+    are fitted. The quadrant is selected without branches, so that the loop compiles to vector
+    instructions. The functions of the C library would take as long, for seven joints, as all other
+    operations of the forward kinematics.
 
     Args:
         angles: (m,) angles [rad].

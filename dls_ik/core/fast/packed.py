@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of the fast path, packed into two arrays.
 
-Passing an array from Python to a kernel costs the same for any size, and a call with two dozen
-arrays takes longer than the solution.
+Passing an array from Python to a kernel takes the same time for any size, and passing two dozen
+arrays would take longer than solving a pose.
 
-The layout is the order of the fields of `STRUCTS`: whole numbers in one array, other numbers in the
-other. A new number needs one line in its struct in :mod:`dls_ik.core.types`; a new array also needs
-its shape in :func:`unpack`.
+Integers, Booleans and indices are packed into one array and floating-point numbers into the other,
+both in the order of the fields of the structs in `STRUCTS`. A new number needs one line in its
+struct in :mod:`dls_ik.core.types`; a new array also needs its shape in :func:`unpack`.
 """
 
 from typing import NamedTuple, get_type_hints
@@ -21,22 +21,22 @@ from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, S
 
 STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
 WHOLE = (int, bool, Indices)
-SIZES = 3  # number of sizes before the structs: m elements, n variables, rows of the table
+SIZES = 3  # sizes before the structs: number of elements, of joint variables, and of table rows
 
 
 def _count(struct: type, kinds: tuple[type, ...]) -> int:
-    """Return the number of fields of a struct with one of the types `kinds`."""
+    """Return the number of fields of a NamedTuple class whose type is one of `kinds`."""
     return sum(kind in kinds for kind in get_type_hints(struct).values())
 
 
-# Whether each field, in the order of the structs, is packed with the whole numbers.
+# Whether each field, in the order of the structs, is packed into the array of integers.
 IS_WHOLE = tuple(hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values())
 METHOD_WHOLE, METHOD_OTHER = _count(Method, (int, bool)), _count(Method, (float,))
 STOP_WHOLE, STOP_OTHER = _count(StopCriteria, (int, bool)), _count(StopCriteria, (float,))
 
 
 class Packed(NamedTuple):
-    """Packed structs: all numbers in two arrays."""
+    """The structs of the fast path in two flat arrays, one of floats and one of integers."""
 
     numbers: Array
     integers: Indices
@@ -55,13 +55,13 @@ def pack(
 
 
 def _joined(parts: list[object], dtype: type) -> NDArray:  # type: ignore[type-arg]
-    """Return all parts in one flat array."""
+    """Return the entries of all arrays and numbers in `parts` as one flat array."""
     return np.concatenate([np.asarray(part).ravel().astype(dtype) for part in parts])
 
 
 @allocating
 def _matrix(numbers: Array, at: int, rows: int, columns: int) -> Array:
-    """Return a view (rows, columns) of the numbers from index `at` on."""
+    """Return a view (rows, columns) of the entries of `numbers` that start at index `at`."""
     return numbers[at : at + rows * columns].reshape(rows, columns)
 
 
@@ -69,7 +69,11 @@ def _matrix(numbers: Array, at: int, rows: int, columns: int) -> Array:
 def unpack(
     numbers: Array, integers: Indices
 ) -> tuple[SerialChain, ChainTable, Method, StopCriteria, Starts]:
-    """Return the structs as views of the two arrays."""
+    """Return the structs whose fields :func:`pack` stored; their arrays are views.
+
+    Args:
+        numbers, integers: The arrays of :class:`Packed`.
+    """
     m, n, rows = integers[0], integers[1], integers[2]
     # Read the numbers of the method and of the stop criteria.
     whole, others = integers[SIZES:], numbers
@@ -77,7 +81,7 @@ def unpack(
     whole, others = whole[METHOD_WHOLE:], others[METHOD_OTHER:]
     stop = StopCriteria(*(fixed_tuple(whole, STOP_WHOLE) + fixed_tuple(others, STOP_OTHER)))
     whole, others = whole[STOP_WHOLE:], others[STOP_OTHER:]
-    # Read the chain: 8 numbers per element, the limits, and 12 + 9 numbers for its ends.
+    # Read the chain: 8 numbers per element, the limits, and 12 + 9 numbers for `base` and `tip`.
     ends = 8 * m + 2 * n
     chain = SerialChain(
         turn=_matrix(others, 0, m, 2),
@@ -97,7 +101,7 @@ def unpack(
         joint_weights=others[2 * n : 3 * n],
     )
     whole, others = whole[n:], others[3 * n :]
-    # Read the table: the tree, and 9 + 12 + n numbers per row.
+    # Read the table: the nodes of the tree, and 9 + 12 + n numbers per row.
     nodes = 1 << whole[0]
     features, middle, q = nodes, nodes + 9 * rows, nodes + 21 * rows
     table = ChainTable(

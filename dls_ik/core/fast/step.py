@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Step of JP, JD and ED without limit strategy, with JC, or with the active set of ``auto``.
+"""The step of the fast path, and the motion of a solution toward the seed.
 
-dq = z + P (e - J z), with P the damped inverse of the columns of the free joints.
+The damping laws are JP, JD and ED, and joint limits are ignored or treated by the strategy JC or by
+the active set of ``method="auto"``. The step is dq = z + P (e - J z), with z the motion of held
+joints to their limits and P the damped inverse of the columns of the other, free joints.
 """
 
 from dls_ik.core import damping, limits
@@ -25,13 +27,14 @@ from dls_ik.core.types import Array, FastWorkspace, Method, SerialChain, Starts,
 def fast_step(
     arm: SerialChain, method: Method, error: float, q: Array, work: FastWorkspace
 ) -> None:
-    """Write the step for ``work.e`` and ``work.J``, both scaled, to ``work.dq``.
-
-    ``work.e`` is overwritten.
+    """Write the step of the method for a given error and Jacobian to ``work.dq``.
 
     Args:
+        arm: The chain.
+        method: Damping law and limit strategy.
         error: Norm of the scaled error [m].
         q: (n,) joint positions [rad or m].
+        work: The scaled error `e` and its Jacobian `J` are read; `e`, `h` and `dq` are overwritten.
     """
     work.h.fill(0.0)
     if limits.clips(method):
@@ -47,7 +50,18 @@ def fast_step(
 def solve_free(
     lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: FastWorkspace
 ) -> None:
-    """Write the step of the free joints; with `revises`, hold joints that would pass a limit."""
+    """Write the step of the free joints to ``work.dq``.
+
+    With `revises`, joints that would pass a limit are held at the limit, and the step of the other
+    joints is solved again until no joint would pass a limit.
+
+    Args:
+        lower, upper: (n,) limits [rad or m].
+        revises: Whether to hold joints.
+        lambda2: lambda^2 of the damping law.
+        q: (n,) joint positions [rad or m].
+        work: `e`, `J` and the activations `h` are read; `e`, `h` and `dq` are written.
+    """
     again = True
     while again:
         again = False
@@ -58,7 +72,12 @@ def solve_free(
 
 @force_inline
 def solve_damped(lambda2: float, work: FastWorkspace) -> None:
-    """Write dq = P e for the free joints, with P the damped inverse of their columns."""
+    """Write dq = P e for the free joints, with P the damped inverse of their columns of J.
+
+    Args:
+        lambda2: lambda^2 of the damping law.
+        work: `e`, `J` and the activations `h` (0 for free joints) are read; `dq` is written.
+    """
     enough = work.dq.shape[0] >= 6
     if enough and solve_normal(work.J, work.h, work.e, lambda2, work.y):
         apply_transposed(work.J, work.h, work.y, work.dq)
@@ -70,15 +89,15 @@ def solve_damped(lambda2: float, work: FastWorkspace) -> None:
 def hold_pushed(
     lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
 ) -> None:
-    """Hold the joints at or beyond a limit that the gradient of the error pushes outward.
+    """Hold each joint at or beyond a limit if J^T e would move the joint farther outward.
 
     Args:
         lower, upper: (n,) limits [rad or m].
         q: (n,) joint positions [rad or m].
-        J: (n, 6) columns of the Jacobian.
-        e: (6,) scaled error.
-        h: (n,) activations, read and written.
-        dq: (n,) step, written for held joints.
+        J: (n, 6) transposed Jacobian of the scaled error.
+        e: (6,) scaled error [m].
+        h: (n,) activations, set to 1 for held joints.
+        dq: (n,) step, set to 0 for held joints.
     """
     for j in range(q.shape[0]):
         outward = 1.0 if q[j] >= upper[j] else (-1.0 if q[j] <= lower[j] else 0.0)
@@ -90,13 +109,18 @@ def hold_pushed(
 def hold_passing(
     lower: Array, upper: Array, q: Array, J: Array, e: Array, h: Array, dq: Array
 ) -> bool:
-    """Hold every free joint at the limit that `dq` would make it pass.
+    """Hold at a limit every free joint that the step `dq` would move beyond this limit.
 
-    The effect of its motion to the limit is subtracted from `e`. The arguments are those of
-    :func:`hold_pushed`.
+    Args:
+        lower, upper: (n,) limits [rad or m].
+        q: (n,) joint positions [rad or m].
+        J: (n, 6) transposed Jacobian of the scaled error.
+        e: (6,) scaled error [m]; the effect of motions to limits is subtracted.
+        h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
+        dq: (n,) step; set to the motion to the limit for joints that become held [rad or m].
 
     Returns:
-        Whether any joint was held.
+        Whether any joint became held.
     """
     again = False
     for j in range(q.shape[0]):
@@ -110,7 +134,7 @@ def hold_passing(
 
 @force_inline
 def along(J: Array, j: int, y: Array) -> float:
-    """Return the product of column j of J (n, 6) and y (6,)."""
+    """Return the dot product of row j of the transposed Jacobian J (n, 6) with y (6,)."""
     return (
         J[j, 0] * y[0] + J[j, 1] * y[1] + J[j, 2] * y[2]
         + J[j, 3] * y[3] + J[j, 4] * y[4] + J[j, 5] * y[5]
@@ -119,7 +143,14 @@ def along(J: Array, j: int, y: Array) -> float:
 
 @force_inline
 def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
-    """Write dq = J^T y for the free joints."""
+    """Write dq[j] = J[j] . y for the free joints, those with h[j] = 0.
+
+    Args:
+        J: (n, 6) transposed Jacobian.
+        h: (n,) activations.
+        y: (6,) vector.
+        dq: (n,) step, written for free joints.
+    """
     for j in range(dq.shape[0]):
         if h[j] == 0.0:
             dq[j] = along(J, j, y)
@@ -127,16 +158,17 @@ def apply_transposed(J: Array, h: Array, y: Array, dq: Array) -> None:
 
 @kernel
 def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array, memory: Array) -> None:
-    """Write dq = P e if the normal equations of all six rows would lose digits.
+    """Write dq = P e for the free joints where :func:`solve_normal` would lose digits.
 
-    This is the case with few free joints and close to singularities. The function factors the
-    smaller normal matrix of the free columns, or uses their singular values.
+    The normal equations with six rows are inaccurate if few joints are free and close to
+    singularities. This function factors the smaller of the two normal matrices of the free columns,
+    or, if that matrix is also inaccurate, uses the singular values of the free columns.
 
     Args:
-        J: (n, 6) columns of the Jacobian.
+        J: (n, 6) transposed Jacobian of the scaled error.
         h: (n,) activations; joints with h = 0 are free.
-        e: (6,) scaled error.
-        lambda2: lambda^2 of the law.
+        e: (6,) scaled error [m].
+        lambda2: lambda^2 of the damping law.
         dq: (n,) step, written for free joints.
         memory: (13 n + 48,) scratch.
     """
@@ -171,18 +203,19 @@ def solve_few(J: Array, h: Array, e: Array, lambda2: float, dq: Array, memory: A
 def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool:
     """Solve (J J^T + lambda^2 I) y = e by a factorisation L D L^T.
 
-    The 21 entries are variables, so that they stay in registers, which takes a third of the time of
-    loops over an array. The right side is eliminated together with the rows.
+    The 21 different entries of the symmetric matrix are local variables. They stay in registers,
+    which takes a third of the time of loops over an array. The right side is eliminated together
+    with the rows.
 
     Args:
-        J: (n, 6) columns of the Jacobian.
-        h: (n,) activations; columns with h not zero are ignored.
+        J: (n, 6) transposed Jacobian; the formula uses its transpose.
+        h: (n,) activations; rows of J with h not zero are ignored.
         e: (6,) right side.
-        lambda2: lambda^2 of the law.
+        lambda2: lambda^2 of the damping law.
         y: (6,) solution, written.
 
     Returns:
-        False if a pivot is too small, relative to the largest entry of the diagonal.
+        False, without a solution, if a pivot is too small relative to the largest diagonal entry.
     """
     # Compute the lower triangle of J J^T + lambda^2 I.
     a00 = a11 = a22 = a33 = a44 = a55 = lambda2
@@ -264,23 +297,34 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 
 
 # Along the solutions ------------------------------------------------------------------------------
-# Redundant arms move to the solution of a pose closest to the seed.
+# A redundant arm has a continuum of solutions for a pose. The arm moves along these solutions to
+# the solution closest to the seed. In the joint metric, the motion of a joint is multiplied by the
+# square root of its weight.
 
 
-STEPS, CORRECTIONS = 30, 6  # maximum number of steps; the last ones only correct the error
+STEPS, CORRECTIONS = 30, 6  # maximum number of steps; final steps that only correct the error
 LARGEST = 0.5  # maximum motion of a joint in a step, in the joint metric
-ENOUGH = 0.01  # maximum motion of a joint, in the joint metric, that ends the slide
-FAR = 0.2  # [rad] error above which a step only corrects the error, in terms of a rotation
+ENOUGH = 0.01  # motion of a joint, in the joint metric, below which the solution is close enough
+FAR = 0.2  # [rad] scaled error, as a rotation, above which a step only corrects the error
 
 
 @force_inline
 def slide(
     arm: SerialChain, stop: StopCriteria, starts: Starts, seed: Array, q: Array, work: FastWorkspace
 ) -> int:
-    """Move a solution `q` (n,) along the solutions of its pose toward the seed (n,).
+    """Move a solution `q` along the self-motion of a redundant arm toward the seed.
 
-    Each step is dq = z + P (e - J z), with z the path to the seed and P the inverse in the joint
-    metric. To first order, of all motions that correct the error, dq ends closest to the seed.
+    Each step is dq = z + P (e - J z), with z the path to the seed and P the pseudoinverse of the
+    Jacobian J in the joint metric. To first order, dq ends closer to the seed than every other
+    motion that corrects the error e. Arms with up to six joints do not move.
+
+    Args:
+        arm: The chain.
+        stop: Tolerances of the pose.
+        starts: Weights of the joint metric.
+        seed: (n,) joint positions [rad or m].
+        q: (n,) solution, read and written [rad or m].
+        work: Holds the target and the kinematics of :func:`observe_arm` at q.
 
     Returns:
         The number of steps.
@@ -310,7 +354,17 @@ def slide(
 def toward_seed(
     weights: Array, seed: Array, q: Array, share: float, J: Array, z: Array, e: Array
 ) -> None:
-    """Write z (n,), subtract J z from e, and scale the columns of J (n, 6) to the joint metric."""
+    """Write the motion z toward the seed, and prepare e and J for the correction P (e - J z).
+
+    Args:
+        weights: (n,) weights of the joint metric.
+        seed: (n,) joint positions of the seed [rad or m].
+        q: (n,) joint positions [rad or m].
+        share: Share of the path to the seed, 0 or 1.
+        J: (n, 6) transposed Jacobian; each row is divided by the square root of its weight.
+        z: (n,) motion toward the seed, shortened to the maximum of a step, written [rad or m].
+        e: (6,) scaled error, from which J z is subtracted [m].
+    """
     largest = LARGEST
     for j in range(q.shape[0]):
         z[j] = share * (seed[j] - q[j])
@@ -325,7 +379,15 @@ def toward_seed(
 
 @force_inline
 def shorten(weights: Array, dq: Array) -> float:
-    """Limit dq (n,) to LARGEST in the joint metric; return the largest component before."""
+    """Scale dq so that no joint moves by more than the maximum of a step, in the joint metric.
+
+    Args:
+        weights: (n,) weights of the joint metric.
+        dq: (n,) step, read and written [rad or m].
+
+    Returns:
+        The largest component of the original dq in the joint metric.
+    """
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
@@ -337,7 +399,14 @@ def shorten(weights: Array, dq: Array) -> float:
 
 @force_inline
 def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: FastWorkspace) -> None:
-    """Write dq = z + P (e - J z) to ``work.dq``; joints that would pass a limit move to it."""
+    """Write dq = z + P (e - J z) to ``work.dq``, and hold joints that would pass a limit.
+
+    Args:
+        lower, upper: (n,) limits [rad or m].
+        weights: (n,) weights of the joint metric.
+        q: (n,) joint positions [rad or m].
+        work: Holds `z`, `e` and `J` as :func:`toward_seed` prepared them.
+    """
     work.h.fill(0.0)
     again = True
     while again:
@@ -353,10 +422,21 @@ def hold_beyond(
     lower: Array, upper: Array, weights: Array, q: Array, J: Array, z: Array, e: Array, h: Array,
     dq: Array,
 ) -> bool:  # fmt: skip
-    """Hold joints at the limit that z + P (e - J z) would make them pass.
+    """Hold at a limit every free joint that z + P (e - J z) would move beyond this limit.
+
+    Args:
+        lower, upper: (n,) limits [rad or m].
+        weights: (n,) weights of the joint metric.
+        q: (n,) joint positions [rad or m].
+        J: (n, 6) transposed Jacobian in the joint metric.
+        z: (n,) motion toward the seed [rad or m].
+        e: (6,) right side e - J z [m]; the effect of motions to limits is subtracted.
+        h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
+        dq: (n,) P (e - J z) in the joint metric for free joints; set to the motion to the limit
+            [rad or m] for joints that become held.
 
     Returns:
-        Whether any joint was held.
+        Whether any joint became held.
     """
     again = False
     for j in range(q.shape[0]):

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Start configurations close to a pose, from a table of configurations.
+"""Start configurations close to a desired pose, from a table of configurations.
 
-The first joint turns the whole arm about its axis and the last joint turns the tip about its own
-axis, so that the table need not cover two of the six degrees of freedom of a pose. Rows are
-compared by features that these two joints do not change: the distance from the first axis, the
-height along this axis, and the direction of the last axis relative to it. Both joints are then set
-exactly for the desired pose.
+The first joint turns the whole arm about the first axis and the last joint turns the tip about the
+last axis, so that the table need not cover two of the six degrees of freedom of a pose. Each row of
+the table is a configuration with features that do not depend on these two joints: the distance of
+the last joint from the first axis, its height along the first axis, and the direction of the last
+axis relative to the first axis. Rows whose features are close to those of the desired pose are used
+as start configurations, after the first and the last joint are set for the desired pose.
 """
 
 from math import atan2, cos, inf, pi, sin, sqrt
@@ -17,20 +18,20 @@ from dls_ik.core.fast.kinematics import forward_arm, sines_of_joints
 from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import Array, ChainTable, FastWorkspace, Indices, SerialChain
 
-LEAF = 32  # number of rows of a leaf
-MISSED = 0.6  # [rad] maximum total deviation of first and last joint because of their limits
+LEAF = 32  # number of rows in a leaf of the tree
+MISSED = 0.6  # [rad] maximum sum of the deviations of first and last joint caused by their limits
 
 
 @force_inline
 def write_features(
     T: Array, first_turns: bool, last_turns: bool, rotation_weight: float, features: Array
 ) -> None:
-    """Write the features by which rows are compared [m].
+    """Write the features [m] of a pose by which rows of the table are compared.
 
     Args:
         T: (3, 4) frame of the last joint in the frame of the first joint.
         first_turns, last_turns: As in :class:`ChainTable`.
-        rotation_weight: w [m/rad].
+        rotation_weight: w [m/rad], which converts directions to lengths.
         features: (9,) features, written.
     """
     x, y, c, s = T[0, 3], T[1, 3], 1.0, 0.0
@@ -53,14 +54,17 @@ def write_features(
 def find_leaf(
     by: Indices, cut: Array, levels: int, leaves: Array, features: Array, out: Array
 ) -> int:
-    """Return the first row of the leaf to which the features belong.
+    """Find the leaf of the tree to which the features of a target belong.
 
     Args:
         by, cut: (nodes,) fields of :class:`ChainTable`.
         levels: Number of levels of the tree.
-        leaves: (leaves, 9, LEAF) features of the table.
-        features: (9,) features of the target.
-        out: (LEAF,) squared distance of each row, written.
+        leaves: (leaves, 9, LEAF) features of all rows of the table.
+        features: (9,) features of the target [m].
+        out: (LEAF,) squared distance of each row of the leaf from `features`, written [m^2].
+
+    Returns:
+        The index of the first row of the leaf.
     """
     node = 1
     for _ in range(levels):
@@ -77,7 +81,13 @@ def find_leaf(
 def look_up(
     arm: SerialChain, table: ChainTable, rotation_weight: float, work: FastWorkspace
 ) -> int:
-    """Return the first row of the leaf for ``work.target``, or -1 for an empty table."""
+    """Find the leaf with the start configurations for ``work.target``.
+
+    The distances of the rows of the leaf are written to ``work.distance``.
+
+    Returns:
+        The index of the first row of the leaf; -1 if the table is empty.
+    """
     if table.q.shape[0] == 0:
         return -1
     to_last_joint(arm.link, table.last_turns, work.target, work.T)
@@ -89,7 +99,14 @@ def look_up(
 
 @force_inline
 def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> None:
-    """Write the target T (3, 4) of the frame of the last joint for a target (3, 4) of the tip."""
+    """Convert a target of the tip to a target of the frame of the last joint.
+
+    Args:
+        link: (m, 5) field of :class:`SerialChain`.
+        last_turns: Field of :class:`ChainTable`; if False, the target is only copied.
+        target: (3, 4) target of the tip.
+        T: (3, 4) target of the frame of the last joint, written.
+    """
     last = link.shape[0] - 1
     for i in range(3):
         for j in range(4):
@@ -103,13 +120,20 @@ def to_last_joint(link: Array, last_turns: bool, target: Array, T: Array) -> Non
 def next_start(
     arm: SerialChain, table: ChainTable, first: int, q: Array, work: FastWorkspace
 ) -> bool:
-    """Write the closest unused row of a leaf to `q` (n,).
+    """Write the next start configuration for ``work.target`` to `q` (n,) [rad or m].
+
+    The configuration is the closest row of a leaf that was not used before. Its first and last
+    joint are set for the target; rows are skipped if joint limits prevent this.
 
     Args:
-        first: First row of the leaf, from :func:`look_up`.
+        arm: The chain.
+        table: The table.
+        first: Index of the first row of the leaf, from :func:`look_up`.
+        q: (n,) joint positions, written [rad or m].
+        work: `distance`, written by :func:`look_up`, is set to inf for used rows.
 
     Returns:
-        False without an unused row.
+        False if all rows of the leaf are used.
     """
     to_last_joint(arm.link, table.last_turns, work.target, work.T)
     for _ in range(LEAF):
@@ -140,7 +164,7 @@ def next_start(
 
 @force_inline
 def nearest(distance: Array) -> int:
-    """Return the index of the smallest entry."""
+    """Return the index of the smallest entry of `distance`."""
     least = 0
     for i in range(1, distance.shape[0]):
         if distance[i] < distance[least]:
@@ -150,12 +174,12 @@ def nearest(distance: Array) -> int:
 
 @force_inline
 def last_angle(R: Array, first: float, T: Array) -> float:
-    """Return the angle [rad] of the last joint that turns the frame of a row closest to T.
+    """Return the angle [rad] of the last joint for which the last frame is closest to T.
 
     Args:
-        R: (3, 4) frame with both joints at zero angle.
+        R: (3, 4) last frame of a table row, for which the first and last joint have zero angle.
         first: Angle of the first joint [rad].
-        T: (3, 4) target of the frame.
+        T: (3, 4) target of the last frame.
     """
     c, s = cos(first), sin(first)
     sine = cosine = 0.0
@@ -172,7 +196,19 @@ def last_angle(R: Array, first: float, T: Array) -> float:
 def turn_to(
     turn: Array, variable: Indices, lower: Array, upper: Array, k: int, angle: float, q: Array
 ) -> float:
-    """Set the joint of element k to an angle [rad], clipped to its limits; return the deviation."""
+    """Set the joint that drives element k so that the element has a given angle.
+
+    The joint position is clipped to the joint's limits, if necessary after whole turns.
+
+    Args:
+        turn, variable, lower, upper: Fields of :class:`SerialChain`.
+        k: Index of the element.
+        angle: Angle of the element [rad].
+        q: (n,) joint positions, one of which is written [rad or m].
+
+    Returns:
+        The difference between the angle of the element and `angle` [rad].
+    """
     v = variable[k]
     value = (angle - turn[k, 1]) / turn[k, 0]
     period = 2.0 * pi / abs(turn[k, 0])
@@ -192,15 +228,16 @@ def fill(
     middle: Array,
     features: Array,
 ) -> None:
-    """Write the frames and the features of the rows of a table.
+    """Write the frames and the features of all rows of a table.
 
     Args:
-        chain: Chain with the freely turning joints at zero angle, because rows exclude them.
+        chain: Chain in which the first joint, if `first_turns`, and the last joint, if
+            `last_turns`, do not move: their angle is zero in the frames of the table.
         first_turns, last_turns: As in :class:`ChainTable`.
         q: (rows, n) joint positions [rad or m].
-        rotation_weight: w [m/rad].
-        middle: (rows, 3, 4) frames, written.
-        features: (rows, 9) features, written.
+        rotation_weight: w [m/rad], which converts directions to lengths.
+        middle: (rows, 3, 4) last frame of each row, written.
+        features: (rows, 9) features of each row, written [m].
     """
     m = chain.variable.shape[0]
     s, c, axes = np.empty(m), np.empty(m), np.empty((m, 6))

@@ -107,7 +107,7 @@ def solve_constrained(
     robot = _with_tips(robot, goals, points, values)
     robot = narrow_limits(robot, intervals, values, problem.seed)
     parameters, scene = context.arm.parameters, context.scene
-    options = parameters.solver_options()
+    options = parameters.service_options(problem.solver.method)
     if scene is not None and parameters.solve_type == CLEARANCE:
         options["solve_type"] = CLEARANCE
     make = partial(IkSolver, robot, problem.solver.method, scene=scene, **options)

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs that no configuration within the joint limits fulfils the tasks of all tips.
+
+A proof compares the target pose of each tip with bounds on the poses that the tip can reach, see
+:mod:`dls_ik.model.reach`. Only the components of the pose that the task of the tip selects are
+compared, and the tolerances of the task and of the solver are added to the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
+from dls_ik.core.types import Array
+from dls_ik.model.reach import FREE_ROTATION, build_reach
+from dls_ik.model.robot import RobotModel
+from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.task import AXES, VECTOR, Task, is_bound
+
+
+class TaskRegion(NamedTuple):
+    """Region around the target pose of a tip that encloses all poses that fulfil the task."""
+
+    tip: int  # index of the tip
+    pointing: int | None  # free rotation, as for build_reach
+    position: float  # largest distance from the target position [length unit of the robot]
+    rotation: float  # largest angle to the target rotation, or to the target's pointing axis [rad]
+
+
+def regions(tasks: tuple[Task, ...], options: SolverOptions) -> tuple[TaskRegion, ...]:
+    """Return the task regions of the tips; a tip is omitted if no proof is possible for its task.
+
+    Args:
+        tasks: Task of each tip.
+        options: Solver options with the tolerances.
+    """
+    found = (_region(tip, task, options) for tip, task in enumerate(tasks))
+    return tuple(each for each in found if min(each.position, each.rotation) < math.inf)
+
+
+def _region(tip: int, task: Task, options: SolverOptions) -> TaskRegion:
+    """Return the task region of a tip; a distance is infinite if it cannot be bounded.
+
+    Args:
+        tip: Index of the tip.
+        task: Task of the tip.
+        options: Solver options with the tolerances.
+    """
+    position = math.inf
+    if task.position == AXES:
+        tolerances = dict(zip(AXES, task.position_tolerance, strict=True))
+        widths = [tolerances[axis] for axis in AXES if axis not in task.round[1:]]
+        position = options.length_unit * (math.hypot(*widths) + options.position_tolerance)
+    pointing, rotation = _rotation(task, options)
+    return TaskRegion(tip, pointing, position, rotation)
+
+
+def _rotation(task: Task, options: SolverOptions) -> tuple[int | None, float]:
+    """Return the fields `pointing` and `rotation` [rad] of the task region of a task.
+
+    `rotation` is infinite if the task leaves the rotation free or the angle cannot be bounded.
+    """
+    axes = [AXES.index(axis) for axis in task.rotation]
+    bounded = all(is_bound(3 + k, task.rotation_tolerance[k], task.angles) for k in axes)
+    if len(axes) < 2 or not bounded or options.rotation_error != VECTOR:
+        return FREE_ROTATION, math.inf
+    tolerances = [task.rotation_tolerance[k] for k in axes]
+    if task.angles == "euler":
+        # The angle of a rotation is at most the sum of its Euler angles.
+        angle = sum(tolerances) + math.sqrt(3.0) * options.rotation_tolerance
+        return (None, angle) if len(axes) == len(AXES) else (FREE_ROTATION, math.inf)
+    angle = math.hypot(*tolerances) + options.rotation_tolerance
+    if len(axes) == len(AXES):
+        return None, angle
+    (pointing,) = {0, 1, 2} - {*axes}
+    return pointing, angle
+
+
+@lru_cache(maxsize=256)  # a node has fewer planning groups, and requests fewer tasks
+def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> ReachBounds:
+    """Return bounds on the poses that a tip can reach.
+
+    The first call for a robot takes up to a second; the bounds are cached.
+
+    Args:
+        robot: Robot with its full joint limits.
+        tip: Index of the tip.
+        pointing: Free rotation, as for :func:`dls_ik.model.reach.build_reach`.
+    """
+    return build_reach(robot.chain, tip, pointing)
+
+
+def are_unreachable(
+    robot: RobotModel, regions: tuple[TaskRegion, ...], Ts: Array
+) -> NDArray[np.bool_]:
+    """Return (b,) whether target poses are proven unreachable for at least one tip.
+
+    False means that no proof was found; the pose may still be unreachable.
+
+    Args:
+        robot: Robot with its full joint limits.
+        regions: Task regions of the tips, from :func:`regions`.
+        Ts: (b, k, 4, 4) target poses of the k tips.
+    """
+    beyond, some = np.zeros((2, len(Ts)), np.bool_)
+    for region in regions:
+        poses = np.ascontiguousarray(Ts[:, region.tip])
+        reach = reach_of(robot, region.tip, region.pointing)
+        rows_beyond_reach(reach, poses, region.position, region.rotation, some)
+        beyond |= some
+    return beyond
